@@ -1,0 +1,54 @@
+# make demo | test | check | slow | bench | docs: each sets up what it needs in .venv; a second run is fast.
+PYTHON ?= python3
+PY := .venv/bin/python
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+CORE := $(wildcard src/fenchel/_core/*.?pp) CMakeLists.txt pyproject.toml
+EDITABLE := $(PIP) --no-build-isolation --editable
+
+.PHONY: demo test check slow bench docs clean
+
+.venv/pip: Makefile
+	$(PYTHON) -m venv .venv
+	$(PIP) --upgrade pip "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.18" ninja
+	touch $@
+
+.venv/fenchel: .venv/pip $(CORE)
+	$(EDITABLE) ".[plot]"
+	touch $@
+
+.venv/test: .venv/fenchel
+	$(EDITABLE) ".[test]"
+	touch $@
+
+.venv/bench: .venv/fenchel
+	$(EDITABLE) ".[bench]"
+	touch $@
+
+.venv/docs: .venv/fenchel
+	$(EDITABLE) ".[docs]"
+	touch $@
+
+demo: .venv/fenchel
+	$(PY) -m fenchel demo
+
+test: .venv/test
+	$(PY) -m pytest
+
+check: .venv/test
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	.venv/bin/lint-imports
+	$(PY) -m pytest
+
+slow: .venv/test
+	$(PY) -m pytest -m slow
+
+bench: .venv/bench
+	$(PY) -m benchmarks.certify
+
+docs: .venv/docs
+	$(PY) -m mkdocs build --strict
+
+clean:
+	rm -rf .venv build site dist

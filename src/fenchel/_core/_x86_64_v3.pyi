@@ -1,0 +1,1 @@
+from fenchel._core._portable import *

@@ -1,0 +1,184 @@
+// Matrix-vector products in float64, each with the sum of absolute values that bounds its rounding error.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "storage.hpp"
+
+namespace fenchel {
+
+template <class Line>
+double dot(const Line &x, const double *w) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Index k = 0; k < x.size; ++k) sum += static_cast<double>(x.value[k]) * w[x.index(k)];
+    return sum;
+}
+
+template <class Line>
+void add(const Line &x, double a, double *out) {
+    for (Index k = 0; k < x.size; ++k) out[x.index(k)] += a * static_cast<double>(x.value[k]);
+}
+
+// out[i] = line_i . w, and bound[i] = sum_k |line_ik w_k| when `bound` is given.
+// Returns the length of the longest chain of additions: |error| <= gamma_depth * bound.
+template <class Matrix>
+Index gather(const Matrix &A, const double *w, double *out, double *bound, Index threads) {
+    parallel(threads, [&](Index part) {
+        const Index stop = A.split(part + 1, threads);
+        for (Index i = A.split(part, threads); i < stop; ++i) {
+            const auto x = A.line(i);
+            if (!bound) {
+                out[i] = dot(x, w);
+                continue;
+            }
+            double sum = 0, absolute = 0;
+#pragma omp simd reduction(+ : sum, absolute)
+            for (Index k = 0; k < x.size; ++k) {
+                const double term = static_cast<double>(x.value[k]) * w[x.index(k)];
+                sum += term;
+                absolute += std::fabs(term);
+            }
+            out[i] = sum;
+            bound[i] = absolute;
+        }
+    });
+    return A.longest_line() + 1;
+}
+
+// Adds a_i line_i for start <= i < stop into `sum`, and |a_i line_i| beside it when Bound: pairs, so that both share a cache line.
+template <bool Bound, class Matrix>
+void scatter_block(const Matrix &A, const double *a, Index start, Index stop, double *sum) {
+    for (Index i = start; i < stop; ++i) {
+        if (a[i] == 0) continue;
+        const auto x = A.line(i);
+        const double ai = a[i];
+        if constexpr (Bound) {
+            for (Index k = 0; k < x.size; ++k) {
+                const double term = ai * static_cast<double>(x.value[k]);
+                double *pair = sum + 2 * x.index(k);
+                pair[0] += term;
+                pair[1] += std::fabs(term);
+            }
+        } else {
+            add(x, ai, sum);
+        }
+    }
+}
+
+// out = sum_i a_i line_i, and bound = sum_i |a_i line_i| when given; blocked, so that the chain of additions, and with it the
+// rounding bound, stays short for long matrices. Returns that chain's length.
+template <bool Bound, class Matrix>
+Index scatter_as(const Matrix &A, const double *a, double *out, double *bound, Index threads) {
+    constexpr Index wide = Bound ? 2 : 1;
+    const Index size = wide * A.width;
+    const Index mean_line = std::max<Index>(1, A.entries() / std::max<Index>(1, A.lines));
+    const Index block = std::max<Index>(256, 16 * A.width / mean_line);
+    std::vector<std::vector<double>> sums(threads);
+    std::vector<Index> depth(threads, 0);
+    parallel(threads, [&](Index part) {
+        auto &total = sums[part];
+        total.assign(size, 0.0);
+        const Index start = A.split(part, threads), stop = A.split(part + 1, threads);
+        if (stop - start <= block) {
+            scatter_block<Bound>(A, a, start, stop, total.data());
+            depth[part] = stop - start;
+            return;
+        }
+        std::vector<double> partial(size);
+        for (Index i = start; i < stop; i += block) {
+            std::fill(partial.begin(), partial.end(), 0.0);
+            scatter_block<Bound>(A, a, i, std::min(i + block, stop), partial.data());
+            for (Index j = 0; j < size; ++j) total[j] += partial[j];
+        }
+        depth[part] = block + (stop - start) / block + 1;
+    });
+    for (Index j = 0; j < A.width; ++j) {
+        double sum = 0, absolute = 0;
+        for (const auto &total : sums) {
+            sum += total[wide * j];
+            if constexpr (Bound) absolute += total[2 * j + 1];
+        }
+        out[j] = sum;
+        if constexpr (Bound) bound[j] = absolute;
+    }
+    return *std::max_element(depth.begin(), depth.end()) + threads + 1;
+}
+
+template <class Matrix>
+Index scatter(const Matrix &A, const double *a, double *out, double *bound, Index threads) {
+    return bound ? scatter_as<true>(A, a, out, bound, threads) : scatter_as<false>(A, a, out, bound, threads);
+}
+
+// The p-norm of a vector in a form that neither overflows nor underflows: scale by the largest entry first.
+inline double scaled_power(double x, double largest, double p) {
+    const double ratio = x / largest;
+    return p == 2 ? ratio * ratio : (p == 1 ? ratio : std::pow(ratio, p));
+}
+
+// out[i] = |line_i|_p, p in [1, inf].
+template <class Matrix>
+void line_norms(const Matrix &A, double p, double *out) {
+    for (Index i = 0; i < A.lines; ++i) {
+        const auto x = A.line(i);
+        double largest = 0;
+        for (Index k = 0; k < x.size; ++k) largest = std::max(largest, std::fabs(static_cast<double>(x.value[k])));
+        if (largest == 0 || std::isinf(p)) {
+            out[i] = largest;
+            continue;
+        }
+        double sum = 0;
+        for (Index k = 0; k < x.size; ++k)
+            sum += scaled_power(std::fabs(static_cast<double>(x.value[k])), largest, p);
+        out[i] = largest * (p == 1 ? sum : (p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p)));
+    }
+}
+
+// out[j] = (sum_i s_i |A_ij|^p)^(1/p) across lines, max over i with s_i > 0 for p = inf; s may be null (ones).
+template <class Matrix>
+void across_norms(const Matrix &A, double p, const double *s, double *out) {
+    std::vector<double> largest(A.width, 0.0);
+    const auto each = [&](auto &&visit) {
+        for (Index i = 0; i < A.lines; ++i) {
+            if (s && s[i] == 0) continue;
+            const auto x = A.line(i);
+            for (Index k = 0; k < x.size; ++k) visit(i, x.index(k), std::fabs(static_cast<double>(x.value[k])));
+        }
+    };
+    each([&](Index, Index j, double value) { largest[j] = std::max(largest[j], value); });
+    std::copy(largest.begin(), largest.end(), out);
+    if (std::isinf(p)) return;
+    std::vector<double> sum(A.width, 0.0);
+    each([&](Index i, Index j, double value) {
+        if (value > 0) sum[j] += (s ? s[i] : 1.0) * scaled_power(value, largest[j], p);
+    });
+    for (Index j = 0; j < A.width; ++j) out[j] = largest[j] * (p == 1 ? sum[j] : (p == 2 ? std::sqrt(sum[j]) : std::pow(sum[j], 1 / p)));
+}
+
+// Position of the first NaN or infinity, or -1.
+template <class T>
+Index first_nonfinite(const T *x, Index size, Index threads) {
+    std::vector<Index> found(threads, -1);
+    constexpr Index block = 4096;
+    parallel(threads, [&](Index part) {
+        const Index stop = size * (part + 1) / threads;
+        for (Index start = size * part / threads; start < stop; start += block) {
+            const Index end = std::min(start + block, stop);
+            T poison = 0;  // x * 0 is 0 for every finite x and NaN otherwise
+#pragma omp simd reduction(+ : poison)
+            for (Index k = start; k < end; ++k) poison += x[k] * T{0};
+            if (poison == 0) continue;
+            for (Index k = start; k < end; ++k)
+                if (!std::isfinite(x[k])) {
+                    found[part] = k;
+                    return;
+                }
+        }
+    });
+    for (Index position : found)
+        if (position >= 0) return position;
+    return -1;
+}
+
+}  // namespace fenchel

@@ -1,0 +1,90 @@
+// The one row view over dense and sparse matrices.
+//
+// A matrix is a list of "lines": rows of a CSR or C-ordered matrix, columns of a CSC or F-ordered one. Every
+// kernel is written once over lines; whether a line is a row or a column is the caller's business.
+#pragma once
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace fenchel {
+
+using Index = std::int64_t;
+
+template <class T>
+struct DenseLine {
+    const T *value;
+    Index size;
+    Index index(Index k) const { return k; }
+};
+
+template <class T, class I>
+struct SparseLine {
+    const T *value;
+    const I *indices;
+    Index size;
+    Index index(Index k) const { return static_cast<Index>(indices[k]); }
+};
+
+template <class T>
+struct Dense {
+    using Value = T;
+    const T *data;
+    Index lines, width;
+    DenseLine<T> line(Index i) const { return {data + i * width, width}; }
+    Index entries() const { return lines * width; }
+    Index longest_line() const { return width; }
+    // First line of part p of `parts` of about equal work.
+    Index split(Index p, Index parts) const { return lines * p / parts; }
+    void prefetch(Index) const {}
+};
+
+template <class T, class I>
+struct Sparse {
+    using Value = T;
+    const I *indptr;
+    const I *indices;
+    const T *data;
+    Index lines, width;
+    SparseLine<T, I> line(Index i) const {
+        const Index start = static_cast<Index>(indptr[i]);
+        return {data + start, indices + start, static_cast<Index>(indptr[i + 1]) - start};
+    }
+    Index entries() const { return static_cast<Index>(indptr[lines]); }
+    Index longest_line() const {
+        Index longest = 0;
+        for (Index i = 0; i < lines; ++i) {
+            const Index size = static_cast<Index>(indptr[i + 1]) - static_cast<Index>(indptr[i]);
+            longest = size > longest ? size : longest;
+        }
+        return longest;
+    }
+    Index split(Index p, Index parts) const {
+        if (p >= parts) return lines;
+        const Index target = entries() / parts * p;
+        Index low = 0, high = lines;
+        while (low < high) {
+            const Index middle = low + (high - low) / 2;
+            if (static_cast<Index>(indptr[middle]) < target) low = middle + 1; else high = middle;
+        }
+        return low;
+    }
+    void prefetch(Index i) const {
+#if defined(__GNUC__)
+        const Index start = static_cast<Index>(indptr[i]), stop = static_cast<Index>(indptr[i + 1]);
+        for (Index k = start; k < stop; k += 64 / static_cast<Index>(sizeof(T))) __builtin_prefetch(data + k);
+        for (Index k = start; k < stop; k += 64 / static_cast<Index>(sizeof(I))) __builtin_prefetch(indices + k);
+#endif
+    }
+};
+
+// Run f(part) for part = 0 .. parts - 1, one thread each.
+template <class F>
+void parallel(Index parts, F &&f) {
+    std::vector<std::thread> others;
+    for (Index p = 1; p < parts; ++p) others.emplace_back([&f, p] { f(p); });
+    f(Index{0});
+    for (auto &t : others) t.join();
+}
+
+}  // namespace fenchel
