@@ -95,14 +95,15 @@ Product scatter_lines(const Lines &A, Vector<double> a, bool bound, Index thread
     return {out.array, error.array, depth};
 }
 
-Output norms(const Lines &A, double p) {
+Output norms_along(const Lines &A, double p, Vector<double> s) {
+    check_size(s.size(), A.width(), "the weights");
     Result out(A.lines());
     nb::gil_scoped_release release;
-    A.visit([&](const auto &M) { line_norms(M, p, out.data); });
+    A.visit([&](const auto &M) { line_norms(M, p, s.data(), out.data); });
     return out.array;
 }
 
-Output weighted_norms_across(const Lines &A, double p, Vector<double> s) {
+Output norms_across(const Lines &A, double p, Vector<double> s) {
     check_size(s.size(), A.lines(), "the weights");
     Result out(A.width());
     nb::gil_scoped_release release;
@@ -183,8 +184,8 @@ NB_MODULE(FENCHEL_MODULE, m) {
         .def(nb::init<Vector<Index>, Vector<Index>, Vector<float>, Index>(), exact("indptr"), exact("indices"), exact("data"), "width"_a)
         .def("gather", &gather_lines, "w"_a, "bound"_a, "threads"_a)
         .def("scatter", &scatter_lines, "a"_a, "bound"_a, "threads"_a)
-        .def("norms", &norms, "p"_a)
-        .def("norms_across", &weighted_norms_across, "p"_a, "s"_a);
+        .def("norms_along", &norms_along, "p"_a, "s"_a)
+        .def("norms_across", &norms_across, "p"_a, "s"_a);
 
     bind_plain_loss<Hinge>(m, "Hinge");
     bind_loss_with_parameter<SmoothedHinge>(m, "SmoothedHinge");

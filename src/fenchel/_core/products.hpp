@@ -111,49 +111,48 @@ Index scatter(const Matrix &A, const double *a, double *out, double *bound, Inde
     return bound ? scatter_as<true>(A, a, out, bound, threads) : scatter_as<false>(A, a, out, bound, threads);
 }
 
-// The p-norm of a vector in a form that neither overflows nor underflows: scale by the largest entry first.
+// The p-norm of a vector in a form that neither overflows nor underflows: largest * root(sum of scaled powers).
+inline double root(double sum, double p) {
+    return std::isinf(p) ? 1.0 : (p == 1 ? sum : (p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p)));
+}
 inline double scaled_power(double x, double largest, double p) {
     const double ratio = x / largest;
     return p == 2 ? ratio * ratio : (p == 1 ? ratio : std::pow(ratio, p));
 }
 
-// out[i] = |line_i|_p, p in [1, inf].
+// out[i] = (sum_k s_k |A_ik|^p)^(1/p) along each line, max over k with s_k > 0 for p = inf.
 template <class Matrix>
-void line_norms(const Matrix &A, double p, double *out) {
+void line_norms(const Matrix &A, double p, const double *s, double *out) {
     for (Index i = 0; i < A.lines; ++i) {
         const auto x = A.line(i);
-        double largest = 0;
-        for (Index k = 0; k < x.size; ++k) largest = std::max(largest, std::fabs(static_cast<double>(x.value[k])));
-        if (largest == 0 || std::isinf(p)) {
-            out[i] = largest;
-            continue;
-        }
-        double sum = 0;
+        double largest = 0, sum = 0;
         for (Index k = 0; k < x.size; ++k)
-            sum += scaled_power(std::fabs(static_cast<double>(x.value[k])), largest, p);
-        out[i] = largest * (p == 1 ? sum : (p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p)));
+            if (s[x.index(k)] > 0) largest = std::max(largest, std::fabs(static_cast<double>(x.value[k])));
+        if (largest > 0 && !std::isinf(p))
+            for (Index k = 0; k < x.size; ++k)
+                if (s[x.index(k)] > 0)
+                    sum += s[x.index(k)] * scaled_power(std::fabs(static_cast<double>(x.value[k])), largest, p);
+        out[i] = largest * root(sum, p);
     }
 }
 
-// out[j] = (sum_i s_i |A_ij|^p)^(1/p) across lines, max over i with s_i > 0 for p = inf; s may be null (ones).
+// out[j] = (sum_i s_i |A_ij|^p)^(1/p) across lines, max over i with s_i > 0 for p = inf.
 template <class Matrix>
 void across_norms(const Matrix &A, double p, const double *s, double *out) {
-    std::vector<double> largest(A.width, 0.0);
+    std::vector<double> largest(A.width, 0.0), sum(A.width, 0.0);
     const auto each = [&](auto &&visit) {
         for (Index i = 0; i < A.lines; ++i) {
-            if (s && s[i] == 0) continue;
+            if (s[i] == 0) continue;
             const auto x = A.line(i);
-            for (Index k = 0; k < x.size; ++k) visit(i, x.index(k), std::fabs(static_cast<double>(x.value[k])));
+            for (Index k = 0; k < x.size; ++k) visit(s[i], x.index(k), std::fabs(static_cast<double>(x.value[k])));
         }
     };
-    each([&](Index, Index j, double value) { largest[j] = std::max(largest[j], value); });
-    std::copy(largest.begin(), largest.end(), out);
-    if (std::isinf(p)) return;
-    std::vector<double> sum(A.width, 0.0);
-    each([&](Index i, Index j, double value) {
-        if (value > 0) sum[j] += (s ? s[i] : 1.0) * scaled_power(value, largest[j], p);
-    });
-    for (Index j = 0; j < A.width; ++j) out[j] = largest[j] * (p == 1 ? sum[j] : (p == 2 ? std::sqrt(sum[j]) : std::pow(sum[j], 1 / p)));
+    each([&](double, Index j, double value) { largest[j] = std::max(largest[j], value); });
+    if (!std::isinf(p))
+        each([&](double weight, Index j, double value) {
+            if (value > 0) sum[j] += weight * scaled_power(value, largest[j], p);
+        });
+    for (Index j = 0; j < A.width; ++j) out[j] = largest[j] * root(sum[j], p);
 }
 
 // Position of the first NaN or infinity, or -1.

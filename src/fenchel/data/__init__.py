@@ -1,0 +1,6 @@
+"""What we are given: the matrix, the targets, the weights, and readers for them."""
+
+from fenchel.data.design import Design
+from fenchel.data.target import encode_labels
+
+__all__ = ["Design", "encode_labels"]

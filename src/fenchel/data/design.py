@@ -1,0 +1,297 @@
+"""The one place that knows how the data matrix is stored."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel._core import kernels
+
+Vector = NDArray[np.float64]
+
+UNIT_ROUNDOFF = 2.0**-53
+#: Below this many entries a product is over before a second thread has started.
+ENTRIES_PER_THREAD = 100_000
+
+
+def gamma(k: float) -> float:
+    """Bound on the relative error of a sum of k floating-point terms in any order, k u / (1 - k u).
+
+    Inflated by a part in 2^40 to cover that the sums of absolute values it multiplies are rounded, too.
+    """
+    ku = k * UNIT_ROUNDOFF
+    return ku / (1.0 - ku) * (1.0 + 2.0**-40) if ku < 0.5 else np.inf
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A vector computed in floating point and an elementwise bound on its distance to the exact one."""
+
+    value: Vector
+    error: Vector
+
+
+class Design:
+    """The data matrix X, n samples by d features, whatever its storage.
+
+    Dense arrays (C or F order, memory maps included) and scipy's CSR and CSC matrices, in float32 or float64, with
+    32- or 64-bit indices, are used where they lie: never copied, never cast. All sums run in float64.
+
+    What must be converted, once, here:
+
+    - other sparse formats become CSR; other number types become float64; big-endian numbers the machine's own;
+    - dense arrays that are contiguous in neither order are made C-contiguous;
+    - sparse matrices with unsorted or duplicated indices are copied into canonical form (duplicates added up, as
+      scipy does); the caller's matrix is left as it is.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (n, d)
+        Finite numbers.
+    constant : float, default 0
+        If not zero, the matrix has one more column, all of whose entries are this constant, without storing it. This is
+        the "intercept_scaling" of LIBLINEAR: an intercept that is penalised like a weight.
+    threads : int, optional
+        How many threads a product may use; every core by default. Small matrices use one.
+    name : str, default "X"
+        What error messages call the matrix.
+    """
+
+    def __init__(
+        self, X: Any, *, constant: float = 0.0, threads: int | None = None, name: str = "X"
+    ) -> None:
+        self.matrix = _as_matrix(X, name)
+        self.constant = float(constant)
+        if not np.isfinite(self.constant):
+            raise ValueError(f"constant must be a finite number, got {constant!r}")
+        n, d = self.matrix.shape
+        self.shape: tuple[int, int] = (n, d + (self.constant != 0.0))
+        self.is_sparse = bool(sp.issparse(self.matrix))
+        #: Whether the stored lines are rows (CSR, C order) or columns (CSC, F order).
+        self.by_rows = self.matrix.format == "csr" if self.is_sparse else self.matrix.flags.c_contiguous
+        self.dtype = self.matrix.dtype
+        self.nnz = int(self.matrix.nnz if self.is_sparse else self.matrix.size)
+        self.threads = _usable_threads(self.nnz, threads)
+        self._require_finite(name)
+        self.lines = _lines(self.matrix, self.by_rows)
+
+    def using(self, threads: int | None) -> Design:
+        """The same matrix, with another number of threads for its products."""
+        other = object.__new__(Design)
+        other.__dict__.update(self.__dict__)
+        other.threads = _usable_threads(self.nnz, threads)
+        return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.matrix, self.constant)
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        layout = self.matrix.format if self.is_sparse else ("C" if self.by_rows else "F") + "-ordered"
+        return f"Design({n} x {d}, {layout} {self.dtype}, {self.nnz} entries)"
+
+    # Products -----------------------------------------------------------------------------------------------------
+
+    def matvec(self, w: ArrayLike) -> Vector:
+        """X w."""
+        return self._forward(w, bounded=False).value
+
+    def rmatvec(self, a: ArrayLike) -> Vector:
+        """X' a."""
+        return self._backward(a, bounded=False).value
+
+    def matvec_bounded(self, w: ArrayLike) -> Rounded:
+        """X w with a bound on its rounding error, gamma_k sum_j |x_ij w_j| in row i."""
+        return self._forward(w, bounded=True)
+
+    def rmatvec_bounded(self, a: ArrayLike) -> Rounded:
+        """X' a with a bound on its rounding error, gamma_k sum_i |x_ij a_i| in column j."""
+        return self._backward(a, bounded=True)
+
+    def _forward(self, w: ArrayLike, bounded: bool) -> Rounded:
+        w = _vector(w, self.shape[1], "w")
+        stored = w[: self.matrix.shape[1]]
+        product = self.lines.gather if self.by_rows else self.lines.scatter
+        value, absolute, depth = product(stored, bounded, self.threads)
+        if self.constant:
+            value += self.constant * w[-1]
+            if bounded:
+                absolute += abs(self.constant * w[-1])
+        return Rounded(value, _error(absolute, depth + 2) if bounded else absolute)
+
+    def _backward(self, a: ArrayLike, bounded: bool) -> Rounded:
+        a = _vector(a, self.shape[0], "a")
+        product = self.lines.scatter if self.by_rows else self.lines.gather
+        value, absolute, depth = product(a, bounded, self.threads)
+        if self.constant:
+            value = np.append(value, self.constant * a.sum())
+            if bounded:
+                absolute = np.append(absolute, abs(self.constant) * np.abs(a).sum())
+        # numpy adds pairwise: a chain of at most 32 + log2(n) additions
+        return Rounded(value, _error(absolute, depth + 64) if bounded else absolute)
+
+    # Norms and parts ----------------------------------------------------------------------------------------------
+
+    def row_norms(self, p: float = 2.0) -> Vector:
+        """The p-norm of every row, 1 <= p <= inf, safe against overflow."""
+        norms = self._norms(p, np.ones(self.matrix.shape[1]), along=self.by_rows)
+        if not self.constant:
+            return norms
+        return _norm_of_two(norms, np.full_like(norms, abs(self.constant)), p)
+
+    def column_norms(self, p: float = 2.0, weights: ArrayLike | None = None) -> Vector:
+        """(sum_i s_i |x_ij|^p)^(1/p) for every column j, 1 <= p <= inf, safe against overflow."""
+        n = self.shape[0]
+        s = np.ones(n) if weights is None else _vector(weights, n, "weights")
+        norms = self._norms(p, s, along=not self.by_rows)
+        if not self.constant:
+            return norms
+        mass = float(np.any(s > 0)) if np.isinf(p) else float(s.sum()) ** (1.0 / p)
+        return np.append(norms, abs(self.constant) * mass)
+
+    def _norms(self, p: float, s: Vector, along: bool) -> Vector:
+        if not p >= 1:
+            raise ValueError(f"p must be at least 1, got {p}")
+        return self.lines.norms_along(p, s) if along else self.lines.norms_across(p, s)
+
+    def row(self, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Column indices and values of row i (views where rows are stored)."""
+        return _line(self.matrix, i) if self.by_rows else _across(self.matrix, i, axis=0)
+
+    def column(self, j: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Row indices and values of column j (views where columns are stored)."""
+        return _across(self.matrix, j, axis=1) if self.by_rows else _line(self.matrix, j)
+
+    def rows(self, which: NDArray[np.intp]) -> Vector:
+        """Some rows as a dense float64 array."""
+        part = self.matrix[which]
+        dense = np.asarray(part.toarray() if self.is_sparse else part, dtype=np.float64)
+        return np.column_stack([dense, np.full(len(dense), self.constant)]) if self.constant else dense
+
+    def _require_finite(self, name: str) -> None:
+        values = self.matrix.data if self.is_sparse else (self.matrix if self.by_rows else self.matrix.T)
+        k = kernels.first_nonfinite(values.reshape(-1), self.threads)
+        if k < 0:
+            return
+        if self.is_sparse:
+            major, minor = int(np.searchsorted(self.matrix.indptr, k, side="right")) - 1, int(self.matrix.indices[k])
+        else:
+            major, minor = divmod(k, values.shape[1])
+        row, column = (major, minor) if self.by_rows else (minor, major)
+        raise ValueError(
+            f"{name} has {float(values.reshape(-1)[k])} at row {row}, column {column}; every entry must be a finite number. "
+            "Impute or drop missing values first."
+        )
+
+
+def _rebuild(matrix: Any, constant: float) -> Design:
+    return Design(matrix, constant=constant)
+
+
+def _as_matrix(X: Any, name: str) -> Any:
+    matrix = _as_sparse(X) if sp.issparse(X) else _as_dense(X, name)
+    if matrix.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions (samples x features), got {matrix.ndim}")
+    if 0 in matrix.shape:
+        raise ValueError(f"{name} is empty: its shape is {matrix.shape[0]} x {matrix.shape[1]}")
+    return matrix
+
+
+def _as_sparse(X: Any) -> Any:
+    if X.ndim != 2:
+        return X
+    matrix = X if X.format in ("csr", "csc") else X.tocsr()
+    if matrix.dtype not in (np.float32, np.float64) or not matrix.dtype.isnative:
+        matrix = matrix.astype(np.float64)
+    if matrix.indices.dtype != matrix.indptr.dtype:
+        matrix = matrix.copy()
+        matrix.indptr, matrix.indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _as_dense(X: Any, name: str) -> NDArray[Any]:
+    array = np.asarray(X)
+    if array.dtype.kind not in "fiub":
+        array = _numbers(array, name)
+    if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+        array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+    if not (array.flags.c_contiguous or array.flags.f_contiguous):
+        array = np.ascontiguousarray(array)
+    return array
+
+
+def _numbers(array: NDArray[Any], name: str) -> Vector:
+    """An object or text array as numbers; the error says which entry is none."""
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} has complex entries; only real numbers are supported")
+    if array.dtype.kind == "O":
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    for position, entry in np.ndenumerate(array):
+        try:
+            if isinstance(entry, str | bytes):
+                raise ValueError
+            float(entry)
+        except (TypeError, ValueError):
+            where = ", ".join(f"{axis} {k}" for axis, k in zip(("row", "column"), position, strict=False))
+            raise ValueError(f"{name} has {entry!r} at {where or 'its only entry'}, which is not a number; encode it first") from None
+    raise ValueError(f"{name} has entries of type {array.dtype}, expected numbers")
+
+
+def _lines(matrix: Any, by_rows: bool) -> kernels.Lines:
+    if not sp.issparse(matrix):
+        return kernels.Lines(matrix if by_rows else matrix.T)
+    width = matrix.shape[1] if by_rows else matrix.shape[0]
+    return kernels.Lines(matrix.indptr, matrix.indices, matrix.data, width)
+
+
+def _usable_threads(entries: int, limit: int | None) -> int:
+    if limit is not None and limit < 1:
+        raise ValueError(f"the number of threads must be at least 1, got {limit}")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores if limit is None else limit, entries // ENTRIES_PER_THREAD))
+
+
+def _vector(x: ArrayLike, size: int, name: str) -> Vector:
+    vector = np.ascontiguousarray(x, dtype=np.float64)
+    if vector.shape != (size,):
+        raise ValueError(f"{name} must be a vector of {size} entries, got shape {vector.shape}")
+    return vector
+
+
+def _error(absolute: Vector, depth: int) -> Vector:
+    """gamma_depth times the sum of absolute values, plus what underflow can hide (a subnormal per term)."""
+    return absolute * gamma(depth) + depth * 5e-324
+
+
+def _norm_of_two(a: Vector, b: Vector, p: float) -> Vector:
+    largest = np.maximum(a, b)
+    if np.isinf(p):
+        return largest
+    return largest * ((a / largest) ** p + (b / largest) ** p) ** (1.0 / p)
+
+
+def _line(matrix: Any, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    if sp.issparse(matrix):
+        part = slice(matrix.indptr[i], matrix.indptr[i + 1])
+        return matrix.indices[part], matrix.data[part]
+    line = matrix[i] if matrix.flags.c_contiguous else matrix[:, i]
+    return np.arange(len(line)), line
+
+
+def _across(matrix: Any, k: int, axis: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    if sp.issparse(matrix):
+        part = (matrix[[k]] if axis == 0 else matrix[:, [k]]).tocoo()
+        return (part.col if axis == 0 else part.row), part.data
+    line = matrix[k] if axis == 0 else matrix[:, k]
+    return np.arange(len(line)), line

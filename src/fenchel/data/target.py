@@ -1,0 +1,87 @@
+"""Targets and weights, checked before any work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.data.design import Vector
+
+
+def as_vector(values: Any, n: int, name: str) -> Vector:
+    """`values` as n finite float64 numbers; errors name the argument and the first bad position."""
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be a vector, got an array of shape {array.shape}")
+    if len(array) != n:
+        raise ValueError(f"{name} has {len(array)} entries, but X has {n} rows")
+    if array.dtype.kind not in "fiub":
+        array = _to_numbers(array, name)
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        raise ValueError(f"{name} has {array[bad[0]]} at position {bad[0]}; every entry must be a finite number")
+    return array
+
+
+def as_signs(values: Any, n: int, name: str = "y") -> Vector:
+    """Labels -1 and +1, both of which occur."""
+    y = as_vector(values, n, name)
+    bad = np.flatnonzero(np.abs(y) != 1.0)
+    if bad.size:
+        raise ValueError(
+            f"{name} has {y[bad[0]]:g} at position {bad[0]}; a classification loss needs labels -1 and +1. "
+            "fenchel.data.encode_labels and the estimators translate labels of any kind."
+        )
+    if y.min() == y.max():
+        raise ValueError(f"{name} has one class only ({y[0]:+g} everywhere); a classifier needs two")
+    return y
+
+
+def as_weights(values: Any, n: int, name: str = "sample_weight") -> Vector:
+    """Nonnegative weights with a positive sum; ones when None."""
+    if values is None:
+        return np.ones(n)
+    s = np.full(n, float(values)) if np.ndim(values) == 0 else as_vector(values, n, name)
+    bad = np.flatnonzero(~(s >= 0))
+    if bad.size:
+        raise ValueError(f"{name} has {s[bad[0]]:g} at position {bad[0]}; weights must not be negative")
+    if not s.any():
+        raise ValueError(f"{name} is zero everywhere; at least one sample needs a positive weight")
+    return s
+
+
+def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The distinct labels, sorted, and the position of each sample's label among them.
+
+    Labels may be of any sortable type. Missing labels and a single class are errors.
+    """
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(f"y must be a vector of labels, got an array of shape {labels.shape}")
+    if labels.size == 0:
+        raise ValueError("y is empty")
+    missing = np.flatnonzero([label is None or label != label for label in labels]) if labels.dtype.kind in "fO" else np.empty(0, int)
+    if missing.size:
+        raise ValueError(f"y has a missing label ({labels[missing[0]]}) at position {missing[0]}")
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs at least two")
+    return classes, codes.reshape(-1)
+
+
+def _to_numbers(array: NDArray[Any], name: str) -> Vector:
+    for position, entry in enumerate(array):
+        try:
+            if isinstance(entry, str | bytes):
+                raise ValueError
+            float(entry)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} has {entry!r} at position {position}, which is not a number") from None
+    return array.astype(np.float64)
