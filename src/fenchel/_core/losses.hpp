@@ -70,17 +70,19 @@ struct Logistic {
         const double t = -u * y;
         return 0 <= t && t <= 1 ? entropy(t) + entropy(1 - t) : infinity;
     }
-    // With t' = sigmoid(-s):  s - m + q t - q sigmoid(-s) = 0, increasing in s, root in [m - q t, m - q t + q].
+    // With t' = sigmoid(-s): g(s) = s - m + q t - q sigmoid(-s) = 0. Convex left of 0, concave right of it: Newton kept on the
+    // root's side of 0 converges from anywhere.
     double dual_step(double a, double z, double q, double y) const {
         const double base = y * z - q * a * y;
-        double low = base, high = base + q, s = clip(y * z, low, high);
+        const bool right = base + 0.5 * q > 0;
+        const double low = right ? std::max(base, 0.0) : base, high = right ? base + q : std::min(base + q, 0.0);
+        double s = clip(y * z, low, high);
         for (int k = 0; k < 60; ++k) {
-            const double t = sigmoid(-s), residual = s - base - q * t;
-            if (residual > 0) high = s; else low = s;
-            const double newton = s - residual / (1 + q * t * (1 - t));
-            const double next = newton > low && newton < high ? newton : low + (high - low) / 2;
-            if (std::fabs(next - s) <= 1e-15 * (1 + std::fabs(s))) break;
+            const double t = sigmoid(-s);
+            const double next = clip(s - (s - base - q * t) / (1 + q * t * (1 - t)), low, high);
+            const bool done = std::fabs(next - s) <= 4e-16 * (1 + std::fabs(s));
             s = next;
+            if (done) break;
         }
         return y * sigmoid(-s);
     }

@@ -30,10 +30,12 @@ def gamma(k: float) -> float:
 
 @dataclass(frozen=True)
 class Rounded:
-    """A vector computed in floating point and an elementwise bound on its distance to the exact one."""
+    """A product computed in floating point, and elementwise bounds that tell how far it is from the exact one."""
 
     value: Vector
     error: Vector
+    absolute: Vector
+    """The same sums of absolute values: relative changes of the factors by eps move the product by at most eps times this."""
 
 
 class Design:
@@ -62,9 +64,7 @@ class Design:
         What error messages call the matrix.
     """
 
-    def __init__(
-        self, X: Any, *, constant: float = 0.0, threads: int | None = None, name: str = "X"
-    ) -> None:
+    def __init__(self, X: Any, *, constant: float = 0.0, threads: int | None = None, name: str = "X") -> None:
         self.matrix = _as_matrix(X, name)
         self.constant = float(constant)
         if not np.isfinite(self.constant):
@@ -122,7 +122,7 @@ class Design:
             value += self.constant * w[-1]
             if bounded:
                 absolute += abs(self.constant * w[-1])
-        return Rounded(value, _error(absolute, depth + 2) if bounded else absolute)
+        return Rounded(value, _error(absolute, depth + 2) if bounded else absolute, absolute)
 
     def _backward(self, a: ArrayLike, bounded: bool) -> Rounded:
         a = _vector(a, self.shape[0], "a")
@@ -133,7 +133,7 @@ class Design:
             if bounded:
                 absolute = np.append(absolute, abs(self.constant) * np.abs(a).sum())
         # numpy adds pairwise: a chain of at most 32 + log2(n) additions
-        return Rounded(value, _error(absolute, depth + 64) if bounded else absolute)
+        return Rounded(value, _error(absolute, depth + 64) if bounded else absolute, absolute)
 
     # Norms and parts ----------------------------------------------------------------------------------------------
 
@@ -179,7 +179,10 @@ class Design:
         if k < 0:
             return
         if self.is_sparse:
-            major, minor = int(np.searchsorted(self.matrix.indptr, k, side="right")) - 1, int(self.matrix.indices[k])
+            major, minor = (
+                int(np.searchsorted(self.matrix.indptr, k, side="right")) - 1,
+                int(self.matrix.indices[k]),
+            )
         else:
             major, minor = divmod(k, values.shape[1])
         row, column = (major, minor) if self.by_rows else (minor, major)
@@ -244,7 +247,9 @@ def _numbers(array: NDArray[Any], name: str) -> Vector:
             float(entry)
         except (TypeError, ValueError):
             where = ", ".join(f"{axis} {k}" for axis, k in zip(("row", "column"), position, strict=False))
-            raise ValueError(f"{name} has {entry!r} at {where or 'its only entry'}, which is not a number; encode it first") from None
+            raise ValueError(
+                f"{name} has {entry!r} at {where or 'its only entry'}, which is not a number; encode it first"
+            ) from None
     raise ValueError(f"{name} has entries of type {array.dtype}, expected numbers")
 
 

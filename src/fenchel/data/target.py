@@ -67,7 +67,11 @@ def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
         raise ValueError(f"y must be a vector of labels, got an array of shape {labels.shape}")
     if labels.size == 0:
         raise ValueError("y is empty")
-    missing = np.flatnonzero([label is None or label != label for label in labels]) if labels.dtype.kind in "fO" else np.empty(0, int)
+    missing = (
+        np.flatnonzero([label is None or label != label for label in labels])
+        if labels.dtype.kind in "fO"
+        else np.empty(0, int)
+    )
     if missing.size:
         raise ValueError(f"y has a missing label ({labels[missing[0]]}) at position {missing[0]}")
     classes, codes = np.unique(labels, return_inverse=True)

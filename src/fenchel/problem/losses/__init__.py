@@ -1,0 +1,27 @@
+"""Losses: convex functions phi(z; y) of a score z and a target y (MATH: section 2 of the documentation)."""
+
+from fenchel.problem.losses.base import Loss
+from fenchel.problem.losses.classification import Exponential, Hinge, Logistic, SmoothedHinge, SquaredHinge
+from fenchel.problem.losses.regression import (
+    Absolute,
+    EpsilonInsensitive,
+    Huber,
+    Pinball,
+    Squared,
+    SquaredEpsilonInsensitive,
+)
+
+__all__ = [
+    "Absolute",
+    "EpsilonInsensitive",
+    "Exponential",
+    "Hinge",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Pinball",
+    "SmoothedHinge",
+    "Squared",
+    "SquaredEpsilonInsensitive",
+    "SquaredHinge",
+]

@@ -1,0 +1,121 @@
+"""What every loss is: value, derivative, conjugate, domain and constants."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from fenchel._core import kernels
+from fenchel.data.design import Vector
+from fenchel.problem.traits import Trait
+
+
+class Loss(ABC):
+    """A convex function phi(z; y) >= 0 of the score z, for a target y, as NumPy functions of arrays.
+
+    A loss of your own is a subclass with `value`, `derivative`, `conjugate` and `domain`, and whichever of the constants
+    below are finite. Everything else has a default that is right for any convex loss. The certificate assumes that
+    `value` and `conjugate` are accurate to a few units in the last place, as NumPy's functions are.
+
+    Attributes
+    ----------
+    is_classification : bool
+        Whether targets are the labels -1 and +1.
+    smoothness : float
+        Lipschitz constant of the derivative; infinite if there is none.
+    lipschitz : float
+        Lipschitz constant of the loss; infinite if there is none.
+    """
+
+    is_classification = False
+
+    @property
+    def smoothness(self) -> float:
+        """Lipschitz constant of the derivative."""
+        return np.inf
+
+    @property
+    def lipschitz(self) -> float:
+        """Lipschitz constant of the loss."""
+        return np.inf
+
+    @abstractmethod
+    def value(self, z: Vector, y: Vector) -> Vector:
+        """phi(z; y)."""
+
+    @abstractmethod
+    def derivative(self, z: Vector, y: Vector) -> Vector:
+        """phi'(z; y); any subgradient at a kink."""
+
+    @abstractmethod
+    def conjugate(self, u: Vector, y: Vector) -> Vector:
+        """phi*(u; y) = sup_z u z - phi(z; y), infinite outside its domain."""
+
+    @abstractmethod
+    def domain(self, y: Vector) -> tuple[Vector, Vector]:
+        """The interval of a = -u where the conjugate is finite. It contains 0, since phi is bounded below."""
+
+    def kinks(self, y: Vector) -> tuple[Vector, ...]:
+        """The scores where phi is not differentiable; none for a differentiable loss."""
+        return ()
+
+    def subdifferential(self, z: Vector, y: Vector) -> tuple[Vector, Vector]:
+        """The interval of subgradients at z: left and right derivative."""
+        slope = self.derivative(z, y)
+        return slope, slope
+
+    def dual_step(self, a: Vector, z: Vector, q: Vector | float, y: Vector) -> Vector:
+        """The a' that maximises -phi*(-a') - z (a' - a) - q (a' - a)^2 / 2, for q > 0.
+
+        Stationarity says that a' = -phi'(z') at z' = z + q (a' - a). The default finds z', the root of the increasing
+        function z' + q phi'(z') - (z - q a), by bisection between the ends of the domain.
+        """
+        target = z - q * a
+        low, high = (target + q * end for end in np.broadcast_arrays(*self.domain(y)))
+        low, high = self._bracket(low, target, q, y, -1.0), self._bracket(high, target, q, y, 1.0)
+        for _ in range(80):
+            middle = 0.5 * (low + high)
+            above = middle + q * self.derivative(middle, y) > target
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        root = 0.5 * (low + high)
+        first, last = self.domain(y)
+        step = (root - target) / q if self.kinks(y) else -self.derivative(root, y)
+        return np.clip(step, first, last)
+
+    def _bracket(self, end: Vector, target: Vector, q: Vector | float, y: Vector, side: float) -> Vector:
+        """A finite end of the bracket of the default `dual_step`, by doubling, where the domain gives none."""
+        reach = np.ones_like(target)
+        end = np.where(np.isfinite(end), end, target + side * reach)
+        for _ in range(200):
+            short = side * (end + q * self.derivative(end, y) - target) < 0
+            if not short.any():
+                break
+            reach = np.where(short, 2 * reach, reach)
+            end = np.where(short, target + side * reach, end)
+        return end
+
+    def prox(self, x: Vector, t: Vector | float, y: Vector) -> Vector:
+        """argmin_z phi(z; y) + (z - x)^2 / (2 t): the score after a dual step from a = 0."""
+        return x + t * self.dual_step(np.zeros_like(x), x, t, y)
+
+    def rise(self, z: Vector, y: Vector, error: Vector) -> Vector:
+        """A bound on phi(z') - phi(z) over |z' - z| <= error: by convexity, the rise at one of the two ends."""
+        if np.isfinite(self.lipschitz):
+            return self.lipschitz * error
+        value = self.value(z, y)
+        return np.maximum(self.value(z - error, y), self.value(z + error, y)) - value
+
+    def kernel(self) -> kernels.Loss | None:
+        """The compiled twin of this loss, if there is one."""
+        return None
+
+    @property
+    def traits(self) -> frozenset[Trait]:
+        """What this loss promises, from its constants and kinks."""
+        promised = {
+            Trait.DIFFERENTIABLE_LOSS: not self.kinks(np.ones(1)),
+            Trait.SMOOTH_LOSS: np.isfinite(self.smoothness),
+            Trait.LIPSCHITZ_LOSS: np.isfinite(self.lipschitz),
+        }
+        return frozenset(trait for trait, holds in promised.items() if holds)

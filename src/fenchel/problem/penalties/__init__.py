@@ -1,0 +1,9 @@
+"""Penalties: convex functions R(w) of the weights (MATH: section 3 of the documentation)."""
+
+from fenchel.problem.penalties.base import Penalty, Subgradients
+from fenchel.problem.penalties.fused import FusedL1
+from fenchel.problem.penalties.lp import LpSquared
+from fenchel.problem.penalties.norms import L1, GroupL2
+from fenchel.problem.penalties.strong import L2, ElasticNet, Entropy
+
+__all__ = ["L1", "L2", "ElasticNet", "Entropy", "FusedL1", "GroupL2", "LpSquared", "Penalty", "Subgradients"]

@@ -1,0 +1,164 @@
+"""What every penalty is: value, conjugate, gradient of the conjugate, prox, and what it promises."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.problem.traits import Trait
+from fenchel.problem.vectors import Mask, dual_exponent, p_norm
+
+#: Relative error granted to one evaluation of a penalty or its conjugate: sums of same-signed terms, added pairwise.
+EVALUATION = 256 * UNIT_ROUNDOFF
+#: How far, relatively, a point may miss a constraint (a simplex, a ball) by rounding and still stand for the point on it.
+FEASIBILITY = 1e-9
+
+
+@dataclass(frozen=True)
+class Subgradients:
+    """The subdifferential of R at a point, as {point + directions u : low <= u <= high}."""
+
+    point: Vector
+    directions: Any = None
+    low: Vector | None = None
+    high: Vector | None = None
+
+
+@dataclass(frozen=True)
+class NullSpace:
+    """A basis (d x k) of a null space, within `error` (2-norm, per vector) of one in exact arithmetic."""
+
+    basis: Vector
+    error: float = 0.0
+
+
+class Penalty(ABC):
+    """A convex function R(w) with a weight lam > 0, as NumPy functions of the vector w.
+
+    A penalty of your own is a subclass with `value`, `conjugate` and `prox`; `grad_conjugate` and `strong_convexity` if it is strongly convex, or the
+    methods of `NormPenalty` if it is a norm. `prox` takes a scalar step; a penalty that is a sum over coordinates says
+    `separable = True` and takes a vector of steps as well.
+
+    Attributes
+    ----------
+    strong_convexity : float
+        mu such that R - mu/2 |.|^2 is convex in the sense of the norm below; 0 if there is none.
+    norm : float
+        The p of the p-norm in which R is strongly convex.
+    """
+
+    lam: float
+    separable = False
+
+    @property
+    def strong_convexity(self) -> float:
+        """mu >= 0."""
+        return 0.0
+
+    @property
+    def norm(self) -> float:
+        """p of the norm that `strong_convexity` refers to."""
+        return 2.0
+
+    @abstractmethod
+    def value(self, w: Vector) -> float:
+        """R(w), infinite outside its domain."""
+
+    @abstractmethod
+    def conjugate(self, v: Vector) -> float:
+        """R*(v) = sup_w v.w - R(w)."""
+
+    @abstractmethod
+    def prox(self, w: Vector, t: Vector | float) -> Vector:
+        """argmin_x R(x) + |x - w|^2 / (2 t)."""
+
+    def grad_conjugate(self, v: Vector) -> Vector:
+        """grad R*(v), the w that attains R*(v); exists when R is strongly convex."""
+        raise TypeError(f"{type(self).__name__} is not strongly convex: its conjugate has no gradient")
+
+    def conjugate_upper(self, v: Vector, error: Vector) -> float:
+        """A bound on R*(v') over |v' - v| <= error, in exact arithmetic.
+
+        R* is (1/mu)-smooth in the dual norm:  R*(v') <= R*(v) + |grad R*(v)|.error + |error|_*^2 / (2 mu).
+        """
+        error = error + 4 * UNIT_ROUNDOFF * np.abs(v)
+        value = self.conjugate(v)
+        slope = float(np.abs(self.grad_conjugate(v)) @ error)
+        curvature = p_norm(error, dual_exponent(self.norm)) ** 2 / (2.0 * self.strong_convexity)
+        return value + EVALUATION * abs(value) + (1.0 + EVALUATION) * (slope + curvature) + 5e-324
+
+    def slack(self, w: Vector) -> float:
+        """How much, relatively, w must shrink or grow to lie in the domain exactly; 0 where R is finite everywhere."""
+        return 0.0
+
+    def subgradients(self, w: Vector, tol: float) -> Subgradients:
+        """The subdifferential at w, coordinates (or groups) below tol counted as zero."""
+        raise TypeError(f"{type(self).__name__} does not describe its subdifferential")
+
+    def admissible_steps(self, t: Vector) -> Vector | float:
+        """The largest steps below t that `prox` can take: one for all coordinates, unless separable."""
+        return t if self.separable else float(t.min())
+
+    @property
+    def analysis(self) -> tuple[Any, Penalty] | None:
+        """(D, S) if this penalty is R(w) = S(D w) and has no prox of its own; S has one."""
+        return None
+
+    def null_space(self, d: int) -> NullSpace | None:
+        """The directions that the penalty does not see, if there are any."""
+        return None
+
+    def check(self, d: int) -> None:
+        """Raise if the penalty does not fit d weights."""
+
+    def with_lam(self, lam: float) -> Self:
+        """The same penalty with another weight."""
+        return dataclasses.replace(self, lam=lam)  # type: ignore[type-var]
+
+    def zero_groups(self, v: Vector, reach: Vector) -> Mask:
+        """Which coordinates are zero at an optimum whose dual vector lies within `reach` (per coordinate) of v; none known here."""
+        return np.zeros(len(v), dtype=bool)
+
+    @property
+    def sparsity(self) -> float:
+        """Weight of the part of the penalty that makes zeros, as a multiple of lam; 0 if none does."""
+        return 0.0
+
+    @property
+    def traits(self) -> frozenset[Trait]:
+        """What this penalty promises."""
+        promised = {
+            Trait.PROX_PENALTY: self.analysis is None,
+            Trait.SEPARABLE_PENALTY: self.separable,
+            Trait.STRONGLY_CONVEX_PENALTY: self.strong_convexity > 0,
+            Trait.NORM_PENALTY: isinstance(self, NormPenalty),
+        }
+        return frozenset(trait for trait, holds in promised.items() if holds)
+
+
+class NormPenalty(Penalty):
+    """R(w) = lam Om(w) for a norm (or seminorm) Om. R* is 0 where the dual norm is at most lam, infinite elsewhere."""
+
+    @abstractmethod
+    def dual_norm(self, v: Vector) -> float:
+        """Om*(v) = sup { v.w : Om(w) <= 1 }."""
+
+    def dual_norm_upper(self, v: Vector, error: Vector) -> float:
+        """A bound on Om*(v') over |v' - v| <= error, in exact arithmetic; here for norms of absolute values."""
+        return (1.0 + EVALUATION) * self.dual_norm(np.abs(v) + error)
+
+    def conjugate(self, v: Vector) -> float:
+        """0 if Om*(v) <= lam, else infinite."""
+        return 0.0 if self.dual_norm(v) <= self.lam else np.inf
+
+    def conjugate_upper(self, v: Vector, error: Vector) -> float:
+        return 0.0 if self.dual_norm_upper(v, error) <= self.lam else np.inf
+
+    @property
+    def sparsity(self) -> float:
+        return 1.0

@@ -1,0 +1,136 @@
+"""The squared p-norm of the Primal Gradient Solver, 1 < p <= 2, optionally on a ball."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.problem.penalties.base import FEASIBILITY, Penalty, Subgradients
+from fenchel.problem.vectors import dual_exponent, p_norm, require_positive
+
+
+@dataclass(frozen=True)
+class LpSquared(Penalty):
+    """lam/2 |w|_p^2, 1 < p <= 2, on |w|_p <= radius if one is given.
+
+    R*(v) = |v|_q^2 / (2 lam) with 1/p + 1/q = 1 while |v|_q <= lam radius, else radius |v|_q - lam radius^2 / 2.
+    The link is grad R*(v) = sign(v_j) |v_j|^(q-1) |v|_q^(2-q) / lam, shrunk to p-norm radius if longer.
+    Strong convexity: lam (p - 1) in the p-norm.
+    """
+
+    lam: float
+    p: float = 1.5
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        require_positive(self.lam, "lam", self)
+        if not 1.0 < self.p <= 2.0:
+            raise ValueError(f"LpSquared: p must lie in (1, 2], got {self.p!r}")
+        if self.radius is not None:
+            require_positive(self.radius, "radius", self)
+
+    @property
+    def q(self) -> float:
+        """The dual exponent."""
+        return dual_exponent(self.p)
+
+    @property
+    def strong_convexity(self) -> float:
+        return self.lam * (self.p - 1.0)
+
+    @property
+    def norm(self) -> float:
+        return self.p
+
+    @property
+    def ball(self) -> float:
+        """The radius, infinite if there is none."""
+        return np.inf if self.radius is None else self.radius
+
+    def value(self, w: Vector) -> float:
+        return self.lam / 2.0 * p_norm(w, self.p) ** 2 if np.isfinite(self.slack(w)) else np.inf
+
+    def slack(self, w: Vector) -> float:
+        """A w longer than the radius by rounding only stands for the w shrunk onto the ball."""
+        if self.radius is None:
+            return 0.0
+        excess = p_norm(w, self.p) / self.radius - 1.0
+        if excess > FEASIBILITY:
+            return np.inf
+        return max(0.0, excess + 256 * UNIT_ROUNDOFF)
+
+    def conjugate(self, v: Vector) -> float:
+        length = p_norm(v, self.q)
+        if length <= self.lam * self.ball:
+            return length**2 / (2.0 * self.lam)
+        return self.ball * (length - self.lam * self.ball / 2.0)
+
+    def grad_conjugate(self, v: Vector) -> Vector:
+        length = p_norm(v, self.q)
+        if length == 0.0:
+            return np.zeros_like(v)
+        with np.errstate(under="ignore"):
+            direction = np.sign(v) * (np.abs(v) / length) ** (self.q - 1.0)  # of p-norm 1
+        return direction * min(length / self.lam, self.ball)
+
+    def prox(self, w: Vector, t: Vector | float) -> Vector:
+        """x + c |x|^(p-1) = |w| elementwise with c = t lam |x|_p^(2-p): the norm |x|_p is the root of a decreasing function."""
+        size, tau = np.abs(w), float(np.min(t)) * self.lam
+        length = p_norm(w, self.p)
+        if length == 0.0:
+            return np.zeros_like(w)
+        r = self.p - 1.0
+
+        def at(c: float) -> Vector:
+            return np.sign(w) * solve_power(size, c, r)
+
+        def excess(s: float) -> float:
+            return p_norm(at(tau * s ** (2.0 - self.p)), self.p) - s
+
+        s = float(brentq(excess, 0.0, length, xtol=1e-300, rtol=1e-14)) if tau > 0 else length
+        x = at(tau * s ** (2.0 - self.p))
+        if p_norm(x, self.p) <= self.ball:
+            return x
+        # on the sphere: c is the multiplier that brings the norm down to the radius
+        high = max(1.0, tau)
+        while p_norm(at(high), self.p) > self.ball:
+            high *= 4.0
+        x = at(float(brentq(lambda c: p_norm(at(c), self.p) - self.ball, 0.0, high, xtol=1e-300, rtol=1e-14)))
+        return x * min(1.0, self.ball / p_norm(x, self.p))
+
+    def subgradients(self, w: Vector, tol: float) -> Subgradients:
+        """lam |w|_p^(2-p) |w_j|^(p-1) sign(w_j); on the sphere, any larger multiple of it."""
+        length = p_norm(w, self.p)
+        if length == 0.0:
+            return Subgradients(np.zeros_like(w))
+        gradient = self.lam * length * np.sign(w) * (np.abs(w) / length) ** (self.p - 1.0)
+        if length < self.ball * (1.0 - 1e-7):
+            return Subgradients(gradient)
+        return Subgradients(gradient, gradient[:, None], np.zeros(1), np.array([np.inf]))
+
+
+def solve_power(a: Vector, c: float, r: float) -> Vector:
+    """The x >= 0 with x + c x^r = a, for a >= 0, c >= 0, 0 < r <= 1.
+
+    In y = log x the logarithm of the left side is convex and increasing with slope in [r, 1]; Newton from the right
+    descends to the root.
+    """
+    if c == 0.0:
+        return a.copy()
+    if r == 1.0:
+        return a / (1.0 + c)
+    with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
+        log_a, log_c = np.log(a), np.log(c)
+        y = np.minimum(log_a, (log_a - log_c) / r)
+        for _ in range(100):
+            other = log_c + r * y
+            both = np.logaddexp(y, other)
+            slope = np.exp(y - both) + r * np.exp(other - both)
+            change = (both - log_a) / slope
+            y = y - np.where(np.isfinite(change), change, 0.0)
+            if not np.any(np.abs(change[np.isfinite(change)]) > 1e-15 * (1.0 + np.abs(y[np.isfinite(change)]))):
+                break
+        return np.where(a > 0, np.exp(y), 0.0)

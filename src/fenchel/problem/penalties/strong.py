@@ -1,0 +1,181 @@
+"""Strongly convex penalties: R* is finite and smooth, so every dual point gives a bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import brentq
+from scipy.special import logsumexp, softmax, wrightomega, xlogy
+
+from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.problem.penalties.base import EVALUATION, FEASIBILITY, Penalty, Subgradients
+from fenchel.problem.vectors import Mask, p_norm, require_positive, soft
+
+
+@dataclass(frozen=True)
+class L2(Penalty):
+    """lam/2 |w|_2^2. R*(v) = |v|^2 / (2 lam), link w = v / lam."""
+
+    lam: float
+    separable = True
+
+    def __post_init__(self) -> None:
+        require_positive(self.lam, "lam", self)
+
+    @property
+    def strong_convexity(self) -> float:
+        return self.lam
+
+    def value(self, w: Vector) -> float:
+        return self.lam / 2.0 * p_norm(w, 2) ** 2
+
+    def conjugate(self, v: Vector) -> float:
+        return p_norm(v, 2) ** 2 / (2.0 * self.lam)
+
+    def grad_conjugate(self, v: Vector) -> Vector:
+        return v / self.lam
+
+    def prox(self, w: Vector, t: Vector | float) -> Vector:
+        return w / (1.0 + t * self.lam)
+
+    def subgradients(self, w: Vector, tol: float) -> Subgradients:
+        return Subgradients(self.lam * w)
+
+
+@dataclass(frozen=True)
+class ElasticNet(Penalty):
+    """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2), 0 <= l1_ratio < 1.
+
+    With l1 = lam l1_ratio and l2 = lam (1 - l1_ratio):  R*(v) = sum (|v_j| - l1)+^2 / (2 l2), link w = soft(v, l1) / l2.
+    """
+
+    lam: float
+    l1_ratio: float = 0.5
+    separable = True
+
+    def __post_init__(self) -> None:
+        require_positive(self.lam, "lam", self)
+        if not 0.0 <= self.l1_ratio < 1.0:
+            raise ValueError(f"ElasticNet: l1_ratio must lie in [0, 1), got {self.l1_ratio!r}; for 1 use L1(lam)")
+
+    @property
+    def l1(self) -> float:
+        """Weight of |w|_1."""
+        return self.lam * self.l1_ratio
+
+    @property
+    def l2(self) -> float:
+        """Weight of |w|_2^2 / 2."""
+        return self.lam * (1.0 - self.l1_ratio)
+
+    @property
+    def strong_convexity(self) -> float:
+        return self.l2
+
+    @property
+    def sparsity(self) -> float:
+        return self.l1_ratio
+
+    def value(self, w: Vector) -> float:
+        return self.l1 * float(np.abs(w).sum()) + self.l2 / 2.0 * p_norm(w, 2) ** 2
+
+    def conjugate(self, v: Vector) -> float:
+        return p_norm(soft(v, self.l1), 2) ** 2 / (2.0 * self.l2)
+
+    def grad_conjugate(self, v: Vector) -> Vector:
+        return soft(v, self.l1) / self.l2
+
+    def prox(self, w: Vector, t: Vector | float) -> Vector:
+        return soft(w, t * self.l1) / (1.0 + t * self.l2)
+
+    def subgradients(self, w: Vector, tol: float) -> Subgradients:
+        return signs_and_intervals(w, tol, self.l1, self.l2 * w)
+
+    def zero_groups(self, v: Vector, reach: Vector) -> Mask:
+        """w_j = soft(v_j, l1) / l2 is zero where |v_j| <= l1."""
+        return np.abs(v) + reach <= self.l1
+
+
+@dataclass(frozen=True)
+class Entropy(Penalty):
+    """lam sum w_j log w_j on the probability simplex. R*(v) = lam log sum exp(v_j / lam), link w = softmax(v / lam)."""
+
+    lam: float
+
+    def __post_init__(self) -> None:
+        require_positive(self.lam, "lam", self)
+
+    @property
+    def strong_convexity(self) -> float:
+        return self.lam
+
+    @property
+    def norm(self) -> float:
+        """Pinsker: strongly convex in the 1-norm."""
+        return 1.0
+
+    def value(self, w: Vector) -> float:
+        return self.lam * float(xlogy(w, w).sum()) if np.isfinite(self.slack(w)) else np.inf
+
+    def slack(self, w: Vector) -> float:
+        """|sum w - 1|: a positive w within rounding of the simplex stands for w / sum(w)."""
+        excess = abs(float(w.sum()) - 1.0)
+        return excess + 64 * UNIT_ROUNDOFF if np.all(w >= 0) and excess <= FEASIBILITY else np.inf
+
+    def conjugate(self, v: Vector) -> float:
+        # shifted by hand: scaling by a tiny lam must not overflow
+        top = float(v.max())
+        with np.errstate(under="ignore", over="ignore"):
+            return top + self.lam * float(logsumexp((v - top) / self.lam))
+
+    def conjugate_upper(self, v: Vector, error: Vector) -> float:
+        """R* increases in every coordinate, so R*(v + error) is the bound; the logarithm of the sum is off by an absolute amount."""
+        v = v + error + 4 * UNIT_ROUNDOFF * np.abs(v)
+        value = self.conjugate(v)
+        largest = float(np.abs(v).max())
+        return value + EVALUATION * (abs(value) + 2.0 * largest + self.lam * (1.0 + np.log(len(v))))
+
+    def grad_conjugate(self, v: Vector) -> Vector:
+        with np.errstate(under="ignore", over="ignore"):
+            return np.asarray(softmax((v - v.max()) / self.lam))
+
+    def prox(self, w: Vector, t: Vector | float) -> Vector:
+        """x_j + tau log x_j = w_j - nu with tau = t lam: x_j = tau omega((w_j - nu)/tau - log tau); nu makes the sum 1."""
+        tau = float(np.min(t)) * self.lam
+
+        def point(nu: float) -> Vector:
+            return np.asarray(tau * wrightomega((w - nu) / tau - np.log(tau)))
+
+        # the largest entry lies between 1/d and 1
+        top, d = float(w.max()), len(w)
+        low, high = top - 1.0 - tau, top - 1.0 / d + tau * np.log(d) + tau
+        x = point(
+            float(
+                brentq(
+                    lambda nu: point(nu).sum() - 1.0,
+                    low - 1e-9 * abs(low),
+                    high + 1e-9 * abs(high),
+                    xtol=1e-300,
+                    rtol=1e-15,
+                )
+            )
+        )
+        return x / x.sum()
+
+    def subgradients(self, w: Vector, tol: float) -> Subgradients:
+        """lam (log w + 1) plus any multiple of the ones: the simplex has a normal there."""
+        d = len(w)
+        point = self.lam * (np.log(np.maximum(w, 1e-300)) + 1.0)
+        return Subgradients(point, np.ones((d, 1)), np.array([-np.inf]), np.array([np.inf]))
+
+
+def signs_and_intervals(w: Vector, tol: float, l1: float, smooth: Vector) -> Subgradients:
+    """smooth + l1 sign(w_j) where |w_j| > tol, smooth + [-l1, l1] elsewhere."""
+    zero = np.flatnonzero(np.abs(w) <= tol)
+    sign = np.sign(w)
+    sign[zero] = 0.0
+    m = len(zero)
+    directions = sp.csc_array((np.ones(m), (zero, np.arange(m))), shape=(len(w), m))
+    return Subgradients(smooth + l1 * sign, directions, np.full(m, -l1), np.full(m, l1))

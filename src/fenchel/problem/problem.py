@@ -1,0 +1,150 @@
+"""The problem itself: what is minimised, its dual, and the link between the two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fenchel.data.design import Design, Vector
+from fenchel.data.target import as_signs, as_vector, as_weights
+from fenchel.problem.intercept import best_intercept
+from fenchel.problem.losses import Loss, Squared
+from fenchel.problem.penalties import L2, Penalty
+from fenchel.problem.penalties.base import NormPenalty
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Problem:
+    """Minimise the weighted mean loss plus a penalty.
+
+    With scores z_i = x_i.w + b and W = sum s_i::
+
+        primal   P(w, b)  = (1/W) sum_i s_i phi(z_i; y_i) + R(w)
+        dual     D(alpha) = -(1/W) sum_i s_i phi*(-alpha_i; y_i) - R*(v),   v = (1/W) sum_i s_i alpha_i x_i
+                 subject to sum_i s_i alpha_i = 0 if there is an intercept
+        link     w = grad R*(v)
+
+    and P(w, b) >= D(alpha) for every w, b and feasible alpha.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame or Design of shape (n, d)
+        See `Design` for what is used in place and what is converted.
+    y : array of n targets
+        -1 and +1 for classification losses.
+    loss : Loss, default Squared()
+    penalty : Penalty, default L2(1e-4)
+    sample_weight : array of n weights >= 0, optional
+        Weight 2 is the row twice.
+    intercept : bool, default False
+        Whether there is a b; it is not penalised.
+    """
+
+    design: Design
+    y: Vector
+    loss: Loss
+    penalty: Penalty
+    weights: Vector
+    intercept: bool
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        loss: Loss | None = None,
+        penalty: Penalty | None = None,
+        sample_weight: Any = None,
+        intercept: bool = False,
+    ) -> None:
+        loss = Squared() if loss is None else loss
+        penalty = L2(1e-4) if penalty is None else penalty
+        _require_instance(loss, Loss, "loss", "Hinge()")
+        _require_instance(penalty, Penalty, "penalty", "L2(1e-4)")
+        if not isinstance(intercept, bool | np.bool_):
+            raise TypeError(f"intercept must be True or False, got {intercept!r}")
+        design = X if isinstance(X, Design) else Design(X)
+        n, d = design.shape
+        penalty.check(d)
+        y = as_signs(y, n) if loss.is_classification else as_vector(y, n, "y")
+        values = (design, y, loss, penalty, as_weights(sample_weight, n), bool(intercept))
+        for name, value in zip(self.__dataclass_fields__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    def replace(self, **changes: Any) -> Problem:
+        """The same problem with some parts exchanged; nothing is checked or copied again."""
+        other = object.__new__(Problem)
+        for name in self.__dataclass_fields__:
+            object.__setattr__(other, name, changes.pop(name, getattr(self, name)))
+        if changes:
+            raise TypeError(f"Problem has no {', '.join(changes)}")
+        return other
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Samples and weights."""
+        return self.design.shape
+
+    @property
+    def total_weight(self) -> float:
+        """W, the sum of the weights."""
+        return float(self.weights.sum())
+
+    def mean(self, values: Vector) -> float:
+        """(1/W) sum_i s_i values_i; a sample of weight zero does not count, whatever its value."""
+        return (
+            float(np.sum(np.where(self.weights > 0, self.weights, 0.0) * np.where(self.weights > 0, values, 0.0)))
+            / self.total_weight
+        )
+
+    def scores(self, w: Vector, b: float = 0.0) -> Vector:
+        """z = X w + b."""
+        return self.design.matvec(w) + b
+
+    def dual_vector(self, alpha: Vector) -> Vector:
+        """v = (1/W) sum_i s_i alpha_i x_i."""
+        return self.design.rmatvec(self.weights * alpha) / self.total_weight
+
+    def primal(self, w: Vector, b: float = 0.0) -> float:
+        """P(w, b)."""
+        return self.mean(self.loss.value(self.scores(w, b), self.y)) + self.penalty.value(
+            np.asarray(w, dtype=np.float64)
+        )
+
+    def dual(self, alpha: Vector) -> float:
+        """D(alpha), -inf where alpha is not feasible; the intercept's equation may miss by rounding (certificates are exact)."""
+        alpha = np.asarray(alpha, dtype=np.float64)
+        weighted = self.weights * alpha
+        if self.intercept and abs(weighted.sum()) > 1e-9 * np.abs(weighted).sum():
+            return -np.inf
+        return -self.mean(self.loss.conjugate(-alpha, self.y)) - self.penalty.conjugate(self.dual_vector(alpha))
+
+    def link(self, alpha: Vector) -> Vector:
+        """w(alpha) = grad R*(v); for strongly convex penalties."""
+        return self.penalty.grad_conjugate(self.dual_vector(alpha))
+
+    def lam_max(self) -> float:
+        """The smallest lam for which w = 0 is optimal (with the best b); for penalties that make zeros."""
+        sparsity = self.penalty.sparsity
+        if not sparsity:
+            raise TypeError(f"{type(self.penalty).__name__} has no lam_max: no lam makes w exactly zero")
+        if self.penalty.null_space(self.shape[1]) is not None:
+            raise TypeError("lam_max needs a penalty that sees every direction; solve with w in the null space instead")
+        z = np.zeros(self.shape[0])
+        if self.intercept:
+            z += best_intercept(self.loss, z, self.y, self.weights)
+        v = self.dual_vector(-self.loss.derivative(z, self.y))
+        largest = self.penalty.dual_norm(v) if isinstance(self.penalty, NormPenalty) else float(np.abs(v).max())
+        return largest / sparsity
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        b = ", intercept" if self.intercept else ""
+        return f"Problem({n} x {d}, {self.loss!r}, {self.penalty!r}{b})"
+
+
+def _require_instance(value: object, kind: type, name: str, example: str) -> None:
+    if not isinstance(value, kind):
+        hint = " (an instance, not the class)" if isinstance(value, type) else ""
+        raise TypeError(f"{name} must be a {kind.__name__}, such as {example}{hint}; got {value!r}")

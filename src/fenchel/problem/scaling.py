@@ -1,0 +1,26 @@
+"""The one normalisation here is a weighted mean; this is how other people's C and alpha translate into it.
+
+Every translation divides an objective by a positive factor, which leaves its minimisers alone.
+"""
+
+from __future__ import annotations
+
+
+def lam_from_C(C: float, total_weight: float, loss_factor: float = 1.0) -> float:
+    """lam of  C sum_i s_i loss_i + R(w)  with loss_i = loss_factor phi_i:  divide by C loss_factor W."""
+    return 1.0 / (C * loss_factor * total_weight)
+
+
+def lam_from_sum(alpha: float, total_weight: float, loss_factor: float = 1.0) -> float:
+    """lam of  sum_i s_i loss_i + alpha R(w)  with loss_i = loss_factor phi_i:  divide by loss_factor W."""
+    return alpha / (loss_factor * total_weight)
+
+
+def lam_from_mean(alpha: float, loss_factor: float = 1.0) -> float:
+    """lam of  mean_i loss_i + alpha R(w)  with loss_i = loss_factor phi_i:  divide by loss_factor."""
+    return alpha / loss_factor
+
+
+def C_from_lam(lam: float, total_weight: float) -> float:
+    """C of the sum form for lam of the mean form."""
+    return 1.0 / (lam * total_weight)

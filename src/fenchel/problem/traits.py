@@ -1,0 +1,15 @@
+"""What a loss or a penalty can promise, and what a solver may ask for."""
+
+from enum import Enum
+
+
+class Trait(Enum):
+    """A property that losses and penalties declare and solvers require; the value says it in words."""
+
+    DIFFERENTIABLE_LOSS = "a differentiable loss"
+    SMOOTH_LOSS = "a loss with a Lipschitz derivative"
+    LIPSCHITZ_LOSS = "a Lipschitz loss"
+    PROX_PENALTY = "a penalty with a proximal map"
+    SEPARABLE_PENALTY = "a penalty that is a sum over coordinates"
+    STRONGLY_CONVEX_PENALTY = "a strongly convex penalty"
+    NORM_PENALTY = "a penalty that is a norm or seminorm"
