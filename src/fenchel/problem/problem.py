@@ -9,7 +9,7 @@ import numpy as np
 
 from fenchel.data.design import Design, Vector
 from fenchel.data.target import as_signs, as_vector, as_weights
-from fenchel.problem.intercept import best_intercept
+from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses import Loss, Squared
 from fenchel.problem.penalties import L2, Penalty
 from fenchel.problem.penalties.base import NormPenalty
@@ -133,7 +133,7 @@ class Problem:
             raise TypeError("lam_max needs a penalty that sees every direction; solve with w in the null space instead")
         z = np.zeros(self.shape[0])
         if self.intercept:
-            z += best_intercept(self.loss, z, self.y, self.weights)
+            z += best_shift(self.loss, z, self.y, self.weights)
         v = self.dual_vector(-self.loss.derivative(z, self.y))
         largest = self.penalty.dual_norm(v) if isinstance(self.penalty, NormPenalty) else float(np.abs(v).max())
         return largest / sparsity

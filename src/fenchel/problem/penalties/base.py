@@ -92,6 +92,11 @@ class Penalty(ABC):
         curvature = p_norm(error, dual_exponent(self.norm)) ** 2 / (2.0 * self.strong_convexity)
         return value + EVALUATION * abs(value) + (1.0 + EVALUATION) * (slope + curvature) + 5e-324
 
+    def value_upper(self, w: Vector) -> float:
+        """A bound on R in exact arithmetic, at w or at the feasible point that w stands for (see `slack`)."""
+        value = self.value(w)
+        return value + EVALUATION * abs(value) + 5e-324
+
     def slack(self, w: Vector) -> float:
         """How much, relatively, w must shrink or grow to lie in the domain exactly; 0 where R is finite everywhere."""
         return 0.0

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lsqr
 
 from fenchel._core import kernels
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.design import UNIT_ROUNDOFF, Vector, gamma
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty, NullSpace, Penalty, Subgradients
 from fenchel.problem.penalties.norms import L1
 from fenchel.problem.vectors import require_positive
@@ -81,6 +81,13 @@ class FusedL1(NormPenalty):
 
     def value(self, w: Vector) -> float:
         return self.lam * float(np.abs(self.differences(w)).sum())
+
+    def value_upper(self, w: Vector) -> float:
+        if self.D is None:
+            return super().value_upper(w)
+        terms = int(np.diff(self.operator.indptr).max(initial=0)) + 1
+        rounding = self.lam * gamma(terms) * float((abs(self.operator) @ np.abs(w)).sum())
+        return super().value_upper(w) + (1.0 + EVALUATION) * rounding
 
     @property
     def analysis(self) -> tuple[Any, Penalty] | None:

@@ -124,6 +124,10 @@ class Entropy(Penalty):
         excess = abs(float(w.sum()) - 1.0)
         return excess + 64 * UNIT_ROUNDOFF if np.all(w >= 0) and excess <= FEASIBILITY else np.inf
 
+    def value_upper(self, w: Vector) -> float:
+        """Scaling w by 1 / (1 + slack) changes sum w log w by at most 2 slack (|sum w log w| + 1)."""
+        return super().value_upper(w) + 2.0 * self.slack(w) * (abs(self.value(w)) + self.lam)
+
     def conjugate(self, v: Vector) -> float:
         # shifted by hand: scaling by a tiny lam must not overflow
         top = float(v.max())

@@ -1,0 +1,118 @@
+"""The best lower bound on the optimum that a dual point offers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fenchel.certificate.free import FreeDirections
+from fenchel.certificate.rounding import DualBound, DualPoint, clip_to_domain, dual_bound
+from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.problem import Problem
+from fenchel.problem.penalties.base import EVALUATION, NormPenalty
+
+DOWN = 1.0 - EVALUATION
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """D(alpha) as computed, a bound below it (and so below P*) in exact arithmetic, and the construction that gave it."""
+
+    value: float
+    lower: float
+    point: DualPoint
+    v: Vector
+    error: Vector
+    feasible: bool = True
+
+    @property
+    def alpha(self) -> Vector:
+        return self.point.alpha
+
+
+def gradient_point(problem: Problem, free: FreeDirections, z: Vector) -> DualPoint:
+    """alpha_i = -phi'(z_i) after the best move along the free directions, made to satisfy their equations."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        alpha = -problem.loss.derivative(free.best(problem, z), problem.y)
+    return free.satisfy(problem, DualPoint(np.nan_to_num(alpha), how="gradient"))
+
+
+def lower_bounds(problem: Problem, point: DualPoint, primal_upper: float) -> list[LowerBound]:
+    """Every bound on the optimum that this dual point gives: one for a finite R*, two for a norm."""
+    bound = dual_bound(problem, point)
+    if not isinstance(problem.penalty, NormPenalty):
+        conjugate = problem.penalty.conjugate_upper(bound.v, bound.error)
+        return [_bound(bound.value - problem.penalty.conjugate(bound.v), bound.lower - conjugate, bound)]
+    norm = problem.penalty.dual_norm_upper(bound.v, bound.error)
+    return [rescaled(problem, bound, norm), lipschitzed(problem, bound, norm, primal_upper)]
+
+
+def lipschitzed(problem: Problem, bound: DualBound, norm: float, primal_upper: float) -> LowerBound:
+    """Losses are >= 0, so lam Om(w*) <= P(w): restricted to that ball, R*(v) is B max(0, Om*(v) - lam), B = P(w) / lam."""
+    lam = problem.penalty.lam
+    excess = max(0.0, norm - lam)
+    cost = primal_upper / lam * excess * (1.0 + EVALUATION) if excess > 0.0 else 0.0
+    point = replace(bound.point, how=f"{bound.point.how}, Lipschitzed" if excess else bound.point.how)
+    found = _bound(bound.value - cost, bound.lower - cost - EVALUATION * abs(bound.lower), bound)
+    return replace(found, point=point, feasible=excess == 0.0)
+
+
+def rescaled(problem: Problem, bound: DualBound, norm: float) -> LowerBound:
+    """theta alpha with theta <= lam / Om*(v), where the dual value, concave in theta, is largest."""
+    lam, y, alpha = problem.penalty.lam, problem.y, bound.point.alpha
+    largest = lam / norm * DOWN if norm > 0.0 else 1.0
+    low, high = problem.loss.domain(y)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(alpha > 0, high / alpha, np.where(alpha < 0, low / alpha, np.inf))
+    largest = min(largest, max(1.0, float(np.min(room))))
+
+    def loss_part(theta: float) -> float:
+        return -problem.mean(problem.loss.conjugate(-clip_to_domain(problem, theta * alpha), y))
+
+    theta = _climb(loss_part, largest)
+    if theta == 1.0:
+        return _bound(bound.value, bound.lower, bound)
+    point = bound.point
+    scaled = DualPoint(
+        clip_to_domain(problem, theta * alpha),
+        shrink=point.shrink + 4.0 * UNIT_ROUNDOFF,
+        moved=None if point.moved is None else max(theta, 1.0) * point.moved,
+        cost=max(theta, 1.0) * point.cost,
+        how=f"{point.how}, rescaled",
+    )
+    g = -problem.loss.conjugate(-scaled.alpha, y)
+    at_zero = problem.loss.conjugate(np.zeros_like(alpha), y)
+    scale = np.abs(g) + np.abs(at_zero) + 2.0 * np.abs(scaled.alpha) * (1.0 + np.abs(y))
+    value = problem.mean(g)
+    lower = value - (2.0 * EVALUATION + scaled.shrink) * problem.mean(scale) - scaled.cost
+    return LowerBound(value, lower, scaled, theta * bound.v, theta * bound.error * (1.0 + EVALUATION))
+
+
+def _climb(f, largest: float) -> float:  # type: ignore[no-untyped-def]
+    """The maximiser of a concave f on [0, largest], to a few digits: it is nearly always the right end."""
+    if not largest > 0.0 or not np.isfinite(largest):
+        return 0.0 if largest <= 0.0 else 1.0
+    if f(largest) >= f(largest * (1.0 - 1e-6)):
+        return largest
+    low, high, golden = 0.0, largest, 0.6180339887498949
+    a, b = high - golden * (high - low), low + golden * (high - low)
+    fa, fb = f(a), f(b)
+    for _ in range(60):
+        if fa >= fb:
+            high, b, fb = b, a, fa
+            a = high - golden * (high - low)
+            fa = f(a)
+        else:
+            low, a, fa = a, b, fb
+            b = low + golden * (high - low)
+            fb = f(b)
+        if high - low < 1e-9 * largest:
+            break
+    return 0.5 * (low + high)
+
+
+def _bound(value: float, lower: float, bound: DualBound) -> LowerBound:
+    if not np.isfinite(lower):
+        return LowerBound(-np.inf, -np.inf, bound.point, bound.v, bound.error, feasible=False)
+    return LowerBound(value, float(lower - EVALUATION * abs(lower)), bound.point, bound.v, bound.error)

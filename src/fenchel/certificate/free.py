@@ -1,0 +1,136 @@
+"""Directions that nothing penalises: the intercept, and the null space of a seminorm.
+
+Each is an equation that a dual point must satisfy exactly: sum_i s_i alpha_i f_i = 0, with f_i = 1 for the intercept and
+f_i = x_i.n for a null vector n. Floating point cannot satisfy it, but it can say how little is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from fenchel.certificate.rounding import DualPoint, clip_to_domain
+from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.problem import Problem
+from fenchel.problem.intercept import best_shift
+from fenchel.problem.penalties.base import EVALUATION
+
+
+@dataclass(frozen=True)
+class FreeDirections:
+    """The matrix F (n x k) of free directions, and a bound on the error of its entries."""
+
+    F: Vector
+    error: Vector
+
+    @classmethod
+    def of(cls, problem: Problem) -> FreeDirections:
+        """Ones for the intercept, X n for every n in the penalty's null space."""
+        n, d = problem.shape
+        columns = [np.ones(n)] if problem.intercept else []
+        errors = [np.zeros(n)] if problem.intercept else []
+        space = problem.penalty.null_space(d)
+        if space is not None:
+            reach = space.error * problem.design.row_norms(2.0) if space.error else np.zeros(n)
+            for basis in space.basis.T:
+                product = problem.design.matvec_bounded(basis)
+                columns.append(product.value)
+                errors.append(product.error + reach)
+        if not columns:
+            return cls(np.zeros((n, 0)), np.zeros((n, 0)))
+        return cls(np.column_stack(columns), np.column_stack(errors))
+
+    def best(self, problem: Problem, z: Vector) -> Vector:
+        """z moved along the free directions to where the mean loss is smallest."""
+        k = self.F.shape[1]
+        if k == 0:
+            return z
+        if k == 1:
+            f = self.F[:, 0]
+            return z + f * best_shift(problem.loss, z, problem.y, problem.weights, f)
+
+        def objective(c: Vector) -> tuple[float, Vector]:
+            at = z + self.F @ c
+            slope = problem.weights * problem.loss.derivative(at, problem.y)
+            return problem.mean(problem.loss.value(at, problem.y)), self.F.T @ slope / problem.total_weight
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            c = minimize(objective, np.zeros(k), jac=True, method="BFGS", options={"gtol": 1e-14, "maxiter": 500}).x
+        return z + self.F @ c if np.all(np.isfinite(c)) else z
+
+    def satisfy(self, problem: Problem, point: DualPoint) -> DualPoint:
+        """A dual point that satisfies the equations, near the one given; all zeros if none is found."""
+        alpha = clip_to_domain(problem, point.alpha)
+        k = self.F.shape[1]
+        if k == 0:
+            return DualPoint(alpha, how=point.how)
+        found = self._balance(problem, alpha, point.how) if k == 1 else self._correct(problem, alpha, point.how)
+        return DualPoint(np.zeros_like(alpha), how="zero") if found is None else found
+
+    def _balance(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
+        """One equation: shrink the heavier side.
+
+        Let A and B be the sums of the positive and the negative s_i alpha_i f_i. Multiplying the positive alphas by B / A (if A > B)
+        keeps them in their domain, which is convex and contains 0, and makes the sum zero, up to the relative error of A and
+        B; shrinking one side by that much more makes it exactly zero.
+        """
+        f, error = self.F[:, 0], self.error[:, 0]
+        term = problem.weights * alpha * f
+        up, down = float(term[term > 0].sum()), float(-term[term < 0].sum())
+        if min(up, down) <= 0.0 or not np.isfinite(up + down):
+            return None
+        factor = min(up, down) / max(up, down)
+        alpha = np.where((term > 0) if up > down else (term < 0), factor * alpha, alpha)
+        doubt = float((problem.weights * np.abs(alpha) * error).sum()) * (1.0 + EVALUATION)
+        shrink = 2.0 * EVALUATION + 4.0 * doubt / min(up, down)
+        return DualPoint(alpha, shrink=shrink, how=how) if shrink < 0.5 else None
+
+    def _correct(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
+        """Several equations: move the alphas inside their domains, each in proportion to its room.
+
+        The move is room_i f_i.mu with mu solving (F' S room F) mu = -residual. What rounding leaves of the residual calls for one more such
+        move, not made but bounded: |mu| <= |residual| / (smallest eigenvalue).
+        """
+        for pull in (0.0, 1e-8, 1e-5, 1e-3, 0.03, 0.3):
+            trial = (1.0 - pull) * alpha
+            for _ in range(4):
+                trial = self._move(problem, trial)
+            point = self._doubt(problem, trial, how)
+            if point is not None:
+                return point
+        return None
+
+    def _room(self, problem: Problem, alpha: Vector) -> Vector:
+        low, high = problem.loss.domain(problem.y)
+        room = np.minimum(np.minimum(alpha - low, high - alpha), 1.0 + np.abs(alpha))
+        return np.where(problem.weights > 0, np.maximum(room, 0.0), 0.0)
+
+    def _move(self, problem: Problem, alpha: Vector) -> Vector:
+        room = self._room(problem, alpha)
+        weighted = self.F * (problem.weights * room)[:, None]
+        mu = np.linalg.lstsq(weighted.T @ self.F, -self.F.T @ (problem.weights * alpha), rcond=None)[0]
+        return clip_to_domain(problem, alpha + room * np.clip(self.F @ mu, -0.9, 0.9))
+
+    def _doubt(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
+        s, W, room = problem.weights, problem.total_weight, self._room(problem, alpha)
+        n = len(alpha)
+        depth = (n + 4) * UNIT_ROUNDOFF
+        residual = np.abs(self.F.T @ (s * alpha)) + (depth * np.abs(self.F) + self.error).T @ (s * np.abs(alpha))
+        matrix = (self.F * (s * room)[:, None]).T @ self.F
+        smallest = float(np.linalg.eigvalsh(matrix)[0])
+        noise = 4.0 * (depth + 64 * UNIT_ROUNDOFF) * float(np.trace(matrix)) + 4.0 * float(
+            ((np.abs(self.F) * self.error).sum(axis=1) * s * room).sum()
+        )
+        if not smallest > 2.0 * noise:
+            return None
+        mu = float(np.linalg.norm(residual)) / (smallest - noise)
+        part = mu * np.linalg.norm(np.abs(self.F) + self.error, axis=1) * (1.0 + EVALUATION)
+        if not np.all(part[room > 0] <= 0.5):
+            return None
+        moved = part * room
+        g = [-problem.loss.conjugate(-np.clip(a, *problem.loss.domain(problem.y)), problem.y) for a in (alpha, alpha - room, alpha + room)]
+        worst = np.where(room > 0, np.abs(g[0]) + np.maximum(np.abs(g[1]), np.abs(g[2])), 0.0)
+        cost = float((s * part * worst).sum()) / W * (1.0 + EVALUATION)
+        return DualPoint(alpha, moved=moved, cost=cost, how=how)

@@ -1,0 +1,103 @@
+"""The floating-point allowance: bounds on P(w, b) from above and on D(alpha) from below, in exact arithmetic.
+
+What is assumed of the machine: IEEE double precision, and functions (exp, log, ...) within a few units in the last
+place. What is bounded: every dot product (gamma_k sum |x_j w_j|, from the kernels), every sum over samples (pairwise,
+so at most 64 + log2 n roundings), every evaluation of a loss, a penalty or a conjugate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.problem import Problem
+from fenchel.problem.penalties.base import EVALUATION
+
+#: Relative error granted to the scores, targets and multipliers that enter a loss or its conjugate.
+INPUT = 8 * UNIT_ROUNDOFF
+
+
+@dataclass(frozen=True)
+class PrimalBound:
+    """P(w, b) as computed, a bound on it from above, and the scores."""
+
+    value: float
+    upper: float
+    z: Vector
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """A dual point known up to a little: some feasible point in exact arithmetic lies this close to alpha.
+
+    That point has entries theta_i alpha_i with 1 - shrink <= theta_i <= 1, moved by at most moved_i; moving lowers the mean
+    of -phi* by at most `cost`.
+    """
+
+    alpha: Vector
+    shrink: float = 0.0
+    moved: Vector | None = None
+    cost: float = 0.0
+    how: str = "gradient"
+
+
+@dataclass(frozen=True)
+class DualBound:
+    """The loss part of D at a dual point, from below, and v with a bound on its error."""
+
+    point: DualPoint
+    value: float
+    lower: float
+    v: Vector
+    error: Vector = field(repr=False)
+
+
+def primal_bound(problem: Problem, w: Vector, b: float) -> PrimalBound:
+    """P(w, b) and a bound on it in exact arithmetic.
+
+    A score is off by e_i, so by convexity the loss is at most its larger value at z_i - e_i and z_i + e_i.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = problem.design.matvec_bounded(w)
+        z = product.value + b
+        slack = problem.penalty.slack(w)
+        if not (np.isfinite(slack) and np.all(np.isfinite(z))):
+            return PrimalBound(np.inf, np.inf, z)
+        error = product.error + slack * product.absolute + INPUT * (np.abs(z) + np.abs(problem.y))
+        loss = problem.loss.value(z, problem.y)
+        mean = problem.mean(loss)
+        upper = (1.0 + EVALUATION) * problem.mean(loss + problem.loss.rise(z, problem.y, error))
+        value, penalty = mean + problem.penalty.value(w), problem.penalty.value_upper(w)
+        if not (np.isfinite(value) and np.isfinite(upper + penalty)):
+            return PrimalBound(np.inf, np.inf, z)
+        return PrimalBound(value, upper + penalty, z)
+
+
+def dual_bound(problem: Problem, point: DualPoint) -> DualBound:
+    """The mean of -phi*(-alpha), from below, and v, for the exact feasible point near `point`.
+
+    g(a) = -phi*(-a) is concave, so g(theta a) >= theta g(a) + (1 - theta) g(0): shrinking costs at most
+    shrink (|g(a)| + |g(0)|).
+    """
+    alpha, y, s, W = point.alpha, problem.y, problem.weights, problem.total_weight
+    with np.errstate(over="ignore", invalid="ignore"):
+        g, at_zero = -problem.loss.conjugate(-alpha, y), problem.loss.conjugate(np.zeros_like(alpha), y)
+        scale = np.abs(g) + np.abs(at_zero) + 2.0 * np.abs(alpha) * (1.0 + np.abs(y))
+        value = problem.mean(g)
+        lower = value - (2.0 * EVALUATION + point.shrink) * problem.mean(scale) - point.cost
+        product = problem.design.rmatvec_bounded(s * alpha)
+        error = product.error + (2.0 * EVALUATION + point.shrink) * product.absolute
+        if point.moved is not None:
+            error = error + (1.0 + EVALUATION) * problem.design.rmatvec_bounded(s * point.moved).absolute
+        v = product.value / W
+    if not (np.isfinite(lower) and np.all(np.isfinite(v))):
+        return DualBound(point, -np.inf, -np.inf, np.zeros_like(v), np.zeros_like(v))
+    return DualBound(point, value, float(lower), v, error / W * (1.0 + EVALUATION))
+
+
+def clip_to_domain(problem: Problem, alpha: Vector) -> Vector:
+    """alpha moved into the domain of the conjugate, exactly; samples of weight zero get 0."""
+    low, high = problem.loss.domain(problem.y)
+    return np.where(problem.weights > 0, np.clip(alpha, low, high), 0.0)
