@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "ascent.hpp"
+#include "svmlight.hpp"
 #include "total_variation.hpp"
 
 namespace nb = nanobind;
@@ -160,6 +161,24 @@ void bind_loss_with_parameter(nb::module_ &m, const char *name) {
     bind_loss<L>(m, name).def("__init__", [](L *self, double parameter) { new (self) L{parameter}; });
 }
 
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> owned(std::vector<T> &&values) {
+    auto *kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
+    return {kept->data(), {kept->size()}, owner};
+}
+
+auto parse_svmlight(nb::bytes chunk, Index first_line) {
+    const std::string_view text(chunk.c_str(), chunk.size());
+    SvmlightRows rows;
+    {
+        nb::gil_scoped_release release;
+        rows = SvmlightParser(first_line).parse(text);
+    }
+    return std::make_tuple(owned(std::move(rows.labels)), owned(std::move(rows.lengths)), owned(std::move(rows.indices)),
+                           owned(std::move(rows.values)));
+}
+
 bool runs_x86_64_v3() {
 #if defined(__x86_64__) && defined(__GNUC__)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
@@ -216,4 +235,5 @@ NB_MODULE(FENCHEL_MODULE, m) {
         nb::gil_scoped_release release;
         return first_nonfinite(x.data(), Index(x.size()), threads);
     }, exact("x"), "threads"_a);
+    m.def("parse_svmlight", &parse_svmlight, "chunk"_a, "first_line"_a);
 }

@@ -1,0 +1,5 @@
+"""Files to arrays: svmlight, csv, npz and parquet, plain or compressed."""
+
+from fenchel.data.readers.formats import FORMATS, read
+
+__all__ = ["FORMATS", "read"]

@@ -1,0 +1,82 @@
+"""What every reader needs: arrays that grow, numbers that are finite, targets that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from fenchel._core import kernels
+
+Array: TypeAlias = NDArray[Any]
+Matrix: TypeAlias = "sparse.csr_array[Any] | NDArray[Any]"
+Loaded: TypeAlias = "tuple[Matrix, Array | None]"
+
+NUMERIC_KINDS = "biuf"
+LABEL_KINDS = NUMERIC_KINDS + "US"
+
+
+class Growing:
+    """An array that is appended to, in memory that stays within an eighth of what it holds.
+
+    Joining a list of parts at the end would hold everything twice.
+    """
+
+    def __init__(self, dtype: DTypeLike) -> None:
+        self._array: Array = np.empty(0, dtype=dtype)
+        self.size = 0
+
+    def extend(self, part: Array) -> None:
+        """Append `part`, cast to the array's dtype."""
+        stop = self.size + part.size
+        if stop > self._array.size:
+            self._array.resize(stop + stop // 8, refcheck=False)
+        self._array[self.size : stop] = part.reshape(-1)
+        self.size = stop
+
+    def widen(self, dtype: DTypeLike) -> None:
+        """Hold what is there, and what follows, as `dtype`."""
+        self._array = self._array.astype(dtype, copy=False)
+
+    def array(self) -> Array:
+        """Everything appended so far, with the memory taken ahead given back."""
+        self._array.resize(self.size, refcheck=False)
+        return self._array
+
+
+def finite(values: Array, dtype: np.dtype[Any], where: Callable[[int], str]) -> Array:
+    """Return `values` in C order as `dtype`, or say which is the first that is not a finite number there.
+
+    Parameters
+    ----------
+    values : ndarray of numbers
+    dtype : dtype of the result
+    where : names the k-th entry, in C order, in the words of the file
+    """
+    with np.errstate(over="ignore"):
+        cast: Array = values.astype(dtype, order="C", copy=False)
+    k = kernels.first_nonfinite(cast.reshape(-1), 1)
+    if k >= 0:
+        raise ValueError(f"{where(k)} is {values.flat[k]}, not a finite {dtype.name} number")
+    return cast
+
+
+def check_width(width: int, n_features: int | None) -> None:
+    """Hold a dense or saved matrix to the number of features that was asked for."""
+    if n_features is not None and width != n_features:
+        raise ValueError(f"there are {width} features, but n_features={n_features}")
+
+
+def check_target(y: Array, samples: int) -> Array:
+    """Return `y` if it is one finite number or label for each sample."""
+    if y.shape != (samples,):
+        raise ValueError(f"y has shape {y.shape}, but X has {samples} samples, so it should be ({samples},)")
+    if y.dtype.kind not in LABEL_KINDS:
+        raise ValueError(f"y holds {y.dtype}, which is neither numbers nor text labels")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        k = int(np.argmin(np.isfinite(y)))
+        raise ValueError(f"the target of sample {k} (counting from 0) is {y[k]}, not a finite number")
+    return y

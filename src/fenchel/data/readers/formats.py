@@ -1,0 +1,142 @@
+"""The formats, and `read`, which finds the one of a file."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from fenchel.data.readers.archives import read_npz
+from fenchel.data.readers.arrays import Loaded
+from fenchel.data.readers.svmlight import ZeroBased, read_svmlight
+from fenchel.data.readers.tables import Target, read_csv, read_parquet
+
+
+@dataclass(frozen=True)
+class Format:
+    """A reader of an open stream, the suffixes of its files, and the options that only some formats have."""
+
+    read: Callable[..., Loaded]
+    suffixes: tuple[str, ...]
+    options: frozenset[str] = frozenset()
+
+
+FORMATS: dict[str, Format] = {
+    "svmlight": Format(read_svmlight, (".svm", ".svmlight", ".libsvm"), frozenset({"zero_based"})),
+    "csv": Format(read_csv, (".csv", ".tsv"), frozenset({"target"})),
+    "npz": Format(read_npz, (".npz",)),
+    "parquet": Format(read_parquet, (".parquet", ".pq"), frozenset({"target"})),
+}
+
+_OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_DEFAULTS: dict[str, object] = {"target": None, "zero_based": "auto"}
+_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    target: Target = None,
+    dtype: DTypeLike = np.float64,
+    n_features: int | None = None,
+    zero_based: ZeroBased = "auto",
+) -> Loaded:
+    """Read a data set from a file.
+
+    The file may be compressed with gzip, bzip2 or xz. Every number of the result is finite: one that is
+    not, a missing cell or a malformed line is an error that says where.
+
+    Parameters
+    ----------
+    path : path of the file
+    format : {'svmlight', 'csv', 'npz', 'parquet'}, by default known from the suffix (before .gz, .bz2 or .xz)
+        `svmlight`: lines of `label index:value ...`, as LIBSVM's; `qid:N` and comments are skipped.
+        `csv`: cells separated by comma, semicolon or tab. The first line is taken for column names if none
+        of its cells is a number, if it has text where the second line has a number, or if `target` is a name.
+        `npz`: a matrix saved by `scipy.sparse.save_npz`, or an archive of `np.savez` with X, or with the
+        parts data, indices, indptr and shape of a CSR matrix; the target, if there is one, is the array y.
+        Nothing is unpickled.
+        `parquet`: needs pyarrow. An index that pandas stored is left out.
+    target : column of the target of a csv or parquet file, by default the last
+        Its name, its position from 0 (or from the end, if negative), or False if there is no target.
+    dtype : {float32, float64}
+        Of the numbers in X.
+    n_features : number of features
+        An svmlight file may have fewer, and the last columns are then empty. Other formats are held to it.
+    zero_based : bool or 'auto'
+        Whether indices of an svmlight file count from 0. 'auto' takes them to count from 1 unless a 0 occurs.
+
+    Returns
+    -------
+    X : csr_array (svmlight, sparse npz) or ndarray in C order, of shape (samples, features)
+        Indices are int32 where that suffices.
+    y : ndarray of shape (samples,), or None if the file has no target
+        Numbers, or text labels as they stand in the file.
+
+    Examples
+    --------
+    >>> X, y = read("a9a.xz", format="svmlight", n_features=123)  # doctest: +SKIP
+    """
+    path = Path(path)
+    path.stat()  # a missing file is reported before a suffix that is unknown
+    name = format if format is not None else _format_of(path)
+    if name not in FORMATS:
+        raise ValueError(f"unknown format {name!r}; there are {', '.join(FORMATS)}")
+    if np.dtype(dtype) not in _DTYPES:
+        raise ValueError(f"dtype {np.dtype(dtype)} is neither float32 nor float64")
+    if n_features is not None and n_features < 1:
+        raise ValueError(f"n_features={n_features} should be at least 1")
+    options = _given_options(name, target=target, zero_based=zero_based)
+    with _errors_name(path), _OPENERS.get(path.suffix.lower(), _open_plain)(path) as stream:
+        if not stream.peek(1):
+            raise ValueError("the file is empty")
+        return FORMATS[name].read(stream, dtype=np.dtype(dtype), n_features=n_features, **options)
+
+
+def _open_plain(path: Path) -> Any:
+    return path.open("rb")
+
+
+def _format_of(path: Path) -> str:
+    suffix = Path(path.stem).suffix if path.suffix.lower() in _OPENERS else path.suffix
+    for name, known in FORMATS.items():
+        if suffix.lower() in known.suffixes:
+            return name
+    known_suffixes = ", ".join(suffix for known in FORMATS.values() for suffix in known.suffixes)
+    raise ValueError(
+        f"{path}: the suffix {suffix!r} tells no format; known are {known_suffixes}, each also with "
+        f"{', '.join(_OPENERS)}. Otherwise give format= as one of {', '.join(FORMATS)}"
+    )
+
+
+def _given_options(name: str, **options: object) -> dict[str, object]:
+    """Return the options that are not left at their defaults; one that the format lacks is an error."""
+    given = {option: value for option, value in options.items() if value is not _DEFAULTS[option]}
+    for option in given.keys() - FORMATS[name].options:
+        having = " and ".join(other for other, known in FORMATS.items() if option in known.options)
+        raise ValueError(f"{option} applies to {having}, not to {name}")
+    return given
+
+
+@contextmanager
+def _errors_name(path: Path) -> Iterator[None]:
+    """Let what is wrong inside a file be a ValueError that starts with the file's name."""
+    try:
+        yield
+    except (ValueError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise ValueError(f"{path}: {error}") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise ValueError(f"{path}: {error}") from error  # a damaged .gz or .bz2

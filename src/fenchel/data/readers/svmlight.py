@@ -1,0 +1,116 @@
+"""svmlight (LIBSVM) files, in one pass and in chunks, so that memory holds the result and little more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import IO, Any, Literal
+
+import numpy as np
+from scipy import sparse
+
+from fenchel._core import kernels
+from fenchel.data.readers.arrays import Array, Growing, finite
+
+ZeroBased = bool | Literal["auto"]
+
+# Larger chunks gain nothing; files of short entries (a9a) parsed at about half the speed in one of 4 MB.
+CHUNK_BYTES = 1 << 18
+INT32_MAX = np.iinfo(np.int32).max
+
+
+def read_svmlight(
+    stream: IO[bytes],
+    *,
+    dtype: np.dtype[Any],
+    n_features: int | None,
+    zero_based: ZeroBased = "auto",
+    chunk_bytes: int = CHUNK_BYTES,
+) -> tuple[sparse.csr_array[Any], Array]:
+    """Read `label [qid:N] index:value ... [# comment]` lines; `qid` is skipped."""
+    if zero_based not in (True, False, "auto"):
+        raise ValueError(f"zero_based={zero_based!r} is neither True, False nor 'auto'")
+    labels, lengths, values = Growing(np.float64), Growing(np.int64), Growing(dtype)
+    indices = Growing(np.int32)
+    lowest, highest = INT32_MAX, -1
+    for rows in _parsed(stream, chunk_bytes):
+        labels.extend(finite(rows.labels, np.dtype(np.float64), rows.name_label))
+        lengths.extend(rows.lengths)
+        if rows.indices.size:
+            lowest, highest = min(lowest, int(rows.indices.min())), max(highest, int(rows.indices.max()))
+        if lowest == 0 and zero_based is False:
+            where = rows.name_value(int(rows.indices.argmin()))
+            raise ValueError(f"{where} counts from 0, but zero_based=False")
+        if highest > INT32_MAX:
+            indices.widen(np.int64)
+        indices.extend(rows.indices)
+        values.extend(finite(rows.values, dtype, rows.name_value))
+    if labels.size == 0:
+        raise ValueError("there are no samples")
+    first = 1 if zero_based is False or (zero_based == "auto" and lowest > 0) else 0
+    X = _matrix(values.array(), indices.array(), lengths.array(), first, _width(highest, first, n_features))
+    return X, labels.array()
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A parsed chunk, with its text to say where in the file something is."""
+
+    text: bytes
+    first_line: int
+    labels: Array
+    lengths: Array
+    indices: Array
+    values: Array
+
+    def line(self, row: int) -> int:
+        lines = enumerate(self.text.split(b"\n"), start=self.first_line)
+        return next(islice((line for line, text in lines if text.partition(b"#")[0].strip()), row, None))
+
+    def name_label(self, row: int) -> str:
+        return f"line {self.line(row)}: the label"
+
+    def name_value(self, k: int) -> str:
+        row = int(np.searchsorted(np.cumsum(self.lengths), k, side="right"))
+        return f"line {self.line(row)}: feature {self.indices[k]}"
+
+
+def _parsed(stream: IO[bytes], chunk_bytes: int) -> Iterator[_Rows]:
+    line = 1
+    for text in _whole_lines(stream, chunk_bytes):
+        yield _Rows(text, line, *kernels.parse_svmlight(text, line))
+        line += text.count(b"\n")
+
+
+def _whole_lines(stream: IO[bytes], chunk_bytes: int) -> Iterator[bytes]:
+    """Cut the stream into chunks that end where a line ends."""
+    pending: list[bytes] = []
+    while block := stream.read(chunk_bytes):
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            yield b"".join((*pending, block[:cut]))
+            pending = []
+        pending.append(block[cut:])
+    if rest := b"".join(pending):
+        yield rest
+
+
+def _width(highest: int, first: int, n_features: int | None) -> int:
+    if n_features is None:
+        if highest < 0:
+            raise ValueError("no line has an index:value pair, so n_features has to be given")
+        return highest + 1 - first
+    if highest >= n_features + first:
+        raise ValueError(
+            f"index {highest} is beyond n_features={n_features} (indices here count from {first})"
+        )
+    return n_features
+
+
+def _matrix(values: Array, indices: Array, lengths: Array, first: int, width: int) -> sparse.csr_array[Any]:
+    """Join the parts without a copy; indices are 32 bits wide where that suffices."""
+    indptr = np.zeros(lengths.size + 1, dtype=indices.dtype if values.size <= INT32_MAX else np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    indices -= first
+    return sparse.csr_array((values, indices, indptr), shape=(lengths.size, width))

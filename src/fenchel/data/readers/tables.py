@@ -1,0 +1,261 @@
+"""Tables with one column a feature and one for the target: csv and parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from types import ModuleType
+from typing import IO, Any, Literal
+
+import numpy as np
+
+from fenchel.data.readers.arrays import Array, Growing, Loaded, check_target, check_width, finite
+
+# The column of the target: a name, a position, None for the last column, False for none.
+Target = str | int | Literal[False] | None
+# The number of a line in the file, and its cells.
+Row = tuple[int, list[str]]
+
+DELIMITERS = "\t;,"
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+BATCH_ROWS = 4096
+HEAD_LINES = 64
+# pandas stores an index that is not 0, 1, 2, ... as one more column, which is no feature.
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+
+
+def target_position(target: Target, names: Sequence[str]) -> int | None:
+    """Where the target stands among the columns, or None if there is none."""
+    if target is False:
+        return None
+    if isinstance(target, str):
+        if names.count(target) != 1:
+            found = "is the name of several columns" if target in names else "is not a column"
+            raise ValueError(f"target {target!r} {found}; there are {_listed(names)}")
+        return names.index(target)
+    position = -1 if target is None else target
+    if target is True or not -len(names) <= position < len(names):
+        raise ValueError(f"target={target!r} is not one of the {len(names)} columns")
+    return position % len(names)
+
+
+def _listed(names: Sequence[str], most: int = 12) -> str:
+    return ", ".join(map(repr, names[:most])) + (
+        f" and {len(names) - most} more" if len(names) > most else ""
+    )
+
+
+def read_csv(
+    stream: IO[bytes], *, dtype: np.dtype[Any], n_features: int | None, target: Target = None
+) -> Loaded:
+    """Read lines of numbers; the first line may name the columns."""
+    with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
+        return _read_rows(_rows(text), dtype, n_features, target)
+
+
+def _read_rows(rows: Iterator[Row], dtype: np.dtype[Any], n_features: int | None, target: Target) -> Loaded:
+    start = list(islice(rows, 2))
+    if not start:
+        raise ValueError("there are no samples")
+    header = isinstance(target, str) or _is_header(*(cells for _, cells in start))
+    width = len(start[0][1])
+    position, features = _columns(start[0][1], header, target)
+    check_width(len(features), n_features)
+    X, labels = Growing(dtype), _Labels()
+    samples = chain(start[1:] if header else start, rows)
+    while batch := list(islice(samples, BATCH_ROWS)):
+        for line, cells in batch:
+            if len(cells) != width:
+                raise ValueError(f"line {line} has {len(cells)} cells, but the first line has {width}")
+            if position is not None:
+                labels.append(line, cells.pop(position))
+        X.extend(_numbers(batch, features, dtype))
+    if X.size == 0:
+        raise ValueError("there is a header, but there are no samples")
+    return X.array().reshape(-1, len(features)), labels.array() if position is not None else None
+
+
+def _columns(first: list[str], header: bool, target: Target) -> tuple[int | None, list[str]]:
+    """Return the position of the target and what to call the other columns in messages."""
+    names = [cell.strip() for cell in first] if header else [str(k + 1) for k in range(len(first))]
+    position = target_position(target, names)
+    called = [f"column {name!r}" if header else f"column {name}" for name in names]
+    features = [name for k, name in enumerate(called) if k != position]
+    if not features:
+        raise ValueError(
+            f"the target, {called[0]}, is the only one; columns are separated by a comma, semicolon or tab"
+        )
+    return position, features
+
+
+def _rows(text: IO[str]) -> Iterator[Row]:
+    """Yield the lines that are not blank, each with its number, in cells."""
+    head = list(islice(text, HEAD_LINES))
+    reader = csv.reader(chain(head, text), delimiter=_delimiter(head), skipinitialspace=True, strict=True)
+    try:
+        for cells in reader:
+            if len(cells) > 1 or "".join(cells).strip():
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise ValueError(f"line {reader.line_num}: {error}") from error
+
+
+def _delimiter(head: Iterable[str]) -> str:
+    """Return the delimiter that cuts the first two lines into as many cells.
+
+    The comma is tried last: it may be a decimal sign.
+    """
+    lines = list(islice((line for line in head if line.strip()), 2))
+    for delimiter in DELIMITERS:
+        widths = {len(cells) for cells in csv.reader(lines, delimiter=delimiter, skipinitialspace=True)}
+        if len(widths) == 1 and widths != {1}:
+            return delimiter
+    return ","
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell  # which float would skip
+
+
+def _is_text(cell: str) -> bool:
+    return cell.strip().lower() not in MISSING and not _is_number(cell)
+
+
+def _is_header(first: list[str], second: Sequence[str] = ()) -> bool:
+    """Whether a line names columns: it has no number, or text where the next line has a number."""
+    above_number = any(_is_text(name) and _is_number(cell) for name, cell in zip(first, second, strict=False))
+    return above_number or not any(map(_is_number, first))
+
+
+def _numbers(batch: list[Row], features: list[str], dtype: np.dtype[Any]) -> Array:
+    rows = [cells for _, cells in batch]
+    try:
+        if "_" in "".join(chain.from_iterable(rows)):
+            raise ValueError("float would skip it")
+        values = np.array(rows, dtype=np.float64)
+    except ValueError:
+        raise ValueError(_first_bad_cell(batch, features)) from None
+
+    def where(k: int) -> str:
+        row, column = divmod(k, len(features))
+        return f"line {batch[row][0]}, {features[column]}"
+
+    return finite(values, dtype, where)
+
+
+def _first_bad_cell(batch: list[Row], features: list[str]) -> str:
+    line, name, cell = next(
+        (line, name, cell)
+        for line, cells in batch
+        for name, cell in zip(features, cells, strict=True)
+        if not _is_number(cell)
+    )
+    if _is_text(cell):
+        return (
+            f"line {line}, {name} is text, {cell!r}: encode it as numbers first, for example with one column "
+            "a category (scikit-learn's OneHotEncoder)"
+        )
+    state = f"missing, {cell!r}" if cell.strip() else "empty"
+    return f"line {line}, {name} is {state}: fill it in or leave the line out"
+
+
+class _Labels:
+    """The cells of a target column: numbers if all of them are, else text."""
+
+    def __init__(self) -> None:
+        self._cells: list[str] = []
+        self._missing: tuple[int, str] | None = None
+
+    def append(self, line: int, cell: str) -> None:
+        cell = cell.strip()
+        if not cell:
+            raise ValueError(f"line {line}: the target is empty")
+        if self._missing is None and cell.lower() in MISSING:
+            self._missing = line, cell
+        self._cells.append(cell)
+
+    def array(self) -> Array:
+        """Convert the cells; `NA` among numbers is a missing number, among text a label."""
+        if any(map(_is_text, self._cells)):
+            return np.array(self._cells)
+        if self._missing is not None:
+            raise ValueError("line {}: the target is missing, {!r}".format(*self._missing))
+        return check_target(np.array(self._cells).astype(np.float64), len(self._cells))
+
+
+def read_parquet(
+    stream: IO[bytes], *, dtype: np.dtype[Any], n_features: int | None, target: Target = None
+) -> Loaded:
+    """Read columns of numbers, batch by batch."""
+    arrow, parquet = _pyarrow()
+    file = parquet.ParquetFile(stream)
+    schema, samples = file.schema_arrow, file.metadata.num_rows
+    if samples == 0:
+        raise ValueError("there are no samples")
+    columns = [k for k, name in enumerate(schema.names) if not PANDAS_INDEX.fullmatch(name)]
+    position = target_position(target, [schema.names[k] for k in columns])
+    label_column = None if position is None else columns.pop(position)
+    if not columns:
+        raise ValueError("there is no column besides the target")
+    check_width(len(columns), n_features)
+    for k in columns:
+        _check_numeric(arrow, schema.field(k))
+
+    X, labels, done = np.empty((samples, len(columns)), dtype=dtype), [], 0
+    for batch in file.iter_batches():
+        stop = done + batch.num_rows
+        for j, k in enumerate(columns):
+            column = _without_nulls(batch.column(k), schema.names[k], done)
+            numbers = column.cast(arrow.float64()).to_numpy(zero_copy_only=False)
+            X[done:stop, j] = finite(numbers, dtype, _Place(schema.names[k], done))
+        if label_column is not None:
+            labels.append(_without_nulls(batch.column(label_column), schema.names[label_column], done))
+        done = stop
+    return X, check_target(_column_labels(arrow, labels), samples) if labels else None
+
+
+def _pyarrow() -> tuple[ModuleType, ModuleType]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError("reading parquet needs pyarrow: pip install fenchel[parquet]") from error
+    return pyarrow, pyarrow.parquet
+
+
+class _Place:
+    """Names the k-th cell of a part of a column."""
+
+    def __init__(self, name: str, start: int) -> None:
+        self._name, self._start = name, start
+
+    def __call__(self, k: int) -> str:
+        return f"row {self._start + k} (counting from 0), column {self._name!r}"
+
+
+def _check_numeric(arrow: ModuleType, field: Any) -> None:
+    kinds = ("is_integer", "is_floating", "is_boolean", "is_decimal")
+    if not any(getattr(arrow.types, kind)(field.type) for kind in kinds):
+        raise ValueError(f"column {field.name!r} holds {field.type}: encode it as numbers first")
+
+
+def _without_nulls(column: Any, name: str, start: int) -> Any:
+    if column.null_count:
+        raise ValueError(f"{_Place(name, start)(column.is_null().to_pylist().index(True))} is missing")
+    return column
+
+
+def _column_labels(arrow: ModuleType, parts: list[Any]) -> Array:
+    column = arrow.chunked_array(parts)
+    if arrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    is_text = arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)
+    labels: Array = np.array(column.to_pylist(), dtype=np.str_) if is_text else column.to_numpy()
+    return labels

@@ -1,0 +1,195 @@
+"""Data to try things on: the sets that scikit-learn carries, and designs that it does not generate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import optimize, signal, sparse
+
+BUNDLED = ("breast_cancer", "diabetes", "digits", "iris", "wine")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A data set.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (samples, features)
+    y : ndarray of shape (samples,)
+    feature_names : names of the columns, or None where they have none
+    description : a line on what it is
+    w : the weights that generated y, or None where nobody knows
+    """
+
+    X: NDArray[Any] | sparse.csr_array[Any]
+    y: NDArray[Any]
+    feature_names: tuple[str, ...] | None
+    description: str
+    w: NDArray[np.float64] | None = None
+
+
+def load(name: str, *, standardised: bool = False) -> Sample:
+    """Load a data set that is packaged with scikit-learn.
+
+    Parameters
+    ----------
+    name : {'breast_cancer', 'diabetes', 'digits', 'iris', 'wine'}
+    standardised : bool
+        Whether to give every feature mean 0 and variance 1; a constant feature becomes 0.
+    """
+    if name not in BUNDLED:
+        raise ValueError(f"unknown data set {name!r}; there are {', '.join(BUNDLED)}")
+    from sklearn import datasets, preprocessing
+
+    bunch = getattr(datasets, f"load_{name}")()
+    X = np.ascontiguousarray(bunch.data, dtype=np.float64)
+    if standardised:
+        X = preprocessing.StandardScaler().fit_transform(X)
+    title = next(line for line in bunch.DESCR.splitlines() if line.strip() and not line.startswith(".."))
+    return Sample(X, bunch.target, tuple(map(str, bunch.feature_names)), title.strip())
+
+
+def make_regression(
+    n: int,
+    d: int,
+    *,
+    informative: int | None = None,
+    rho: float = 0.0,
+    density: float | None = None,
+    noise: float = 0.1,
+    dtype: DTypeLike = np.float64,
+    random_state: int | np.random.Generator | None = None,
+) -> Sample:
+    """Generate y = X w + noise, with X w of variance 1.
+
+    A dense design has standard normal features with correlation rho^abs(j - k) between features j and k. A
+    sparse one looks like text: see `density`.
+
+    Parameters
+    ----------
+    n, d : number of samples and of features
+    informative : number of weights that are not 0, by default at most 10
+    rho : correlation of neighbouring features, in (-1, 1), of a dense design
+    density : expected fraction of entries that are not 0, in (0, 1), of a sparse design; None for a dense one
+        Columns are words with frequencies by Zipf's law, in random order; rows are documents; entries are
+        tf-idf, and rows have norm 1 (or 0: a document may be empty).
+    noise : standard deviation of the noise
+    dtype : of X
+    random_state : seed or generator; the same seed gives the same data
+
+    Returns
+    -------
+    Sample, with the true weights in `w`
+    """
+    rng = np.random.default_rng(random_state)
+    X, z, w, description = _linear(rng, n, d, informative, rho, density, np.dtype(dtype))
+    return Sample(X, z + noise * rng.standard_normal(n), None, f"regression, {description}", w)
+
+
+def make_classification(
+    n: int,
+    d: int,
+    *,
+    informative: int | None = None,
+    rho: float = 0.0,
+    density: float | None = None,
+    noise: float = 0.1,
+    dtype: DTypeLike = np.float64,
+    random_state: int | np.random.Generator | None = None,
+) -> Sample:
+    """Generate y = sign(X w + noise), -1 or +1, with X w of variance 1; separable if the noise is 0.
+
+    The parameters are those of `make_regression`. When n is small, all labels may be the same.
+    """
+    rng = np.random.default_rng(random_state)
+    X, z, w, description = _linear(rng, n, d, informative, rho, density, np.dtype(dtype))
+    y = np.where(z + noise * rng.standard_normal(n) >= 0, 1.0, -1.0)
+    return Sample(X, y, None, f"classification, {description}", w)
+
+
+def _linear(
+    rng: np.random.Generator,
+    n: int,
+    d: int,
+    informative: int | None,
+    rho: float,
+    density: float | None,
+    dtype: np.dtype[Any],
+) -> tuple[NDArray[Any] | sparse.csr_array[Any], NDArray[np.float64], NDArray[np.float64], str]:
+    """Return X, X w, w and a description."""
+    _check(n, d, informative, rho, density, dtype)
+    if density is None:
+        X: NDArray[Any] | sparse.csr_array[Any] = _correlated(rng, n, d, rho, dtype)
+        description = f"{n} x {d}, correlation {rho}"
+    else:
+        X = _text_like(rng, n, d, density, dtype)
+        description = f"{n} x {d}, text-like with density {density}"
+    w = _weights(rng, d, min(d, 10) if informative is None else informative)
+    z = np.asarray(X @ w, dtype=np.float64)
+    scale = float(z.std()) or 1.0
+    return X, z / scale, w / scale, description
+
+
+def _check(
+    n: int, d: int, informative: int | None, rho: float, density: float | None, dtype: np.dtype[Any]
+) -> None:
+    if n < 1 or d < 1:
+        raise ValueError(f"n={n} and d={d} should be at least 1")
+    if informative is not None and not 1 <= informative <= d:
+        raise ValueError(f"informative={informative} should lie in 1 .. d={d}")
+    if not -1 < rho < 1:
+        raise ValueError(f"rho={rho} should lie in (-1, 1)")
+    if density is not None and not 0 < density < 1:
+        raise ValueError(f"density={density} should lie in (0, 1)")
+    if density is not None and rho != 0:
+        raise ValueError("rho applies to a dense design, not to one with a density")
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"dtype {dtype} is neither float32 nor float64")
+
+
+def _weights(rng: np.random.Generator, d: int, informative: int) -> NDArray[np.float64]:
+    w = np.zeros(d)
+    w[rng.choice(d, informative, replace=False)] = rng.uniform(0.5, 1.5, informative) * rng.choice(
+        [-1, 1], informative
+    )
+    return w
+
+
+def _correlated(rng: np.random.Generator, n: int, d: int, rho: float, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Rows x_j = rho x_{j-1} + sqrt(1 - rho^2) e_j, started at the stationary distribution."""
+    X = rng.standard_normal((n, d), dtype=dtype.type)
+    if rho == 0:
+        return X
+    innovation = np.sqrt(1 - rho**2)
+    X[:, 0] /= innovation
+    filtered: NDArray[Any] = signal.lfilter([innovation], [1.0, -rho], X, axis=1)
+    return filtered.astype(dtype, copy=False)
+
+
+def _text_like(
+    rng: np.random.Generator, n: int, d: int, density: float, dtype: np.dtype[Any]
+) -> sparse.csr_array[Any]:
+    """Documents of Poisson length, words drawn by Zipf's law, weighted by tf-idf.
+
+    A document of expected length L holds word j with probability 1 - exp(-L p_j); the density gives L.
+    """
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    frequency = rng.permutation(1 / np.arange(1.0, d + 1))
+    frequency /= frequency.sum()
+
+    def excess(log_length: float) -> float:
+        return float(np.mean(-np.expm1(-np.exp(log_length) * frequency)) - density)
+
+    length = np.exp(optimize.brentq(excess, -50, 50))
+    lengths = rng.poisson(length, n)
+    words = np.searchsorted(np.cumsum(frequency), rng.random(lengths.sum()), side="right").clip(max=d - 1)
+    index = np.int32 if max(d, words.size) <= np.iinfo(np.int32).max else np.int64
+    parts = (np.ones(words.size), words.astype(index), np.append(0, np.cumsum(lengths)).astype(index))
+    counts = sparse.csr_array(parts, shape=(n, d))
+    counts.sum_duplicates()
+    return sparse.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(counts), dtype=dtype)
