@@ -25,9 +25,7 @@ from fenchel.data.readers.svmlight import read_svmlight
 
 Write = Callable[..., Path]
 
-AWKWARD = (
-    b"# made by hand\r\n+1 qid:3 1:0.5 4:-2e-3 # the first\r\n\n   \t\n-1\t2:+7\t3:.25#tight\n-1\n1e0 1:1"
-)
+AWKWARD = b"# made by hand\r\n+1 qid:3 1:0.5 4:-2e-3 # the first\r\n\n   \t\n-1\t2:+7\t3:.25#tight\n-1\n1e0 1:1"
 AWKWARD_X = np.array([[0.5, 0, 0, -2e-3], [0, 7, 0.25, 0], [0, 0, 0, 0], [1, 0, 0, 0]])
 AWKWARD_Y = np.array([1.0, -1, -1, 1])
 
@@ -460,9 +458,7 @@ def test_index_that_pandas_stored_is_no_feature(tmp_path: Path) -> None:
         ({"a": np.empty(0), "y": np.empty(0)}, {}, "there are no samples"),
     ],
 )
-def test_malformed_parquet_says_what_and_where(
-    tmp_path: Path, columns: Any, options: Any, message: str
-) -> None:
+def test_malformed_parquet_says_what_and_where(tmp_path: Path, columns: Any, options: Any, message: str) -> None:
     path = write_parquet(tmp_path / "data.pq", columns)
     with pytest.raises(ValueError, match=re.escape(str(path)) + ": .*" + message):
         read(path, **options)

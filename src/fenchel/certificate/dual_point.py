@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fenchel.certificate.free import FreeDirections
-from fenchel.certificate.rounding import DualBound, DualPoint, clip_to_domain, dual_bound
+from fenchel.certificate.rounding import DualBound, DualPoint, clip_to_domain, dual_bound, loss_bound
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty
 
 DOWN = 1.0 - EVALUATION
+#: A relative gap above which a multiple of the dual point is worth a look.
+FAR = 0.01
 
 
 @dataclass(frozen=True)
@@ -38,14 +41,29 @@ def gradient_point(problem: Problem, free: FreeDirections, z: Vector) -> DualPoi
     return free.satisfy(problem, DualPoint(np.nan_to_num(alpha), how="gradient"))
 
 
+def zero_bound(problem: Problem) -> LowerBound:
+    """D(0) = -mean phi*(0) - R*(0): what is known before looking at the data."""
+    n, d = problem.shape
+    point, v = DualPoint(np.zeros(n), how="zero"), np.zeros(d)
+    value = -problem.mean(problem.loss.conjugate(point.alpha, problem.y))
+    conjugate = problem.penalty.conjugate_upper(v, v)
+    lower = value - conjugate - EVALUATION * (abs(value) + abs(conjugate))
+    return LowerBound(value - problem.penalty.conjugate(v), lower, point, v, v)
+
+
 def lower_bounds(problem: Problem, point: DualPoint, primal_upper: float) -> list[LowerBound]:
-    """Every bound on the optimum that this dual point gives: one for a finite R*, two for a norm."""
+    """Every bound on the optimum that this dual point gives: for a finite R* the point itself and, far from the
+    optimum, its best multiple; for a norm its best feasible multiple and the Lipschitzed one."""
     bound = dual_bound(problem, point)
-    if not isinstance(problem.penalty, NormPenalty):
-        conjugate = problem.penalty.conjugate_upper(bound.v, bound.error)
-        return [_bound(bound.value - problem.penalty.conjugate(bound.v), bound.lower - conjugate, bound)]
-    norm = problem.penalty.dual_norm_upper(bound.v, bound.error)
-    return [rescaled(problem, bound, norm), lipschitzed(problem, bound, norm, primal_upper)]
+    if isinstance(problem.penalty, NormPenalty):
+        norm = problem.penalty.dual_norm_upper(bound.v, bound.error)
+        largest = problem.penalty.lam / norm * DOWN if norm > 0.0 else 1.0
+        return [rescaled(problem, bound, largest), lipschitzed(problem, bound, norm, primal_upper)]
+    conjugate = problem.penalty.conjugate_upper(bound.v, bound.error)
+    found = [_bound(bound.value - problem.penalty.conjugate(bound.v), bound.lower - conjugate, bound)]
+    if np.isfinite(bound.lower) and not primal_upper - found[0].lower <= FAR * abs(primal_upper):
+        found.append(rescaled(problem, bound, 1.0))
+    return found
 
 
 def lipschitzed(problem: Problem, bound: DualBound, norm: float, primal_upper: float) -> LowerBound:
@@ -58,38 +76,38 @@ def lipschitzed(problem: Problem, bound: DualBound, norm: float, primal_upper: f
     return replace(found, point=point, feasible=excess == 0.0)
 
 
-def rescaled(problem: Problem, bound: DualBound, norm: float) -> LowerBound:
-    """theta alpha with theta <= lam / Om*(v), where the dual value, concave in theta, is largest."""
-    lam, y, alpha = problem.penalty.lam, problem.y, bound.point.alpha
-    largest = lam / norm * DOWN if norm > 0.0 else 1.0
+def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
+    """theta alpha with 0 <= theta <= largest and in the domain, where the dual value, concave in theta, is largest."""
+    y, alpha, penalty = problem.y, bound.point.alpha, problem.penalty
     low, high = problem.loss.domain(y)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         room = np.where(alpha > 0, high / alpha, np.where(alpha < 0, low / alpha, np.inf))
     largest = min(largest, max(1.0, float(np.min(room))))
 
-    def loss_part(theta: float) -> float:
-        return -problem.mean(problem.loss.conjugate(-clip_to_domain(problem, theta * alpha), y))
+    def value(theta: float) -> float:
+        loss = -problem.mean(problem.loss.conjugate(-clip_to_domain(problem, theta * alpha), y))
+        return loss if isinstance(penalty, NormPenalty) else loss - penalty.conjugate(theta * bound.v)
 
-    theta = _climb(loss_part, largest)
-    if theta == 1.0:
+    theta = _climb(value, largest)
+    if theta == 1.0 and isinstance(penalty, NormPenalty):
         return _bound(bound.value, bound.lower, bound)
     point = bound.point
     scaled = DualPoint(
         clip_to_domain(problem, theta * alpha),
-        shrink=point.shrink + 4.0 * UNIT_ROUNDOFF,
+        shrink=point.shrink + 4.0 * UNIT_ROUNDOFF,  # exactly: a scale two roundings below theta
         moved=None if point.moved is None else max(theta, 1.0) * point.moved,
         cost=max(theta, 1.0) * point.cost,
         how=f"{point.how}, rescaled",
     )
-    g = -problem.loss.conjugate(-scaled.alpha, y)
-    at_zero = problem.loss.conjugate(np.zeros_like(alpha), y)
-    scale = np.abs(g) + np.abs(at_zero) + 2.0 * np.abs(scaled.alpha) * (1.0 + np.abs(y))
-    value = problem.mean(g)
-    lower = value - (2.0 * EVALUATION + scaled.shrink) * problem.mean(scale) - scaled.cost
-    return LowerBound(value, lower, scaled, theta * bound.v, theta * bound.error * (1.0 + EVALUATION))
+    mean, lower = loss_bound(problem, scaled)
+    v, error = theta * bound.v, theta * bound.error * (1.0 + EVALUATION)
+    if isinstance(penalty, NormPenalty):
+        return LowerBound(mean, lower, scaled, v, error)
+    found = _bound(mean - penalty.conjugate(v), lower - penalty.conjugate_upper(v, error), bound)
+    return replace(found, point=scaled, v=v, error=error)
 
 
-def _climb(f, largest: float) -> float:  # type: ignore[no-untyped-def]
+def _climb(f: Callable[[float], float], largest: float) -> float:
     """The maximiser of a concave f on [0, largest], to a few digits: it is nearly always the right end."""
     if not largest > 0.0 or not np.isfinite(largest):
         return 0.0 if largest <= 0.0 else 1.0

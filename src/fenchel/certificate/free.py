@@ -96,25 +96,14 @@ class FreeDirections:
         for pull in (0.0, 1e-8, 1e-5, 1e-3, 0.03, 0.3):
             trial = (1.0 - pull) * alpha
             for _ in range(4):
-                trial = self._move(problem, trial)
+                trial = move_inside(problem, trial, self.F, np.zeros(self.F.shape[1]))
             point = self._doubt(problem, trial, how)
             if point is not None:
                 return point
         return None
 
-    def _room(self, problem: Problem, alpha: Vector) -> Vector:
-        low, high = problem.loss.domain(problem.y)
-        room = np.minimum(np.minimum(alpha - low, high - alpha), 1.0 + np.abs(alpha))
-        return np.where(problem.weights > 0, np.maximum(room, 0.0), 0.0)
-
-    def _move(self, problem: Problem, alpha: Vector) -> Vector:
-        room = self._room(problem, alpha)
-        weighted = self.F * (problem.weights * room)[:, None]
-        mu = np.linalg.lstsq(weighted.T @ self.F, -self.F.T @ (problem.weights * alpha), rcond=None)[0]
-        return clip_to_domain(problem, alpha + room * np.clip(self.F @ mu, -0.9, 0.9))
-
     def _doubt(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
-        s, W, room = problem.weights, problem.total_weight, self._room(problem, alpha)
+        s, W, room = problem.weights, problem.total_weight, room_inside(problem, alpha)
         n = len(alpha)
         depth = (n + 4) * UNIT_ROUNDOFF
         residual = np.abs(self.F.T @ (s * alpha)) + (depth * np.abs(self.F) + self.error).T @ (s * np.abs(alpha))
@@ -130,7 +119,29 @@ class FreeDirections:
         if not np.all(part[room > 0] <= 0.5):
             return None
         moved = part * room
-        g = [-problem.loss.conjugate(-np.clip(a, *problem.loss.domain(problem.y)), problem.y) for a in (alpha, alpha - room, alpha + room)]
+        g = [
+            -problem.loss.conjugate(-np.clip(a, *problem.loss.domain(problem.y)), problem.y)
+            for a in (alpha, alpha - room, alpha + room)
+        ]
         worst = np.where(room > 0, np.abs(g[0]) + np.maximum(np.abs(g[1]), np.abs(g[2])), 0.0)
         cost = float((s * part * worst).sum()) / W * (1.0 + EVALUATION)
         return DualPoint(alpha, moved=moved, cost=cost, how=how)
+
+
+def room_inside(problem: Problem, alpha: Vector) -> Vector:
+    """How far each multiplier may move either way without leaving its domain (or without doubling, roughly)."""
+    low, high = problem.loss.domain(problem.y)
+    room = np.minimum(np.minimum(alpha - low, high - alpha), 1.0 + np.abs(alpha))
+    return np.where(problem.weights > 0, np.maximum(room, 0.0), 0.0)
+
+
+def move_inside(problem: Problem, alpha: Vector, F: Vector, target: Vector) -> Vector:
+    """alpha moved towards F' S alpha = target: by room_i f_i.mu, with (F' S room F) mu = target - F' S alpha."""
+    room = room_inside(problem, alpha)
+    weighted = F * (problem.weights * room)[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix, residual = weighted.T @ F, target - F.T @ (problem.weights * alpha)
+        if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(residual))):
+            return alpha
+        mu = np.linalg.lstsq(matrix, residual, rcond=None)[0]
+        return clip_to_domain(problem, alpha + room * np.clip(np.nan_to_num(F @ mu), -0.9, 0.9))

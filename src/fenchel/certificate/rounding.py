@@ -75,19 +75,24 @@ def primal_bound(problem: Problem, w: Vector, b: float) -> PrimalBound:
         return PrimalBound(value, upper + penalty, z)
 
 
-def dual_bound(problem: Problem, point: DualPoint) -> DualBound:
-    """The mean of -phi*(-alpha), from below, and v, for the exact feasible point near `point`.
+def loss_bound(problem: Problem, point: DualPoint) -> tuple[float, float]:
+    """The mean of g(alpha) = -phi*(-alpha), and a bound below it at the exact feasible point near `point`.
 
-    g(a) = -phi*(-a) is concave, so g(theta a) >= theta g(a) + (1 - theta) g(0): shrinking costs at most
-    shrink (|g(a)| + |g(0)|).
+    g is concave, so g(theta a) >= theta g(a) + (1 - theta) g(0): shrinking costs at most shrink (|g(a)| + |g(0)|).
     """
-    alpha, y, s, W = point.alpha, problem.y, problem.weights, problem.total_weight
+    alpha, y = point.alpha, problem.y
+    g, at_zero = -problem.loss.conjugate(-alpha, y), problem.loss.conjugate(np.zeros_like(alpha), y)
+    scale = np.abs(g) + np.abs(at_zero) + 2.0 * np.abs(alpha) * (1.0 + np.abs(y))
+    value = problem.mean(g)
+    return value, value - (2.0 * EVALUATION + point.shrink) * problem.mean(scale) - point.cost
+
+
+def dual_bound(problem: Problem, point: DualPoint) -> DualBound:
+    """The loss part of D from below, and v with its error, for the exact feasible point near `point`."""
+    s, W = problem.weights, problem.total_weight
     with np.errstate(over="ignore", invalid="ignore"):
-        g, at_zero = -problem.loss.conjugate(-alpha, y), problem.loss.conjugate(np.zeros_like(alpha), y)
-        scale = np.abs(g) + np.abs(at_zero) + 2.0 * np.abs(alpha) * (1.0 + np.abs(y))
-        value = problem.mean(g)
-        lower = value - (2.0 * EVALUATION + point.shrink) * problem.mean(scale) - point.cost
-        product = problem.design.rmatvec_bounded(s * alpha)
+        value, lower = loss_bound(problem, point)
+        product = problem.design.rmatvec_bounded(s * point.alpha)
         error = product.error + (2.0 * EVALUATION + point.shrink) * product.absolute
         if point.moved is not None:
             error = error + (1.0 + EVALUATION) * problem.design.rmatvec_bounded(s * point.moved).absolute

@@ -173,6 +173,16 @@ class Design:
         dense = np.asarray(part.toarray() if self.is_sparse else part, dtype=np.float64)
         return np.column_stack([dense, np.full(len(dense), self.constant)]) if self.constant else dense
 
+    def times(self, Q: Any) -> Vector:
+        """X Q as a dense float64 array, for a matrix Q of few columns."""
+        inner = Q[: self.matrix.shape[1]]
+        product = self.matrix @ inner
+        dense = np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float64)
+        if not self.constant:
+            return dense
+        last = Q[-1:].toarray() if sp.issparse(Q) else Q[-1:]
+        return dense + self.constant * np.asarray(last)
+
     def _require_finite(self, name: str) -> None:
         values = self.matrix.data if self.is_sparse else (self.matrix if self.by_rows else self.matrix.T)
         k = kernels.first_nonfinite(values.reshape(-1), self.threads)

@@ -134,9 +134,7 @@ def _linear(
     return X, z / scale, w / scale, description
 
 
-def _check(
-    n: int, d: int, informative: int | None, rho: float, density: float | None, dtype: np.dtype[Any]
-) -> None:
+def _check(n: int, d: int, informative: int | None, rho: float, density: float | None, dtype: np.dtype[Any]) -> None:
     if n < 1 or d < 1:
         raise ValueError(f"n={n} and d={d} should be at least 1")
     if informative is not None and not 1 <= informative <= d:
@@ -153,9 +151,7 @@ def _check(
 
 def _weights(rng: np.random.Generator, d: int, informative: int) -> NDArray[np.float64]:
     w = np.zeros(d)
-    w[rng.choice(d, informative, replace=False)] = rng.uniform(0.5, 1.5, informative) * rng.choice(
-        [-1, 1], informative
-    )
+    w[rng.choice(d, informative, replace=False)] = rng.uniform(0.5, 1.5, informative) * rng.choice([-1, 1], informative)
     return w
 
 
@@ -170,9 +166,7 @@ def _correlated(rng: np.random.Generator, n: int, d: int, rho: float, dtype: np.
     return filtered.astype(dtype, copy=False)
 
 
-def _text_like(
-    rng: np.random.Generator, n: int, d: int, density: float, dtype: np.dtype[Any]
-) -> sparse.csr_array[Any]:
+def _text_like(rng: np.random.Generator, n: int, d: int, density: float, dtype: np.dtype[Any]) -> sparse.csr_array[Any]:
     """Documents of Poisson length, words drawn by Zipf's law, weighted by tf-idf.
 
     A document of expected length L holds word j with probability 1 - exp(-L p_j); the density gives L.

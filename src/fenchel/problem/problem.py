@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -86,17 +87,15 @@ class Problem:
         """Samples and weights."""
         return self.design.shape
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         """W, the sum of the weights."""
         return float(self.weights.sum())
 
     def mean(self, values: Vector) -> float:
         """(1/W) sum_i s_i values_i; a sample of weight zero does not count, whatever its value."""
-        return (
-            float(np.sum(np.where(self.weights > 0, self.weights, 0.0) * np.where(self.weights > 0, values, 0.0)))
-            / self.total_weight
-        )
+        counted = np.where(self.weights > 0, values, 0.0)
+        return float(np.sum(self.weights * counted)) / self.total_weight
 
     def scores(self, w: Vector, b: float = 0.0) -> Vector:
         """z = X w + b."""

@@ -62,9 +62,7 @@ def _checked(X: sparse.csr_array[Any], dtype: np.dtype[Any]) -> Matrix:
     X.check_format(full_check=True)
     if X.data.dtype.kind not in NUMERIC_KINDS:
         raise ValueError(f"data holds {X.data.dtype}, not numbers")
-    X.data = finite(
-        X.data, dtype, lambda k: f"X[{np.searchsorted(X.indptr, k, 'right') - 1}, {X.indices[k]}]"
-    )
+    X.data = finite(X.data, dtype, lambda k: f"X[{np.searchsorted(X.indptr, k, 'right') - 1}, {X.indices[k]}]")
     return X
 
 

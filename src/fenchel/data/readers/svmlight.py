@@ -102,9 +102,7 @@ def _width(highest: int, first: int, n_features: int | None) -> int:
             raise ValueError("no line has an index:value pair, so n_features has to be given")
         return highest + 1 - first
     if highest >= n_features + first:
-        raise ValueError(
-            f"index {highest} is beyond n_features={n_features} (indices here count from {first})"
-        )
+        raise ValueError(f"index {highest} is beyond n_features={n_features} (indices here count from {first})")
     return n_features
 
 

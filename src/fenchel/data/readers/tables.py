@@ -43,14 +43,10 @@ def target_position(target: Target, names: Sequence[str]) -> int | None:
 
 
 def _listed(names: Sequence[str], most: int = 12) -> str:
-    return ", ".join(map(repr, names[:most])) + (
-        f" and {len(names) - most} more" if len(names) > most else ""
-    )
+    return ", ".join(map(repr, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def read_csv(
-    stream: IO[bytes], *, dtype: np.dtype[Any], n_features: int | None, target: Target = None
-) -> Loaded:
+def read_csv(stream: IO[bytes], *, dtype: np.dtype[Any], n_features: int | None, target: Target = None) -> Loaded:
     """Read lines of numbers; the first line may name the columns."""
     with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
         return _read_rows(_rows(text), dtype, n_features, target)
@@ -190,9 +186,7 @@ class _Labels:
         return check_target(np.array(self._cells).astype(np.float64), len(self._cells))
 
 
-def read_parquet(
-    stream: IO[bytes], *, dtype: np.dtype[Any], n_features: int | None, target: Target = None
-) -> Loaded:
+def read_parquet(stream: IO[bytes], *, dtype: np.dtype[Any], n_features: int | None, target: Target = None) -> Loaded:
     """Read columns of numbers, batch by batch."""
     arrow, parquet = _pyarrow()
     file = parquet.ParquetFile(stream)

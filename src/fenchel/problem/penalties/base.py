@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import null_space
 
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem.traits import Trait
@@ -17,6 +19,8 @@ from fenchel.problem.vectors import Mask, dual_exponent, p_norm
 EVALUATION = 256 * UNIT_ROUNDOFF
 #: How far, relatively, a point may miss a constraint (a simplex, a ball) by rounding and still stand for the point on it.
 FEASIBILITY = 1e-9
+#: The most weights for which the normals of a general subdifferential are computed (a dense decomposition).
+WIDEST_NORMALS = 400
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,16 @@ class Subgradients:
     directions: Any = None
     low: Vector | None = None
     high: Vector | None = None
+
+    def normals(self) -> Any:
+        """A basis Q of what is orthogonal to the directions: every subgradient v has Q'v = Q'point. None if too costly."""
+        d = len(self.point)
+        if self.directions is None or self.directions.shape[1] == 0:
+            return sp.eye_array(d, format="csc")
+        touched = sp.csc_array(self.directions)
+        if np.all(np.diff(touched.indptr) == 1):
+            return sp.eye_array(d, format="csc")[:, np.setdiff1d(np.arange(d), touched.indices)]
+        return null_space(touched.toarray().T) if d <= WIDEST_NORMALS else None
 
 
 @dataclass(frozen=True)

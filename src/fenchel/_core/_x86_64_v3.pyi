@@ -1,1 +1,0 @@
-from fenchel._core._portable import *

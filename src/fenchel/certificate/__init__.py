@@ -1,0 +1,6 @@
+"""Why to believe it: a bound, valid in exact arithmetic, on the suboptimality of any model."""
+
+from fenchel.certificate.certificate import Certificate, CertificateError
+from fenchel.certificate.certify import certify_weights
+
+__all__ = ["Certificate", "CertificateError", "certify_weights"]

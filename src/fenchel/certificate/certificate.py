@@ -1,0 +1,167 @@
+"""The certificate: what is proven about a model, and what follows from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.certificate import consequences
+from fenchel.certificate.consequences import Evidence
+from fenchel.data.design import Vector
+from fenchel.problem.vectors import Mask
+
+FORMAT = "fenchel-certificate-1"
+
+
+class CertificateError(AssertionError):
+    """A gap came out negative beyond its rounding bound. This is a bug in fenchel; please report it."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A bound, valid in exact arithmetic, on how far a model is from the optimum of its objective.
+
+    Attributes
+    ----------
+    primal : float
+        The objective at the model.
+    dual : float
+        A lower bound on the objective of every model.
+    gap : float
+        A bound on primal - optimum; primal - dual plus `rounding`.
+    relative_gap : float
+        gap / |primal|.
+    rounding : float
+        The part of the gap that only allows for floating-point errors.
+    tol : float
+        The relative gap that was asked for.
+    how : str
+        The construction of the dual point that gave the best bound.
+    weights_radius : float
+        The weights of the exact optimum lie within this distance (in the norm of the penalty's strong convexity); infinite if the
+        penalty is not strongly convex.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    rounding: float
+    tol: float
+    how: str
+    weights_radius: float
+    evidence: Evidence | None = field(default=None, repr=False, compare=False)
+    parts: tuple[Certificate, ...] = field(default=(), repr=False, compare=False)
+
+    @classmethod
+    def combined(cls, parts: Sequence[Certificate]) -> Certificate:
+        """One certificate for several independent problems (a class against the rest, a column of targets): sums of all."""
+        primal, dual, gap, rounding = (
+            float(sum(getattr(part, name) for part in parts)) for name in ("primal", "dual", "gap", "rounding")
+        )
+        gap += len(parts) * 2.0**-50 * abs(primal)
+        relative = gap / abs(primal) if primal else (np.inf if gap else 0.0)
+        how = ", ".join(dict.fromkeys(part.how for part in parts))
+        radius = float(np.sqrt(sum(part.weights_radius**2 for part in parts)))
+        return cls(primal, dual, gap, relative, rounding, parts[0].tol, how, radius, parts=tuple(parts))
+
+    def __post_init__(self) -> None:
+        if self.gap < 0 or np.isnan(self.gap):
+            raise CertificateError(
+                f"the duality gap is {self.gap}, below zero beyond its rounding bound {self.rounding}"
+            )
+
+    @property
+    def ok(self) -> bool:
+        """Whether the relative gap is proven to be at most `tol`."""
+        return bool(self.relative_gap <= self.tol)
+
+    # What follows -------------------------------------------------------------------------------------------------
+
+    def labels(self, X: Any) -> tuple[NDArray[np.int_], Mask]:
+        """The label of each row of X, and whether the exact optimum provably predicts the same.
+
+        Labels are -1 and +1; for a model of several classes against the rest, the number of the class with the highest score.
+        """
+        if self.parts:
+            return consequences.classes([part._evidence for part in self.parts], X)
+        return consequences.labels(self._evidence, X)
+
+    def zeros(self) -> Mask:
+        """Which weights are provably zero in the exact optimum; a row for each part of a combined certificate."""
+        if self.parts:
+            return np.stack([part.zeros() for part in self.parts])
+        return consequences.zeros(self._evidence)
+
+    def multipliers(self) -> tuple[Vector, Vector]:
+        """An interval that provably contains the optimal alpha_i, for every training sample."""
+        return consequences.multipliers(self._evidence)
+
+    def support_vectors(self) -> tuple[Mask, Mask]:
+        """Which training samples are provably no support vectors, and which provably are.
+
+        The first have alpha_i = 0 at the exact optimum: without them the model would be the same.
+        """
+        low, high = self.multipliers()
+        return (low == 0) & (high == 0), (low > 0) | (high < 0)
+
+    @property
+    def _evidence(self) -> Evidence:
+        if self.evidence is None:
+            raise ValueError(
+                "this certificate was read from a file and has its numbers only; certify the model again with its data"
+            )
+        return self.evidence
+
+    # How it looks -------------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        if not np.isfinite(self.gap):
+            return "Not certified: no finite bound was found (the objective or its dual overflows)."
+        verdict = "Certified" if self.ok else "Not certified to tolerance"
+        lines = [
+            f"{verdict}: the objective is within {percent(self.relative_gap)} of the best possible (asked for {percent(self.tol)}).",
+            f"objective {self.primal:.10g}; no model has less than {self.primal - self.gap:.10g}; gap {self.gap:.3g}"
+            f" ({self.rounding:.1g} of it for rounding), by {self.how}.",
+        ]
+        if np.isfinite(self.weights_radius):
+            lines.append(f"The exact optimum's weights lie within {self.weights_radius:.3g} of these.")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        colour = "#1a7f37" if self.ok else "#9a6700"
+        first, *rest = str(self).splitlines()
+        body = "".join(f"<div style='color:#57606a'>{line}</div>" for line in rest)
+        return f"<div style='border-left:4px solid {colour};padding:.3em .8em'><b>{first}</b>{body}</div>"
+
+    # Files --------------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """The numbers as JSON; infinities as strings, so that any reader understands it."""
+        numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
+        return json.dumps({"format": FORMAT, **{k: _out(v) for k, v in numbers.items()}}, indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """Read what `to_json` wrote."""
+        try:
+            values = json.loads(text)
+            if values.pop("format") != FORMAT:
+                raise KeyError("format")
+            return cls(**{name: value if name == "how" else float(value) for name, value in values.items()})
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            raise ValueError(f"this is no certificate that fenchel wrote ({error})") from error
+
+
+def percent(x: float) -> str:
+    """A fraction as a percentage of two digits."""
+    return f"{100 * x:.2g} %"
+
+
+def _out(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value

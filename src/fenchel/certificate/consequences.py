@@ -1,0 +1,147 @@
+"""What follows from a certified gap G: balls, certified labels, certified zeros, certified support vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.certificate.dual_point import LowerBound, lower_bounds
+from fenchel.certificate.rounding import DualPoint, clip_to_domain
+from fenchel.data.design import Design, Vector
+from fenchel.problem import Problem
+from fenchel.problem.penalties.base import EVALUATION
+from fenchel.problem.vectors import Mask, dual_exponent
+
+UP = 1.0 + EVALUATION
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a certificate was made from: the problem, the model, its scores, and the best bounds."""
+
+    problem: Problem
+    w: Vector
+    b: float
+    z: Vector
+    primal_upper: float
+    bound: LowerBound
+    feasible: LowerBound  # the best bound whose dual point is feasible
+
+    @property
+    def gap(self) -> float:
+        """primal - best dual bound."""
+        return self.primal_upper - self.bound.lower
+
+    @property
+    def radius(self) -> float:
+        """|w - w*| <= sqrt(2 G / mu): R is mu-strongly convex, and 0 is a subgradient of P at the optimum."""
+        mu = self.problem.penalty.strong_convexity
+        if not mu > 0.0:
+            return np.inf
+        return float(np.sqrt(2.0 * max(self.gap, 0.0)) / np.sqrt(mu)) * UP
+
+
+def labels(evidence: Evidence, X: Any) -> tuple[NDArray[np.int_], Mask]:
+    """sign(x.w + b), proven where |x.w + b| exceeds |x|_* radius, the doubt about b, and rounding."""
+    design = _new_design(evidence, X)
+    low, high = _score_interval(evidence, design)
+    middle = design.matvec(evidence.w) + evidence.b
+    return np.where(middle >= 0, 1, -1), np.asarray((low > 0) | (high < 0))
+
+
+def classes(evidence: Sequence[Evidence], X: Any) -> tuple[NDArray[np.int_], Mask]:
+    """The class with the highest score, proven where its lowest possible score exceeds the highest of all others."""
+    design = _new_design(evidence[0], X)
+    low, high = (np.stack(ends) for ends in zip(*(_score_interval(e, design) for e in evidence), strict=True))
+    best = np.argmax([design.matvec(e.w) + e.b for e in evidence], axis=0)
+    rows = np.arange(len(best))
+    winner = low[best, rows]
+    high[best, rows] = -np.inf
+    return best, np.asarray(winner > high.max(axis=0))
+
+
+def _new_design(evidence: Evidence, X: Any) -> Design:
+    problem = evidence.problem
+    if not problem.loss.is_classification:
+        raise TypeError(f"labels are for classification; {type(problem.loss).__name__} is a regression loss")
+    design = Design(X, constant=problem.design.constant)
+    if design.shape[1] != problem.shape[1]:
+        raise ValueError(
+            f"X has {design.matrix.shape[1]} columns, but the model has {problem.design.matrix.shape[1]} weights"
+        )
+    return design
+
+
+def multipliers(evidence: Evidence) -> tuple[Vector, Vector]:
+    """-phi' decreases in z, so the optimal score's interval gives one for alpha_i*: [-phi'(high), -phi'(low)]."""
+    problem = evidence.problem
+    low, high = _score_interval(evidence, problem.design)
+    first, last = problem.loss.domain(problem.y)
+    with np.errstate(over="ignore", invalid="ignore"):
+        least = np.where(np.isfinite(high), -problem.loss.subdifferential(high, problem.y)[1], first)
+        most = np.where(np.isfinite(low), -problem.loss.subdifferential(low, problem.y)[0], last)
+    return np.maximum(least, first), np.minimum(most, last)
+
+
+def zeros(evidence: Evidence) -> Mask:
+    """Gap-safe rule: a beta-smooth loss makes D strongly concave, so sum_i s_i (alpha_i - alpha_i*)^2 <= 2 beta W G.
+
+    Then |v_j - v_j*| <= sqrt(sum_i s_i x_ij^2 / W) sqrt(2 beta G), and the penalty knows which v* force zeros.
+    """
+    problem, bound = evidence.problem, evidence.feasible
+    gap = evidence.primal_upper - bound.lower
+    smoothness = problem.loss.smoothness
+    if not (np.isfinite(smoothness) and np.isfinite(gap)):
+        return np.zeros(problem.shape[1], dtype=bool)
+    with np.errstate(over="ignore", invalid="ignore"):
+        columns = problem.design.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight)
+        reach = columns * np.sqrt(2.0 * smoothness * gap) * (1.0 + 1e-9) + bound.error
+    return problem.penalty.zero_groups(bound.v, np.where(np.isfinite(reach), reach, np.inf))
+
+
+def _score_interval(evidence: Evidence, design: Design) -> tuple[Vector, Vector]:
+    """An interval that contains x.w* + b* for every row x of a design."""
+    product = design.matvec_bounded(evidence.w)
+    dual_norm = design.row_norms(dual_exponent(evidence.problem.penalty.norm))
+    with np.errstate(invalid="ignore"):
+        ball = np.where(dual_norm > 0, evidence.radius * dual_norm * (1.0 + 1e-9), 0.0)
+    reach = ball + product.error + EVALUATION * np.abs(product.value)
+    low_b, high_b = intercept_interval(evidence)
+    spare = EVALUATION * (np.abs(product.value) + abs(evidence.b))
+    return product.value + low_b - reach - spare, product.value + high_b + reach + spare
+
+
+def intercept_interval(evidence: Evidence) -> tuple[float, float]:
+    """An interval that contains the unpenalised intercept of every optimum.
+
+    For any multipliers alpha, feasible but for sum s_i alpha_i = 0, weak duality with b held fixed says
+    P(w*, b*) >= D(alpha) - r b*,  r = (1/W) sum s_i alpha_i. The left side is at most P(w, b), so r > 0 bounds b* from below and r < 0 from above.
+    Multipliers that lean to either side are those of the scores moved down or up.
+    """
+    problem = evidence.problem
+    if not problem.intercept:
+        return 0.0, 0.0
+    low, high = -np.inf, np.inf
+    if not np.isfinite(evidence.primal_upper):
+        return low, high
+    spread = float(np.median(np.abs(evidence.z - np.median(evidence.z)))) + 1.0
+    for reach in spread * np.geomspace(1e-6, 10.0, 12):
+        for side in (-1.0, 1.0):
+            with np.errstate(over="ignore", invalid="ignore"):
+                alpha = -problem.loss.derivative(evidence.z + side * reach, problem.y)
+            point = DualPoint(clip_to_domain(problem, np.nan_to_num(alpha)))
+            for bound in lower_bounds(problem, point, evidence.primal_upper):
+                weighted = problem.weights * bound.alpha
+                r = float(weighted.sum()) / problem.total_weight
+                doubt = 4.0 * EVALUATION * float(np.abs(weighted).sum()) / problem.total_weight
+                room = (evidence.primal_upper - bound.lower) * UP
+                # room + r b* >= 0
+                if r - doubt > 0.0:
+                    low = max(low, -room / (r - doubt) * UP)
+                elif r + doubt < 0.0:
+                    high = min(high, room / -(r + doubt) * UP)
+    return low, high

@@ -1,0 +1,161 @@
+"""Dual points that fit the subdifferential of the penalty at w.
+
+For a norm penalty the gradient point misses the constraint by as much as w misses the optimum, to first order.
+Moving the multipliers, as little as possible, to where v(alpha) is a subgradient of R at w makes it second order.
+
+For losses with kinks there is more to choose.
+
+A sample on a kink has a whole interval of subgradients, and an arbitrary one gives a valid but useless bound. Leave
+those multipliers free in their intervals, fix the others, and choose the free ones so that v(alpha) comes closest to
+the subdifferential of R at w: a box-constrained least-squares problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import lsq_linear
+
+from fenchel.certificate.free import FreeDirections, move_inside
+from fenchel.certificate.rounding import DualPoint
+from fenchel.data.design import Vector
+from fenchel.problem import Problem
+from fenchel.problem.penalties import Subgradients
+from fenchel.problem.penalties.base import NormPenalty
+from fenchel.problem.vectors import Mask
+
+#: Distances to a kink, relative to the scores, within which a sample counts as lying on it.
+WINDOWS = (1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+#: The largest least-squares problem worth solving: entries of its matrix, and unknowns.
+MOST_ENTRIES, MOST_UNKNOWNS = 2_000_000, 800
+#: Sizes, relative to the largest, below which a weight counts as zero.
+THRESHOLDS = (0.0, 1e-7, 1e-5, 1e-3)
+
+
+def projected_points(problem: Problem, free: FreeDirections, w: Vector, start: DualPoint) -> Iterator[DualPoint]:
+    """The gradient point moved to Q'v(alpha) = Q'g for the subgradients g of R at w (see `Subgradients.normals`).
+
+    On the support of w these are the signs. What counts as support is tried at a few thresholds.
+    """
+    if not isinstance(problem.penalty, NormPenalty):
+        return
+    n, _ = problem.shape
+    seen = -1
+    for threshold in THRESHOLDS:
+        target = problem.penalty.subgradients(w, threshold * float(np.abs(w).max(initial=0.0)))
+        normals = target.normals()
+        if normals is None or normals.shape[1] == seen or n * normals.shape[1] > MOST_ENTRIES:
+            continue
+        seen = normals.shape[1]
+        if seen == 0:
+            return
+        F = np.hstack([free.F, problem.design.times(normals)])
+        goal = np.append(np.zeros(free.F.shape[1]), (normals.T @ target.point) * problem.total_weight)
+        alpha = start.alpha
+        for _ in range(3):
+            alpha = move_inside(problem, alpha, F, goal)
+        yield free.satisfy(problem, DualPoint(alpha, how="projected"))
+
+
+def recovered_points(problem: Problem, free: FreeDirections, w: Vector, z: Vector) -> Iterator[DualPoint]:
+    """Dual points for a few windows around the kinks, each window with another set of free multipliers."""
+    kinks = problem.loss.kinks(problem.y)
+    if not kinks or not np.all(np.isfinite(z)):
+        return
+    distance = np.min([np.abs(z - kink) for kink in kinks], axis=0)
+    scale = 1.0 + float(np.median(np.abs(z)))
+    seen = -1
+    for window in WINDOWS:
+        on_kink = (distance <= window * scale) & (problem.weights > 0)
+        count = int(on_kink.sum())
+        if count == seen:
+            continue
+        if count > MOST_UNKNOWNS or count * problem.shape[1] > MOST_ENTRIES:
+            return
+        seen = count
+        yield free.satisfy(problem, _fit(problem, free, w, z, on_kink, window))
+
+
+def _fit(problem: Problem, free: FreeDirections, w: Vector, z: Vector, on_kink: Mask, window: float) -> DualPoint:
+    """The least-squares choice of the multipliers on kinks."""
+    alpha = -problem.loss.derivative(z, problem.y)
+    which = np.flatnonzero(on_kink)
+    low, high = _intervals(problem, z[which], which)
+    alpha[which] = 0.5 * (low + high)
+    if len(which):
+        alpha[which] = _least_squares(problem, free, w, alpha, which, low, high, window)
+    return DualPoint(alpha, how="recovered")
+
+
+def _intervals(problem: Problem, z: Vector, which: Vector) -> tuple[Vector, Vector]:
+    """The multipliers -dphi at the kink nearest to each score."""
+    y = problem.y[which]
+    kinks = np.stack(problem.loss.kinks(y))
+    nearest = kinks[np.argmin(np.abs(kinks - z), axis=0), np.arange(len(z))]
+    beside = 1e-9 * (1.0 + np.abs(nearest))  # the kink itself may be rounded to either side
+    return -problem.loss.derivative(nearest + beside, y), -problem.loss.derivative(nearest - beside, y)
+
+
+def _least_squares(
+    problem: Problem,
+    free: FreeDirections,
+    w: Vector,
+    alpha: Vector,
+    which: Vector,
+    low: Vector,
+    high: Vector,
+    window: float,
+) -> Vector:
+    """min | v(alpha) - (point + directions u) |^2 over the free multipliers and u, each in its box.
+
+    The equations of the free directions are rows of their own. Unknowns are scaled by the size of their box.
+    """
+    target = problem.penalty.subgradients(w, window * float(np.abs(w).max(initial=0.0)))
+    fixed = alpha.copy()
+    fixed[which] = 0.0
+    share = problem.weights[which] / problem.total_weight
+    columns = problem.design.rows(which).T * share
+    rhs = target.point - problem.dual_vector(fixed)
+    keep, extra = _extra_columns(target, len(which))
+    columns, rhs = columns[keep], rhs[keep]
+    size = float(np.abs(columns).max(initial=0.0)) or 1.0
+    equations = free.F[which].T * share
+    equations_rhs = -free.F.T @ (problem.weights * fixed) / problem.total_weight
+    weight = 10.0 * size / (np.abs(equations).max(axis=1, initial=0.0) + 1e-300)
+    m = 0 if extra is None else extra.shape[1]
+    A = np.vstack([columns, equations * weight[:, None]])
+    if extra is not None:
+        A = np.hstack([A, np.vstack([-extra, np.zeros((len(weight), m))])])
+        low, high = np.append(low, target.low), np.append(high, target.high)
+    scale = np.where(np.isfinite(high - low) & (high > low), high - low, 1.0)
+    b = np.append(rhs, equations_rhs * weight)
+    norm = float(np.abs(A * scale).max(initial=0.0)) or 1.0
+    small = A.shape[1] <= 200
+    fit = lsq_linear(
+        A * scale / norm,
+        b / norm,
+        bounds=(low / scale, np.maximum(high / scale, low / scale + 1e-12)),
+        method="bvls" if small else "trf",
+        tol=1e-15,
+        lsq_solver="exact",
+        max_iter=200,
+    )
+    return np.clip(fit.x * scale, low, high)[: len(which)]
+
+
+def _extra_columns(target: Subgradients, count: int) -> tuple[Vector, Vector | None]:
+    """Rows worth matching, and the dense columns of the target's own unknowns.
+
+    Where those are too many, the rows that only they touch are left out instead: there v may be anything in an interval,
+    and the dual norm of the result decides.
+    """
+    d = len(target.point)
+    everything = np.arange(d)
+    if target.directions is None or target.directions.shape[1] == 0:
+        return everything, None
+    directions = target.directions.toarray() if sp.issparse(target.directions) else target.directions
+    if directions.shape[1] + count <= 400:
+        return everything, directions
+    return np.flatnonzero(~np.any(directions != 0, axis=1)), None

@@ -1,0 +1,156 @@
+"""Primal-dual steps on the saddle point of P and D: any loss, any penalty with a prox (or the l1 norm of D w).
+
+The primal-dual hybrid gradient of Chambolle and Pock (2011), as a restarted Halpern iteration with reflection (Lu and
+Yang 2024): one fixed-point operator T, pulled back to an anchor, which moves on when the fixed-point error has fallen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fenchel.data.design import Vector
+from fenchel.problem import Problem
+from fenchel.problem.operator import ScoreMap
+from fenchel.problem.penalties.base import Penalty
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """Primal w and shift (centred intercept), dual alpha and u, and their images under the linear maps."""
+
+    w: Vector
+    shift: float
+    alpha: Vector
+    u: Vector  # multipliers of D w; empty without an analysis operator
+    z: Vector  # centred scores
+    Dw: Vector
+    v: Vector  # backward(alpha) - D'u
+    r: float
+
+    def __add__(self, other: Iterate) -> Iterate:
+        return Iterate(*(a + b for a, b in zip(self._parts(), other._parts(), strict=True)))
+
+    def __rmul__(self, factor: float) -> Iterate:
+        return Iterate(*(factor * a for a in self._parts()))
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.w, self.shift, self.alpha, self.u, self.z, self.Dw, self.v, self.r)
+
+
+@dataclass(frozen=True)
+class SaddleState:
+    """Where the iteration is: point, anchor, their counters, and the balance between primal and dual steps."""
+
+    point: Iterate
+    output: Iterate  # T(point): in the domains, what is certified
+    anchor: Iterate
+    weight: float
+    inner: int
+    total: int
+    first_error: float
+    last_error: float
+
+
+class Saddle:
+    """The iteration for one problem; `start` then `step` as often as wanted."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.map = ScoreMap.of(problem)
+        self.D, self.outer = problem.penalty.analysis or (None, problem.penalty)
+        rows = 0 if self.D is None else self.D.shape[0]
+        self.dual_scale, norm2 = 1.0, self.map.norm2
+        if rows:
+            # relative step of u, so that D weighs as much as X
+            size = float(np.max(abs(self.D) @ (self.map.steps * (abs(self.D).T @ np.ones(rows)))))
+            self.dual_scale = norm2 / size
+            norm2 *= 2.0
+        self.eta = 0.99 / np.sqrt(norm2)
+        self.rows = rows
+
+    def start(self, w: Vector, b: float, alpha: Vector) -> SaddleState:
+        """From given weights and multipliers."""
+        point = self._images(w, self.map.shift(w, b), alpha, np.zeros(self.rows))
+        weight = self._first_weight(w, alpha)
+        return SaddleState(point, point, point, weight, 0, 0, np.inf, np.inf)
+
+    def step(self, state: SaddleState) -> SaddleState:
+        """One application of T, Halpern's pull, and a restart when it pays."""
+        output = self._apply(state.point, state.weight)
+        error = self._distance(state.point, output, state.weight)
+        inner, total = state.inner + 1, state.total + 1
+        first = error if inner == 1 else state.first_error
+        restart = inner > 1 and (
+            error <= 0.2 * first or (error <= 0.8 * first and error > state.last_error) or inner >= 0.36 * total + 100
+        )
+        if restart:
+            weight = self._rebalance(state.anchor, output, state.weight)
+            return SaddleState(output, output, output, weight, 0, total, np.inf, np.inf)
+        pull = inner / (inner + 1.0)
+        point = pull * (2.0 * output + (-1.0) * state.point) + (1.0 - pull) * state.anchor
+        return replace(state, point=point, output=output, inner=inner, total=total, first_error=first, last_error=error)
+
+    def candidate(self, state: SaddleState) -> tuple[Vector, float, Vector]:
+        """Weights, intercept and multipliers to certify."""
+        output = state.output
+        return output.w, self.map.intercept(output.w, output.shift), output.alpha
+
+    def _apply(self, at: Iterate, weight: float) -> Iterate:
+        """T: a proximal step on w along v, then dual steps at the extrapolated scores."""
+        tau, sigma = self.eta / weight, self.eta * weight
+        w = at.w + tau * self.map.steps * at.v
+        if self.D is None:
+            w = self.problem.penalty.prox(w, tau * self.map.steps)
+        shift = at.shift + tau * self.map.intercept_step * at.r
+        z = self.map.forward(w, shift)
+        with np.errstate(over="ignore", invalid="ignore"):
+            alpha = self.problem.loss.dual_step(at.alpha, 2.0 * z - at.z, 1.0 / sigma, self.problem.y)
+        u, Dw = at.u, at.Dw
+        if self.D is not None:
+            Dw = np.asarray(self.D @ w)
+            u = _conjugate_prox(
+                self.outer, at.u + sigma * self.dual_scale * (2.0 * Dw - at.Dw), sigma * self.dual_scale
+            )
+        v, r = self._pull_back(alpha, u)
+        return Iterate(w, shift, alpha, u, z, Dw, v, r)
+
+    def _images(self, w: Vector, shift: float, alpha: Vector, u: Vector) -> Iterate:
+        Dw = np.zeros(0) if self.D is None else np.asarray(self.D @ w)
+        return Iterate(w, shift, alpha, u, self.map.forward(w, shift), Dw, *self._pull_back(alpha, u))
+
+    def _pull_back(self, alpha: Vector, u: Vector) -> tuple[Vector, float]:
+        v, r = self.map.backward(alpha)
+        return (v if self.D is None else v - self.D.T @ u), r
+
+    def _lengths(self, a: Iterate, b: Iterate) -> tuple[float, float]:
+        """Squared distances of the primal and the dual parts in the metric of the steps."""
+        s, W = self.problem.weights, self.problem.total_weight
+        primal = float(np.sum((a.w - b.w) ** 2 / self.map.steps))
+        if self.map.intercept_step:
+            primal += (a.shift - b.shift) ** 2 / self.map.intercept_step
+        dual = float(np.sum(s * (a.alpha - b.alpha) ** 2)) / W + float(np.sum((a.u - b.u) ** 2)) / self.dual_scale
+        return primal, dual
+
+    def _distance(self, a: Iterate, b: Iterate, weight: float) -> float:
+        primal, dual = self._lengths(a, b)
+        return float(np.sqrt(weight * primal + dual / weight))
+
+    def _first_weight(self, w: Vector, alpha: Vector) -> float:
+        n, d = self.problem.shape
+        origin = self._images(np.zeros(d), 0.0, np.zeros(n), np.zeros(self.rows))
+        return self._rebalance(origin, self._images(w, 0.0, alpha, np.zeros(self.rows)), 1.0, smoothing=0.0)
+
+    def _rebalance(self, a: Iterate, b: Iterate, weight: float, smoothing: float = 0.5) -> float:
+        """The ratio of the distances that dual and primal have travelled, averaged geometrically with the last ratio."""
+        primal, dual = self._lengths(a, b)
+        if not (1e-200 < primal < 1e200 and 1e-200 < dual < 1e200):
+            return weight
+        return float(np.sqrt(dual / primal) ** (1.0 - smoothing) * weight**smoothing)
+
+
+def _conjugate_prox(penalty: Penalty, u: Vector, sigma: float) -> Vector:
+    """prox of sigma S* by Moreau: u - sigma prox_{S / sigma}(u / sigma)."""
+    return u - sigma * penalty.prox(u / sigma, 1.0 / sigma)

@@ -1,0 +1,78 @@
+"""The map from weights to scores as first-order methods like it: centred, and with a step for every weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fenchel.data.design import Vector
+from fenchel.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class ScoreMap:
+    """(w, b') -> (X - 1 mean') w + b', with b' = b + mean.w.
+
+    Centring (only with an intercept) makes the intercept's column orthogonal to the others. `steps` are the relative steps of
+    the weights: inverse squared column norms where the penalty allows one per coordinate, so that the scale of the
+    features does not matter. `norm2` bounds the squared operator norm in the metric of the steps and the weights s / W.
+    """
+
+    problem: Problem
+    mean: Vector
+    steps: Vector | float
+    intercept_step: float
+    norm2: float
+
+    @classmethod
+    def of(cls, problem: Problem, seed: int = 0) -> ScoreMap:
+        """Column means, steps, and the norm by power iteration (a little inflated)."""
+        n, d = problem.shape
+        s, W = problem.weights, problem.total_weight
+        mean = problem.design.rmatvec(s) / W if problem.intercept else np.zeros(d)
+        with np.errstate(over="ignore"):
+            square = problem.design.column_norms(2.0, s) ** 2 / W
+        spread = np.maximum(square - mean**2, 1e-12 * square)
+        spread = np.where((spread > 0) & np.isfinite(spread), spread, np.inf)
+        floor = float(spread.min())
+        spread = np.where(np.isinf(spread), floor if np.isfinite(floor) else 1.0, spread)
+        steps = problem.penalty.admissible_steps(1.0 / spread)
+        start = cls(problem, mean, steps, 0.0, 1.0)
+        norm2 = 1.05 * start._largest_eigenvalue(seed)
+        return cls(problem, mean, steps, norm2 if problem.intercept else 0.0, norm2)
+
+    def forward(self, w: Vector, shift: float) -> Vector:
+        """Centred scores."""
+        return self.problem.design.matvec(w) + (shift - float(self.mean @ w))
+
+    def backward(self, alpha: Vector) -> tuple[Vector, float]:
+        """The adjoint in the metric s / W: (v - r mean, r) with r = (1/W) sum s_i alpha_i."""
+        v = self.problem.dual_vector(alpha)
+        if not self.problem.intercept:
+            return v, 0.0
+        r = float(np.sum(self.problem.weights * alpha)) / self.problem.total_weight
+        return v - r * self.mean, r
+
+    def intercept(self, w: Vector, shift: float) -> float:
+        """b from b'."""
+        return shift - float(self.mean @ w) if self.problem.intercept else 0.0
+
+    def shift(self, w: Vector, b: float) -> float:
+        """b' from b."""
+        return b + float(self.mean @ w) if self.problem.intercept else 0.0
+
+    def _largest_eigenvalue(self, seed: int) -> float:
+        x = np.random.default_rng(seed).normal(size=self.problem.shape[1])
+        root = np.sqrt(self.steps)
+        value = 0.0
+        for k in range(60):
+            length = float(np.linalg.norm(x))
+            if length == 0.0 or not np.isfinite(length):
+                return 1.0
+            image, _ = self.backward(self.forward(root * (x / length), 0.0))
+            x = root * image
+            last, value = value, float(np.linalg.norm(x))
+            if k > 5 and value - last <= 1e-3 * value:
+                break
+        return value if value > 0.0 else 1.0

@@ -1,0 +1,74 @@
+"""The same problems, stated for a conic solver: an oracle that shares no code with fenchel."""
+
+import cvxpy as cp
+import numpy as np
+
+from fenchel.problem import losses, penalties
+from fenchel.problem.vectors import p_norm
+
+
+def _insensitive(r, epsilon):
+    return cp.pos(cp.abs(r) - epsilon)
+
+
+LOSS = {
+    losses.Hinge: lambda f, z, y: cp.pos(1 - cp.multiply(y, z)),
+    losses.SmoothedHinge: lambda f, z, y: cp.huber(cp.pos(1 - cp.multiply(y, z)), f.gamma) / (2 * f.gamma),
+    losses.SquaredHinge: lambda f, z, y: cp.square(cp.pos(1 - cp.multiply(y, z))),
+    losses.Logistic: lambda f, z, y: cp.logistic(-cp.multiply(y, z)),
+    losses.Exponential: lambda f, z, y: cp.exp(-cp.multiply(y, z)),
+    losses.Squared: lambda f, z, y: cp.square(z - y) / 2,
+    losses.Absolute: lambda f, z, y: cp.abs(z - y),
+    losses.Pinball: lambda f, z, y: cp.maximum(f.tau * (y - z), (1 - f.tau) * (z - y)),
+    losses.EpsilonInsensitive: lambda f, z, y: _insensitive(z - y, f.epsilon),
+    losses.SquaredEpsilonInsensitive: lambda f, z, y: cp.square(_insensitive(z - y, f.epsilon)),
+    losses.Huber: lambda f, z, y: cp.huber(z - y, f.delta) / 2,
+}
+PENALTY = {
+    penalties.L2: lambda r, w: (r.lam / 2 * cp.sum_squares(w), []),
+    penalties.L1: lambda r, w: (r.lam * cp.norm1(w), []),
+    penalties.ElasticNet: lambda r, w: (
+        r.lam * (r.l1_ratio * cp.norm1(w) + (1 - r.l1_ratio) / 2 * cp.sum_squares(w)),
+        [],
+    ),
+    penalties.LpSquared: lambda r, w: (
+        r.lam / 2 * cp.square(cp.pnorm(w, r.p)),
+        [] if r.radius is None else [cp.pnorm(w, r.p) <= r.radius],
+    ),
+    penalties.GroupL2: lambda r, w: (_groups(r, w), []),
+    penalties.FusedL1: lambda r, w: (r.lam * cp.norm1(cp.diff(w) if r.D is None else r.operator @ w), []),
+    penalties.Entropy: lambda r, w: (-r.lam * cp.sum(cp.entr(w)), [cp.sum(w) == 1]),
+}
+
+
+def _groups(r, w):
+    label, weight = np.asarray(r.groups), np.asarray(r.weights)
+    return r.lam * sum(weight[k] * cp.norm2(w[np.flatnonzero(label == g)]) for k, g in enumerate(np.unique(label)))
+
+
+def optimum(problem, accuracy=1e-9):
+    """Weights and intercept of the optimum by Clarabel; weights exactly in the penalty's domain."""
+    n, d = problem.shape
+    X = np.column_stack([problem.design.matrix.toarray() if problem.design.is_sparse else problem.design.matrix])
+    if problem.design.constant:
+        X = np.column_stack([X, np.full(n, problem.design.constant)])
+    w, b = cp.Variable(d), cp.Variable() if problem.intercept else 0.0
+    z = np.asarray(X, dtype=np.float64) @ w + b
+    share = problem.weights / problem.total_weight
+    value, constraints = PENALTY[type(problem.penalty)](problem.penalty, w)
+    objective = share @ LOSS[type(problem.loss)](problem.loss, z, problem.y) + value
+    options = {"tol_gap_abs": accuracy, "tol_gap_rel": accuracy, "tol_feas": accuracy}
+    statement = cp.Problem(cp.Minimize(objective), constraints)
+    statement.solve(solver="CLARABEL", **options)
+    assert statement.status == "optimal", statement.status
+    assert np.all(np.isfinite(w.value)), "no finite optimum"
+    return domain_point(problem.penalty, w.value), float(b.value) if problem.intercept else 0.0
+
+
+def domain_point(penalty, w):
+    """w moved into the domain of a penalty."""
+    if isinstance(penalty, penalties.Entropy):
+        w = np.abs(w)
+        return w / w.sum()
+    radius = getattr(penalty, "radius", None)
+    return w if radius is None else w * min(1.0, radius / p_norm(w, penalty.p))
