@@ -1,4 +1,20 @@
 """Linear models that prove how good they are."""
 
+from fenchel.certificate import Certificate
 from fenchel.certificate import certify_weights as certify
+from fenchel.data import Design
 from fenchel.problem import Problem, losses, penalties, sets
+from fenchel.solver import NotCertifiedWarning, Result, solve
+
+__all__ = [
+    "Certificate",
+    "Design",
+    "NotCertifiedWarning",
+    "Problem",
+    "Result",
+    "certify",
+    "losses",
+    "penalties",
+    "sets",
+    "solve",
+]

@@ -57,9 +57,9 @@ class SaddleState:
 class Saddle:
     """The iteration for one problem; `start` then `step` as often as wanted."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, seed: int = 0) -> None:
         self.problem = problem
-        self.map = ScoreMap.of(problem)
+        self.map = ScoreMap.of(problem, seed)
         self.D, self.outer = problem.penalty.analysis or (None, problem.penalty)
         rows = 0 if self.D is None else self.D.shape[0]
         self.dual_scale, norm2 = 1.0, self.map.norm2

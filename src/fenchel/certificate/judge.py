@@ -1,0 +1,114 @@
+"""The judge: the best model and the best lower bound seen so far, for one problem.
+
+A dual value, once valid, is valid for good, and so is a primal one: both are kept, whatever comes later.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.certificate.ascent import ascend
+from fenchel.certificate.certificate import Certificate
+from fenchel.certificate.consequences import Evidence
+from fenchel.certificate.dual_point import LowerBound, gradient_point, lower_bounds, zero_bound
+from fenchel.certificate.free import FreeDirections
+from fenchel.certificate.recovery import projected_points, recovered_points
+from fenchel.certificate.rounding import DualPoint, PrimalBound, primal_bound
+from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.problem import Problem
+
+#: Relative gaps between which a better fit to the penalty's subdifferential is tried.
+NEGLIGIBLE, WORTH_FITTING = 1e-9, 0.3
+
+
+class Judge:
+    """Looks at models and dual points; keeps the best of each."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.free = FreeDirections.of(problem)
+        self.has_kinks = bool(problem.loss.kinks(problem.y[:1]))
+        self.w, self.b = np.zeros(problem.shape[1]), 0.0
+        self.primal = PrimalBound(np.inf, np.inf, np.zeros(problem.shape[0]))
+        self.best: LowerBound = zero_bound(problem)
+        self.feasible: LowerBound = self.best
+
+    @property
+    def gap(self) -> float:
+        """The certified gap of the best model; infinite before there is one."""
+        return self.primal.upper - self.best.lower
+
+    @property
+    def dual(self) -> float:
+        """The best lower bound as computed, before its allowance for rounding."""
+        return self.best.value
+
+    @property
+    def rounding(self) -> float:
+        """The part of the gap that no solver can remove."""
+        return self.primal.upper - self.primal.value + self.best.value - self.best.lower
+
+    def reached(self, tol: float, atol: float = 0.0) -> bool:
+        """Whether the gap is small enough."""
+        return self.gap <= max(tol * abs(self.primal.value), atol)
+
+    def look_at(self, w: Vector, b: float) -> PrimalBound:
+        """Keep a model if it is the best so far."""
+        primal = primal_bound(self.problem, w, b)
+        if primal.upper < self.primal.upper or not np.isfinite(self.primal.upper):
+            self.w, self.b, self.primal = w, b, primal
+        return primal
+
+    def try_point(self, point: DualPoint) -> None:
+        """Keep the bounds of a dual point where they are better."""
+        for bound in lower_bounds(self.problem, point, self.primal.upper):
+            if bound.lower > self.best.lower:
+                self.best = bound
+            if bound.feasible and bound.lower > self.feasible.lower:
+                self.feasible = bound
+
+    def try_multipliers(self, alpha: Vector, how: str) -> None:
+        """Multipliers from anywhere, made feasible first."""
+        self.try_point(self.free.satisfy(self.problem, DualPoint(np.nan_to_num(alpha), how=how)))
+
+    def try_gradient(self, z: Vector | None = None) -> None:
+        """The gradient point at some scores; those of the best model by default."""
+        self.try_point(gradient_point(self.problem, self.free, self.primal.z if z is None else z))
+
+    def fit(self, tol: float) -> None:
+        """Fit v(alpha) to the subdifferential at the best model: norms always, kinks until tol is reached."""
+        if NEGLIGIBLE * abs(self.primal.value) < self.gap < WORTH_FITTING * abs(self.primal.value):
+            start = gradient_point(self.problem, self.free, self.primal.z)
+            for point in projected_points(self.problem, self.free, self.w, start):
+                self.try_point(point)
+        if self.has_kinks and not self.reached(tol):
+            for point in recovered_points(self.problem, self.free, self.w, self.primal.z):
+                self.try_point(point)
+                if self.reached(tol):
+                    return
+
+    def ascend(self, tol: float, most_passes: int) -> None:
+        """Raise D until the gap is small enough, or nearly all of it is the model's own, or the passes are spent."""
+        if self.reached(tol):
+            return
+        for alpha, w, b, passes in ascend(self.problem, self.w, self.b, self.best.alpha):
+            self.try_multipliers(alpha, how="dual ascent")
+            if self.reached(tol) or passes >= most_passes:
+                return
+            left = primal_bound(self.problem, w, b).upper - self.best.lower
+            if left <= 0.1 * self.gap:
+                return
+
+    def certificate(self, tol: float) -> Certificate:
+        """What has been proven about the best model."""
+        primal, bound = self.primal, self.best
+        evidence = Evidence(self.problem, self.w, self.b, primal.z, primal.upper, bound, self.feasible)
+        if not (np.isfinite(primal.upper) and np.isfinite(bound.lower)):
+            return Certificate(primal.value, bound.value, np.inf, np.inf, np.inf, tol, bound.point.how, np.inf, evidence)
+        gap = primal.upper - bound.lower
+        gap += 2.0 * UNIT_ROUNDOFF * (abs(primal.upper) + abs(bound.lower))
+        relative = gap / abs(primal.value) if primal.value else (np.inf if gap else 0.0)
+        rounding = max(0.0, gap - (primal.value - bound.value))
+        return Certificate(
+            primal.value, bound.value, gap, relative, rounding, tol, bound.point.how, evidence.radius, evidence
+        )

@@ -1,0 +1,145 @@
+"""What a solver is, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from fenchel.certificate import Certificate
+from fenchel.data.design import Vector
+from fenchel.problem import Problem, Trait
+
+State = TypeVar("State")
+
+
+class NotCertifiedWarning(ConvergenceWarning):
+    """A fit ended before its certificate reached the tolerance; the message says which gap was reached."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a solver begins: weights, intercept, multipliers."""
+
+    w: Vector
+    b: float
+    alpha: Vector
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model that a solver offers for certification; multipliers if it has any of its own."""
+
+    w: Vector
+    b: float
+    alpha: Vector | None = None
+
+
+class Solver(Protocol, Generic[State]):
+    """An algorithm that can be stepped: it knows nothing of stopping, tracing or certificates.
+
+    Attributes
+    ----------
+    name : str
+    requires : traits that the loss and the penalty must have
+    steps_per_check : how many steps are worth one certificate; sized so that checking costs a tenth of the run at most
+    """
+
+    name: str
+    requires: frozenset[Trait]
+    steps_per_check: int
+
+    def init(self, problem: Problem, start: Start, seed: int) -> State:
+        """The state before the first step."""
+
+    def step(self, state: State) -> State:
+        """The state after one more step."""
+
+    def candidates(self, state: State) -> Sequence[Candidate]:
+        """Models worth certifying now."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """The stop rule, the same for every solver: gap <= tol |P|, or gap <= atol, or too many steps, or too many seconds."""
+
+    tol: float = 1e-4
+    atol: float = 0.0
+    max_iter: int | None = None
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("tol", "atol"):
+            value = getattr(self, name)
+            if not (np.isscalar(value) and np.isreal(value) and value >= 0):  # type: ignore[operator]
+                raise ValueError(f"{name} must be a number >= 0, got {value!r}")
+        if self.max_iter is not None and not (isinstance(self.max_iter, int | np.integer) and self.max_iter >= 1):
+            raise ValueError(f"max_iter must be a positive integer or None, got {self.max_iter!r}")
+        if self.max_seconds is not None and not self.max_seconds > 0:
+            raise ValueError(f"max_seconds must be positive or None, got {self.max_seconds!r}")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One row of the trace, and what a callback sees."""
+
+    iteration: int
+    seconds: float
+    primal: float
+    dual: float
+    gap: float
+    nonzeros: int
+    w: Vector = field(repr=False)
+    b: float = field(repr=False)
+
+
+class Trace(Sequence[Check]):
+    """The history of a run, one row a check. Columns by name: `trace["gap"]`."""
+
+    def __init__(self) -> None:
+        self._rows: list[Check] = []
+
+    def append(self, row: Check) -> None:
+        """Add a row; weights are kept only by the result."""
+        self._rows.append(row)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Check]:
+        return iter(self._rows)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            if key not in COLUMNS:
+                raise KeyError(f"the trace has no column {key!r}; it has {', '.join(COLUMNS)}")
+            return np.array([getattr(row, key) for row in self._rows])
+        return self._rows[key]
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self)} checks)"
+
+
+COLUMNS = ("iteration", "seconds", "primal", "dual", "gap", "nonzeros")
+Callback = Callable[[Check], Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A solved problem: the best model found, and the proof of how good it is.
+
+    `status` is "certified" or says why the run ended before: "max_iter", "max_seconds", "interrupted", "callback" or "stalled" (what is left of the
+    gap is rounding).
+    """
+
+    w: Vector = field(repr=False)
+    b: float
+    alpha: Vector = field(repr=False)
+    certificate: Certificate
+    trace: Trace
+    n_iter: int
+    solver: str
+    status: str

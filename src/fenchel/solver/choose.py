@@ -1,0 +1,53 @@
+"""Which solver: a table, read from the top."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from fenchel.problem import Problem
+from fenchel.solver.base import Solver
+from fenchel.solver.fista import FISTA
+from fenchel.solver.pdhg import PDHG
+
+#: Every solver, the preferred ones first; "auto" takes the first whose requirements the problem meets.
+SOLVERS: dict[str, type[Any]] = {"fista": FISTA, "pdhg": PDHG}
+
+
+def choose(problem: Problem, solver: str | Solver[Any], options: dict[str, Any]) -> Solver[Any]:
+    """The solver by name, or an instance as it is; raise if it cannot solve the problem."""
+    if not isinstance(solver, str):
+        if options:
+            raise TypeError(f"{', '.join(options)}: options belong to the solver object that was passed")
+        return _require_traits(problem, solver)
+    if solver == "auto":
+        name = next(name for name, kind in SOLVERS.items() if not _missing(problem, kind))
+        return _build(name, options)
+    if solver not in SOLVERS:
+        raise ValueError(f"unknown solver {solver!r}; there are 'auto', {', '.join(map(repr, SOLVERS))}")
+    return _require_traits(problem, _build(solver, options))
+
+
+def _build(name: str, options: dict[str, Any]) -> Solver[Any]:
+    known = {field.name for field in dataclasses.fields(SOLVERS[name]) if field.name != "requires"}
+    unknown = sorted(set(options) - known)
+    if unknown:
+        offers = f"its options are {', '.join(sorted(known))}" if known else "it has no options"
+        raise TypeError(f"the solver {name!r} has no option {', '.join(map(repr, unknown))}; {offers}")
+    solver: Solver[Any] = SOLVERS[name](**options)
+    return solver
+
+
+def _missing(problem: Problem, solver: Any) -> list[str]:
+    return sorted(trait.value for trait in solver.requires - problem.loss.traits - problem.penalty.traits)
+
+
+def _require_traits(problem: Problem, solver: Solver[Any]) -> Solver[Any]:
+    missing = _missing(problem, solver)
+    if missing:
+        able = [name for name, kind in SOLVERS.items() if not _missing(problem, kind)]
+        raise TypeError(
+            f"the solver {solver.name!r} needs {' and '.join(missing)}, which {problem.loss!r} with "
+            f"{problem.penalty!r} is not; {', '.join(map(repr, able))} would work"
+        )
+    return solver

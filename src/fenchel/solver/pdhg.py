@@ -1,0 +1,34 @@
+"""The restarted primal-dual hybrid gradient: any loss, any penalty with a prox (or an l1 norm of D w)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fenchel.certificate.saddle import Saddle, SaddleState
+from fenchel.problem import Problem, Trait
+from fenchel.solver.base import Candidate, Start
+
+
+@dataclass(frozen=True)
+class PDHG:
+    """Primal-dual steps with restarts and adaptive balance of the step sizes; see `certificate.saddle` for the iteration.
+
+    The same steps raise the dual bound of other people's models: here the primal side is what is wanted.
+    """
+
+    name = "pdhg"
+    requires: frozenset[Trait] = frozenset()
+    steps_per_check = 30
+
+    def init(self, problem: Problem, start: Start, seed: int) -> tuple[Saddle, SaddleState]:
+        saddle = Saddle(problem, seed)
+        return saddle, saddle.start(start.w, start.b, start.alpha)
+
+    def step(self, state: tuple[Saddle, SaddleState]) -> tuple[Saddle, SaddleState]:
+        saddle, at = state
+        return saddle, saddle.step(at)
+
+    def candidates(self, state: tuple[Saddle, SaddleState]) -> Sequence[Candidate]:
+        saddle, at = state
+        return [Candidate(*saddle.candidate(at))]

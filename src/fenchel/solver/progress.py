@@ -1,0 +1,50 @@
+"""A progress bar for long fits: how much of the way to the tolerance, in orders of magnitude of the gap."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from fenchel.problem import Problem
+from fenchel.solver.base import Check, Stop
+
+
+class Progress:
+    """A rich progress bar, or nothing at all."""
+
+    def __init__(self, problem: Problem, solver: str, stop: Stop, enabled: bool) -> None:
+        self._tol, self._atol, self._first = stop.tol, stop.atol, 0.0
+        self._bar: Any = None
+        if enabled:
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+            n, d = problem.shape
+            self._bar = Progress(
+                TextColumn("[bold]{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[state]}"),
+                TimeElapsedColumn(),
+            )
+            self._task = self._bar.add_task(f"{solver} {n} x {d}", total=1.0, state="")
+
+    def __enter__(self) -> Progress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, row: Check) -> None:
+        """Show a check."""
+        if self._bar is None or not np.isfinite(row.gap):
+            return
+        target = max(self._tol * abs(row.primal), self._atol, 1e-300)
+        self._first = max(self._first, row.gap, 2.0 * target)
+        done = np.log(self._first / max(row.gap, target)) / np.log(self._first / target)
+        relative = row.gap / abs(row.primal) if row.primal else np.inf
+        state = f"step {row.iteration}, proven within {100 * relative:.2g} % of the optimum"
+        self._bar.update(self._task, completed=float(done), state=state)

@@ -1,0 +1,82 @@
+"""The one run loop: steps, checks, the stop rule, the clock, Ctrl-C."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from fenchel.certificate.judge import Judge
+from fenchel.problem import Problem
+from fenchel.solver.base import Callback, Check, Result, Solver, Start, Stop, Trace
+from fenchel.solver.progress import Progress
+
+DEFAULT_MAX_ITER = 100_000
+#: A run is stalled when rounding makes up this much of the gap.
+MOSTLY_ROUNDING = 0.7
+
+
+def run(
+    problem: Problem, solver: Solver[Any], stop: Stop, start: Start, seed: int, callback: Callback | None, progress: bool
+) -> Result:
+    """Step a solver until the stop rule says so; the best model and the best bound seen are what comes back.
+
+    Checks are counted in steps, not seconds, so that the same seed gives the same bits.
+    """
+    clock = time.perf_counter()
+    judge, trace = Judge(problem), Trace()
+    iteration, status = 0, ""
+    limit = DEFAULT_MAX_ITER if stop.max_iter is None else stop.max_iter
+    with Progress(problem, solver.name, stop, enabled=progress) as bar:
+        try:
+            state = solver.init(problem, start, seed)
+            while not status:
+                for _ in range(min(solver.steps_per_check, limit - iteration)):
+                    state = solver.step(state)
+                    iteration += 1
+                    if stop.max_seconds is not None and time.perf_counter() - clock > stop.max_seconds:
+                        break
+                row = _check(judge, solver, state, iteration, time.perf_counter() - clock)
+                trace.append(row)
+                bar.update(row)
+                status = _status(judge, stop, row, limit)
+                if callback is not None and callback(row) is True:
+                    status = status or "callback"
+        except KeyboardInterrupt:
+            status = "interrupted"
+    if status != "certified":
+        status = _last_effort(judge, start, stop, status)
+    return Result(
+        judge.w, judge.b, judge.best.alpha, judge.certificate(stop.tol), trace, iteration, solver.name, status
+    )
+
+
+def _check(judge: Judge, solver: Solver[Any], state: Any, iteration: int, seconds: float) -> Check:
+    for candidate in solver.candidates(state):
+        primal = judge.look_at(candidate.w, candidate.b)
+        if candidate.alpha is None:
+            judge.try_gradient(primal.z)
+        else:
+            judge.try_multipliers(candidate.alpha, how="the solver's multipliers")
+    nonzeros = int(np.count_nonzero(judge.w))
+    return Check(iteration, seconds, judge.primal.value, judge.dual, judge.gap, nonzeros, judge.w, judge.b)
+
+
+def _status(judge: Judge, stop: Stop, row: Check, limit: int) -> str:
+    if judge.reached(stop.tol, stop.atol):
+        return "certified"
+    if judge.gap <= judge.rounding / MOSTLY_ROUNDING:
+        return "stalled"
+    if stop.max_seconds is not None and row.seconds >= stop.max_seconds:
+        return "max_seconds"
+    return "max_iter" if row.iteration >= limit else ""
+
+
+def _last_effort(judge: Judge, start: Start, stop: Stop, status: str) -> str:
+    """An early end: the better dual points of `certify` may still prove the model good enough."""
+    if not np.isfinite(judge.primal.upper):
+        judge.look_at(start.w, start.b)
+        judge.try_gradient()
+    judge.fit(stop.tol)
+    return "certified" if judge.reached(stop.tol, stop.atol) else status

@@ -1,0 +1,98 @@
+"""solve: state a problem, get a model and its certificate."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from fenchel.certificate.certificate import percent
+from fenchel.certificate.rounding import clip_to_domain
+from fenchel.problem import Problem
+from fenchel.solver.base import Callback, NotCertifiedWarning, Result, Start, Stop
+from fenchel.solver.choose import choose
+from fenchel.solver.run import run
+
+
+def solve(
+    problem: Problem,
+    solver: Any = "auto",
+    tol: float = 1e-4,
+    atol: float = 0.0,
+    max_iter: int | None = None,
+    max_seconds: float | None = None,
+    random_state: Any = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    n_threads: int | None = 1,
+    start: Any = None,
+    **solver_options: Any,
+) -> Result:
+    """Minimise a problem until its certificate is good enough.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : str or Solver, default "auto"
+        "auto" chooses by what the loss and the penalty promise.
+    tol, atol : float
+        Stop when the certified gap is at most tol |P| or at most atol.
+    max_iter : int, optional
+        Most steps of the solver; 100000 if not given.
+    max_seconds : float, optional
+    random_state : int, RandomState or None
+        Everything random; None is the seed 0, so that runs repeat.
+    callback : callable, optional
+        Called with a `Check` at every certificate; returning True stops.
+    progress : bool, default False
+        Show a progress bar.
+    n_threads : int or None, default 1
+        Threads for products with X; None for all cores. Results repeat bit for bit with one.
+    start : Result or tuple (w, b, alpha), optional
+        Where to begin.
+    **solver_options
+        What the chosen solver takes; anything else is an error.
+
+    Returns
+    -------
+    Result
+        With the best model found and its certificate, also when it was interrupted. A certificate short of the
+        tolerance comes with a `NotCertifiedWarning`.
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
+    stop = Stop(tol, atol, max_iter, max_seconds)
+    chosen = choose(problem, solver, solver_options)
+    problem = problem.replace(design=problem.design.using(n_threads))
+    seed = 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
+    result = run(problem, chosen, stop, _start(problem, start), seed, callback, progress)
+    if result.status not in ("certified", "callback"):
+        warnings.warn(_not_certified(result, stop), NotCertifiedWarning, stacklevel=2)
+    return result
+
+
+def _start(problem: Problem, start: Any) -> Start:
+    n, d = problem.shape
+    if start is None:
+        return Start(np.zeros(d), 0.0, np.zeros(n))
+    w, b, alpha = (start.w, start.b, start.alpha) if isinstance(start, Result | Start) else start
+    w, alpha = np.array(w, dtype=np.float64), np.array(alpha, dtype=np.float64)
+    if w.shape != (d,) or alpha.shape != (n,) or not np.all(np.isfinite(w)):
+        raise ValueError(f"start must have {d} finite weights and {n} multipliers, got shapes {w.shape} and {alpha.shape}")
+    return Start(w, float(b) if problem.intercept else 0.0, clip_to_domain(problem, np.nan_to_num(alpha)))
+
+
+def _not_certified(result: Result, stop: Stop) -> str:
+    reasons = {
+        "max_iter": f"stopped after {result.n_iter} steps; raise max_iter, or scale the features",
+        "max_seconds": f"stopped after {stop.max_seconds} seconds",
+        "interrupted": "interrupted",
+        "stalled": "what is left of the gap is rounding; a smaller gap cannot be proven in double precision",
+    }
+    certificate = result.certificate
+    return (
+        f"{result.solver} did not reach tol={stop.tol:g}: the model is proven to be within "
+        f"{percent(certificate.relative_gap)} of the optimum (gap {certificate.gap:.3g}); {reasons[result.status]}."
+    )
