@@ -3,12 +3,15 @@
 from fenchel.certificate import Certificate
 from fenchel.certificate import certify_weights as certify
 from fenchel.data import Design
+from fenchel.estimator import LinearClassifier, LinearRegressor
 from fenchel.problem import Problem, losses, penalties, sets
 from fenchel.solver import NotCertifiedWarning, Result, solve
 
 __all__ = [
     "Certificate",
     "Design",
+    "LinearClassifier",
+    "LinearRegressor",
     "NotCertifiedWarning",
     "Problem",
     "Result",

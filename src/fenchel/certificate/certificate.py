@@ -81,6 +81,10 @@ class Certificate:
         """Whether the relative gap is proven to be at most `tol`."""
         return bool(self.relative_gap <= self.tol)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the numbers, not the training data behind them."""
+        return {**self.__dict__, "evidence": None}
+
     # What follows -------------------------------------------------------------------------------------------------
 
     def labels(self, X: Any) -> tuple[NDArray[np.int_], Mask]:
@@ -114,7 +118,7 @@ class Certificate:
     def _evidence(self) -> Evidence:
         if self.evidence is None:
             raise ValueError(
-                "this certificate was read from a file and has its numbers only; certify the model again with its data"
+                "this certificate was read from a file and has only its numbers; certify the model again with its data"
             )
         return self.evidence
 
