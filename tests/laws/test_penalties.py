@@ -198,5 +198,5 @@ def test_total_variation_prox_agrees_with_a_conic_solver():
     ],
 )
 def test_bad_parameters_are_refused(make):
-    with pytest.raises(ValueError, match="must|names|weights|not finite"):
+    with pytest.raises(ValueError, match=r"must|names|weights|not finite"):
         make()

@@ -54,22 +54,21 @@ class Lines {
         for (size_t i = 1; i < indptr.size(); ++i)
             if (indptr(i) < indptr(i - 1) || indptr(i) > entries)
                 throw std::invalid_argument("malformed sparse matrix: indptr decreases or points past the data at position " + std::to_string(i));
-        I low = 0, high = 0;
-        for (Index k = 0; k < indptr(indptr.size() - 1); ++k) {
-            low = std::min(low, indices.data()[k]);
-            high = std::max(high, indices.data()[k]);
-        }
-        if (low < 0 || (high >= width && indptr(indptr.size() - 1) > 0))
+        const Indices found = check_indices(std::get<Sparse<T, I>>(view_));
+        if (found == Indices::outside)
             throw std::invalid_argument("malformed sparse matrix: an index lies outside 0 .. " + std::to_string(width - 1));
+        has_duplicates_ = found == Indices::duplicated;
     }
     template <class F>
     auto visit(F &&f) const { return std::visit(std::forward<F>(f), view_); }
+    bool has_duplicates() const { return has_duplicates_; }
     Index lines() const { return visit([](const auto &A) { return A.lines; }); }
     Index width() const { return visit([](const auto &A) { return A.width; }); }
 
   private:
     std::variant<Dense<double>, Dense<float>, Sparse<double, int>, Sparse<double, Index>, Sparse<float, int>, Sparse<float, Index>> view_;
     nb::object keep_[3];
+    bool has_duplicates_ = false;
 };
 
 using Product = std::tuple<Output, Output, Index>;
@@ -201,6 +200,7 @@ NB_MODULE(FENCHEL_MODULE, m) {
         .def(nb::init<Vector<Index>, Vector<Index>, Vector<double>, Index>(), exact("indptr"), exact("indices"), exact("data"), "width"_a)
         .def(nb::init<Vector<int>, Vector<int>, Vector<float>, Index>(), exact("indptr"), exact("indices"), exact("data"), "width"_a)
         .def(nb::init<Vector<Index>, Vector<Index>, Vector<float>, Index>(), exact("indptr"), exact("indices"), exact("data"), "width"_a)
+        .def_prop_ro("has_duplicates", &Lines::has_duplicates)
         .def("gather", &gather_lines, "w"_a, "bound"_a, "threads"_a)
         .def("scatter", &scatter_lines, "a"_a, "bound"_a, "threads"_a)
         .def("norms_along", &norms_along, "p"_a, "s"_a)

@@ -78,6 +78,30 @@ struct Sparse {
     }
 };
 
+// What is wrong with the indices of a sparse matrix, if anything.
+enum class Indices { fine, duplicated, outside };
+
+// One pass; unsorted indices are fine. A marker per column remembers the last line that had it.
+template <class T, class I>
+Indices check_indices(const Sparse<T, I> &A) {
+    std::vector<Index> last_line;
+    bool duplicated = false;
+    for (Index i = 0; i < A.lines; ++i) {
+        const auto x = A.line(i);
+        bool increasing = true, inside = true;
+        for (Index k = 0; k < x.size; ++k) inside &= x.index(k) >= 0 && x.index(k) < A.width;
+        if (!inside) return Indices::outside;
+        for (Index k = 1; k < x.size; ++k) increasing &= x.index(k) > x.index(k - 1);
+        if (increasing || duplicated) continue;
+        if (last_line.empty()) last_line.assign(A.width, -1);
+        for (Index k = 0; k < x.size; ++k) {
+            duplicated |= last_line[x.index(k)] == i;
+            last_line[x.index(k)] = i;
+        }
+    }
+    return duplicated ? Indices::duplicated : Indices::fine;
+}
+
 // Run f(part) for part = 0 .. parts - 1, one thread each.
 template <class F>
 void parallel(Index parts, F &&f) {

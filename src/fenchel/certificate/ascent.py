@@ -1,4 +1,6 @@
-"""Raising D itself, when no cheap dual point is good enough: D does not depend on w, so anyone's model can wait for it."""
+"""Raising D itself, when no cheap dual point is good enough: D does not depend on w, so anyone's model can wait
+for it.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,11 @@ def ascend(problem: Problem, w: Vector, b: float, alpha: Vector) -> Iterator[Off
 
 
 def coordinate_ascent(problem: Problem, alpha: Vector) -> Iterator[Offer]:
-    """Stochastic dual coordinate ascent in random order (Shalev-Shwartz and Zhang 2013); offers get rarer as it goes on.
+    """Dual coordinate ascent in random order (Shalev-Shwartz and Zhang 2013); offers get rarer as it goes on.
 
     A constant column is a quadratic on the intercept, lam/2 (b/c)^2. An unpenalised intercept is the limit of such
-    quadratics around a centre b0 that follows b: the proximal-point method, whose steps keep the sum of the multipliers going to zero.
+    quadratics around a centre b0 that follows b: the proximal-point method, whose steps keep the sum of the
+    multipliers going to zero.
     """
     n, _ = problem.shape
     design, penalty, W = problem.design, problem.penalty, problem.total_weight

@@ -43,7 +43,8 @@ class Certificate:
     how : str
         The construction of the dual point that gave the best bound.
     weights_radius : float
-        The weights of the exact optimum lie within this distance (in the norm of the penalty's strong convexity); infinite if the
+        The weights of the exact optimum lie within this distance (in the norm of the penalty's strong convexity);
+        infinite if the
         penalty is not strongly convex.
     """
 
@@ -60,7 +61,9 @@ class Certificate:
 
     @classmethod
     def combined(cls, parts: Sequence[Certificate]) -> Certificate:
-        """One certificate for several independent problems (a class against the rest, a column of targets): sums of all."""
+        """One certificate for several independent problems (a class against the rest, a column of targets): sums
+        of all.
+        """
         primal, dual, gap, rounding = (
             float(sum(getattr(part, name) for part in parts)) for name in ("primal", "dual", "gap", "rounding")
         )
@@ -90,7 +93,8 @@ class Certificate:
     def labels(self, X: Any) -> tuple[NDArray[np.int_], Mask]:
         """The label of each row of X, and whether the exact optimum provably predicts the same.
 
-        Labels are -1 and +1; for a model of several classes against the rest, the number of the class with the highest score.
+        Labels are -1 and +1; for a model of several classes against the rest, the number of the class with the
+        highest score.
         """
         if self.parts:
             return consequences.classes([part._evidence for part in self.parts], X)
@@ -129,7 +133,8 @@ class Certificate:
             return "Not certified: no finite bound was found (the objective or its dual overflows)."
         verdict = "Certified" if self.ok else "Not certified to tolerance"
         lines = [
-            f"{verdict}: the objective is within {percent(self.relative_gap)} of the best possible (asked for {percent(self.tol)}).",
+            f"{verdict}: the objective is within {percent(self.relative_gap)} of the best possible "
+            f"(asked for {percent(self.tol)}).",
             f"objective {self.primal:.10g}; no model has less than {self.primal - self.gap:.10g}; gap {self.gap:.3g}"
             f" ({self.rounding:.1g} of it for rounding), by {self.how}.",
         ]
@@ -157,7 +162,8 @@ class Certificate:
             values = json.loads(text)
             if values.pop("format") != FORMAT:
                 raise KeyError("format")
-            return cls(**{name: value if name == "how" else float(value) for name, value in values.items()})
+            numbers: dict[str, Any] = {k: v if k == "how" else float(v) for k, v in values.items()}
+            return cls(**numbers)
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise ValueError(f"this is no certificate that fenchel wrote ({error})") from error
 

@@ -44,7 +44,7 @@ def certify_weights(
         raise ValueError(f"effort must be one of {', '.join(map(repr, EFFORTS))}, got {effort!r}")
     if tol is not None and not tol > 0:
         raise ValueError(f"tol must be positive, got {tol!r}")
-    plan = replace(EFFORTS[effort], **({} if tol is None else {"tol": float(tol)}))
+    plan = EFFORTS[effort] if tol is None else replace(EFFORTS[effort], tol=float(tol))
     w, b = _model(problem, w, b)
     judge = Judge(problem)
     judge.look_at(w, b)
@@ -74,4 +74,3 @@ def _model(problem: Problem, w: Any, b: float) -> tuple[Vector, float]:
     if b != 0.0 and not problem.intercept:
         raise ValueError(f"b is {b:g}, but the problem has no intercept; state it with intercept=True")
     return w, float(b)
-

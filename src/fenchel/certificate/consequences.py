@@ -119,7 +119,8 @@ def intercept_interval(evidence: Evidence) -> tuple[float, float]:
     """An interval that contains the unpenalised intercept of every optimum.
 
     For any multipliers alpha, feasible but for sum s_i alpha_i = 0, weak duality with b held fixed says
-    P(w*, b*) >= D(alpha) - r b*,  r = (1/W) sum s_i alpha_i. The left side is at most P(w, b), so r > 0 bounds b* from below and r < 0 from above.
+    P(w*, b*) >= D(alpha) - r b*,  r = (1/W) sum s_i alpha_i. The left side is at most P(w, b), so r > 0 bounds b* from
+    below and r < 0 from above.
     Multipliers that lean to either side are those of the scores moved down or up.
     """
     problem = evidence.problem

@@ -20,7 +20,9 @@ FAR = 0.01
 
 @dataclass(frozen=True)
 class LowerBound:
-    """D(alpha) as computed, a bound below it (and so below P*) in exact arithmetic, and the construction that gave it."""
+    """D(alpha) as computed, a bound below it (and so below P*) in exact arithmetic, and the construction that gave
+    it.
+    """
 
     value: float
     lower: float
@@ -45,7 +47,7 @@ def zero_bound(problem: Problem) -> LowerBound:
     """D(0) = -mean phi*(0) - R*(0): what is known before looking at the data."""
     n, d = problem.shape
     point, v = DualPoint(np.zeros(n), how="zero"), np.zeros(d)
-    value = -problem.mean(problem.loss.conjugate(point.alpha, problem.y))
+    value = -problem.mean(problem.conjugate_at_zero)
     conjugate = problem.penalty.conjugate_upper(v, v)
     lower = value - conjugate - EVALUATION * (abs(value) + abs(conjugate))
     return LowerBound(value - problem.penalty.conjugate(v), lower, point, v, v)
@@ -67,7 +69,9 @@ def lower_bounds(problem: Problem, point: DualPoint, primal_upper: float) -> lis
 
 
 def lipschitzed(problem: Problem, bound: DualBound, norm: float, primal_upper: float) -> LowerBound:
-    """Losses are >= 0, so lam Om(w*) <= P(w): restricted to that ball, R*(v) is B max(0, Om*(v) - lam), B = P(w) / lam."""
+    """Losses are >= 0, so lam Om(w*) <= P(w): restricted to that ball, R*(v) is B max(0, Om*(v) - lam), B = P(w) /
+    lam.
+    """
     lam = problem.penalty.lam
     excess = max(0.0, norm - lam)
     cost = primal_upper / lam * excess * (1.0 + EVALUATION) if excess > 0.0 else 0.0
@@ -108,26 +112,30 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
 
 
 def _climb(f: Callable[[float], float], largest: float) -> float:
-    """The maximiser of a concave f on [0, largest], to a few digits: it is nearly always the right end."""
-    if not largest > 0.0 or not np.isfinite(largest):
-        return 0.0 if largest <= 0.0 else 1.0
-    if f(largest) >= f(largest * (1.0 - 1e-6)):
+    """A good theta in [0, largest] for a concave f: nearly always the right end, else by parabolas (exact for
+    squares).
+    """
+    if not np.isfinite(largest):
+        return 1.0
+    if not largest > 0.0:
+        return 0.0
+    known = {theta: f(theta) for theta in (largest, 0.999 * largest)}
+    if known[largest] >= known[0.999 * largest]:
         return largest
-    low, high, golden = 0.0, largest, 0.6180339887498949
-    a, b = high - golden * (high - low), low + golden * (high - low)
-    fa, fb = f(a), f(b)
-    for _ in range(60):
-        if fa >= fb:
-            high, b, fb = b, a, fa
-            a = high - golden * (high - low)
-            fa = f(a)
+    known |= {theta: f(theta) for theta in (0.0, 0.5 * largest)}
+    for _ in range(4):
+        best = max(known, key=lambda theta: known[theta])
+        left = max((theta for theta in known if theta < best), default=None)
+        right = min((theta for theta in known if theta > best), default=None)
+        if left is None or right is None:
+            vertex = 0.1 * (right or largest)
         else:
-            low, a, fa = a, b, fb
-            b = low + golden * (high - low)
-            fb = f(b)
-        if high - low < 1e-9 * largest:
+            up, down = (known[best] - known[left]) / (best - left), (known[right] - known[best]) / (right - best)
+            vertex = 0.5 * (left + best) + 0.5 * (right - left) * up / (up - down) if up > down else best
+        if vertex in known or not 0.0 < vertex < largest:
             break
-    return 0.5 * (low + high)
+        known[vertex] = f(vertex)
+    return max(known, key=lambda theta: known[theta])
 
 
 def _bound(value: float, lower: float, bound: DualBound) -> LowerBound:

@@ -1,6 +1,7 @@
 """Directions that nothing penalises: the intercept, and the null space of a seminorm.
 
-Each is an equation that a dual point must satisfy exactly: sum_i s_i alpha_i f_i = 0, with f_i = 1 for the intercept and
+Each is an equation that a dual point must satisfy exactly: sum_i s_i alpha_i f_i = 0, with f_i = 1 for the intercept
+and
 f_i = x_i.n for a null vector n. Floating point cannot satisfy it, but it can say how little is missing.
 """
 
@@ -72,8 +73,10 @@ class FreeDirections:
     def _balance(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
         """One equation: shrink the heavier side.
 
-        Let A and B be the sums of the positive and the negative s_i alpha_i f_i. Multiplying the positive alphas by B / A (if A > B)
-        keeps them in their domain, which is convex and contains 0, and makes the sum zero, up to the relative error of A and
+        Let A and B be the sums of the positive and the negative s_i alpha_i f_i. Multiplying the positive alphas by
+        B / A (if A > B)
+        keeps them in their domain, which is convex and contains 0, and makes the sum zero, up to the relative error
+        of A and
         B; shrinking one side by that much more makes it exactly zero.
         """
         f, error = self.F[:, 0], self.error[:, 0]
@@ -90,8 +93,8 @@ class FreeDirections:
     def _correct(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
         """Several equations: move the alphas inside their domains, each in proportion to its room.
 
-        The move is room_i f_i.mu with mu solving (F' S room F) mu = -residual. What rounding leaves of the residual calls for one more such
-        move, not made but bounded: |mu| <= |residual| / (smallest eigenvalue).
+        The move is room_i f_i.mu with mu solving (F' S room F) mu = -residual. What rounding leaves of the residual
+        calls for one more such move, not made but bounded: |mu| <= |residual| / (smallest eigenvalue).
         """
         for pull in (0.0, 1e-8, 1e-5, 1e-3, 0.03, 0.3):
             trial = (1.0 - pull) * alpha

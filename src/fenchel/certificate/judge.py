@@ -104,7 +104,9 @@ class Judge:
         primal, bound = self.primal, self.best
         evidence = Evidence(self.problem, self.w, self.b, primal.z, primal.upper, bound, self.feasible)
         if not (np.isfinite(primal.upper) and np.isfinite(bound.lower)):
-            return Certificate(primal.value, bound.value, np.inf, np.inf, np.inf, tol, bound.point.how, np.inf, evidence)
+            return Certificate(
+                primal.value, bound.value, np.inf, np.inf, np.inf, tol, bound.point.how, np.inf, evidence
+            )
         gap = primal.upper - bound.lower
         gap += 2.0 * UNIT_ROUNDOFF * (abs(primal.upper) + abs(bound.lower))
         relative = gap / abs(primal.value) if primal.value else (np.inf if gap else 0.0)

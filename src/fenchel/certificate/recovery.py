@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
 from fenchel.certificate.free import FreeDirections, move_inside
@@ -46,8 +47,10 @@ def projected_points(problem: Problem, free: FreeDirections, w: Vector, start: D
     for threshold in THRESHOLDS:
         target = problem.penalty.subgradients(w, threshold * float(np.abs(w).max(initial=0.0)))
         normals = target.normals()
-        if normals is None or normals.shape[1] == seen or n * normals.shape[1] > MOST_ENTRIES:
+        if normals is None or normals.shape[1] == seen:
             continue
+        if n * normals.shape[1] * (normals.shape[1] + 10) > MOST_ENTRIES + problem.design.nnz:
+            continue  # forming the equations would cost more than a few passes
         seen = normals.shape[1]
         if seen == 0:
             return
@@ -89,7 +92,7 @@ def _fit(problem: Problem, free: FreeDirections, w: Vector, z: Vector, on_kink: 
     return DualPoint(alpha, how="recovered")
 
 
-def _intervals(problem: Problem, z: Vector, which: Vector) -> tuple[Vector, Vector]:
+def _intervals(problem: Problem, z: Vector, which: NDArray[np.intp]) -> tuple[Vector, Vector]:
     """The multipliers -dphi at the kink nearest to each score."""
     y = problem.y[which]
     kinks = np.stack(problem.loss.kinks(y))
@@ -103,7 +106,7 @@ def _least_squares(
     free: FreeDirections,
     w: Vector,
     alpha: Vector,
-    which: Vector,
+    which: NDArray[np.intp],
     low: Vector,
     high: Vector,
     window: float,
@@ -126,7 +129,7 @@ def _least_squares(
     weight = 10.0 * size / (np.abs(equations).max(axis=1, initial=0.0) + 1e-300)
     m = 0 if extra is None else extra.shape[1]
     A = np.vstack([columns, equations * weight[:, None]])
-    if extra is not None:
+    if extra is not None and target.low is not None and target.high is not None:
         A = np.hstack([A, np.vstack([-extra, np.zeros((len(weight), m))])])
         low, high = np.append(low, target.low), np.append(high, target.high)
     scale = np.where(np.isfinite(high - low) & (high > low), high - low, 1.0)
@@ -142,13 +145,14 @@ def _least_squares(
         lsq_solver="exact",
         max_iter=200,
     )
-    return np.clip(fit.x * scale, low, high)[: len(which)]
+    return np.asarray(np.clip(fit.x * scale, low, high)[: len(which)])
 
 
-def _extra_columns(target: Subgradients, count: int) -> tuple[Vector, Vector | None]:
+def _extra_columns(target: Subgradients, count: int) -> tuple[NDArray[np.intp], Vector | None]:
     """Rows worth matching, and the dense columns of the target's own unknowns.
 
-    Where those are too many, the rows that only they touch are left out instead: there v may be anything in an interval,
+    Where those are too many, the rows that only they touch are left out instead: there v may be anything in an
+    interval,
     and the dual norm of the result decides.
     """
     d = len(target.point)

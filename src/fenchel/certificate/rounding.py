@@ -32,7 +32,8 @@ class PrimalBound:
 class DualPoint:
     """A dual point known up to a little: some feasible point in exact arithmetic lies this close to alpha.
 
-    That point has entries theta_i alpha_i with 1 - shrink <= theta_i <= 1, moved by at most moved_i; moving lowers the mean
+    That point has entries theta_i alpha_i with 1 - shrink <= theta_i <= 1, moved by at most moved_i; moving lowers
+    the mean
     of -phi* by at most `cost`.
     """
 
@@ -81,8 +82,8 @@ def loss_bound(problem: Problem, point: DualPoint) -> tuple[float, float]:
     g is concave, so g(theta a) >= theta g(a) + (1 - theta) g(0): shrinking costs at most shrink (|g(a)| + |g(0)|).
     """
     alpha, y = point.alpha, problem.y
-    g, at_zero = -problem.loss.conjugate(-alpha, y), problem.loss.conjugate(np.zeros_like(alpha), y)
-    scale = np.abs(g) + np.abs(at_zero) + 2.0 * np.abs(alpha) * (1.0 + np.abs(y))
+    g = -problem.loss.conjugate(-alpha, y)
+    scale = np.abs(g) + np.abs(problem.conjugate_at_zero) + 2.0 * np.abs(alpha) * (1.0 + np.abs(y))
     value = problem.mean(g)
     return value, value - (2.0 * EVALUATION + point.shrink) * problem.mean(scale) - point.cost
 

@@ -60,6 +60,7 @@ class Saddle:
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         self.problem = problem
         self.map = ScoreMap.of(problem, seed)
+        self.D: Any
         self.D, self.outer = problem.penalty.analysis or (None, problem.penalty)
         rows = 0 if self.D is None else self.D.shape[0]
         self.dual_scale, norm2 = 1.0, self.map.norm2
@@ -144,7 +145,9 @@ class Saddle:
         return self._rebalance(origin, self._images(w, 0.0, alpha, np.zeros(self.rows)), 1.0, smoothing=0.0)
 
     def _rebalance(self, a: Iterate, b: Iterate, weight: float, smoothing: float = 0.5) -> float:
-        """The ratio of the distances that dual and primal have travelled, averaged geometrically with the last ratio."""
+        """The ratio of the distances that dual and primal have travelled, averaged geometrically with the last
+        ratio.
+        """
         primal, dual = self._lengths(a, b)
         if not (1e-200 < primal < 1e200 and 1e-200 < dual < 1e200):
             return weight

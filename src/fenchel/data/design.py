@@ -35,7 +35,9 @@ class Rounded:
     value: Vector
     error: Vector
     absolute: Vector
-    """The same sums of absolute values: relative changes of the factors by eps move the product by at most eps times this."""
+    """The same sums of absolute values: relative changes of the factors by eps move the product by at most eps
+    times this.
+    """
 
 
 class Design:
@@ -48,8 +50,8 @@ class Design:
 
     - other sparse formats become CSR; other number types become float64; big-endian numbers the machine's own;
     - dense arrays that are contiguous in neither order are made C-contiguous;
-    - sparse matrices with unsorted or duplicated indices are copied into canonical form (duplicates added up, as
-      scipy does); the caller's matrix is left as it is.
+    - sparse matrices with duplicated indices are copied with the duplicates added up, as scipy reads them; the
+      caller's matrix is left as it is. Unsorted indices are fine as they are.
 
     Parameters
     ----------
@@ -79,6 +81,10 @@ class Design:
         self.threads = _usable_threads(self.nnz, threads)
         self._require_finite(name)
         self.lines = _lines(self.matrix, self.by_rows)
+        if self.lines.has_duplicates:
+            self.matrix = self.matrix.copy()
+            self.matrix.sum_duplicates()
+            self.lines = _lines(self.matrix, self.by_rows)
 
     def using(self, threads: int | None) -> Design:
         """The same matrix, with another number of threads for its products."""
@@ -197,8 +203,8 @@ class Design:
             major, minor = divmod(k, values.shape[1])
         row, column = (major, minor) if self.by_rows else (minor, major)
         raise ValueError(
-            f"{name} has {float(values.reshape(-1)[k])} at row {row}, column {column}; every entry must be a finite number. "
-            "Impute or drop missing values first."
+            f"{name} has {float(values.reshape(-1)[k])} at row {row}, column {column}; every entry must be a finite "
+            "number. Impute or drop missing values first."
         )
 
 
@@ -224,9 +230,6 @@ def _as_sparse(X: Any) -> Any:
     if matrix.indices.dtype != matrix.indptr.dtype:
         matrix = matrix.copy()
         matrix.indptr, matrix.indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
     return matrix
 
 

@@ -55,7 +55,13 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
         return validate_data(  # type: ignore[no-any-return]
-            self, X, y, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], multi_output=False, y_numeric=False
+            self,
+            X,
+            y,
+            accept_sparse=["csr", "csc"],
+            dtype=[np.float64, np.float32],
+            multi_output=False,
+            y_numeric=False,
         )
 
     def _weights(self, sample_weight: Any, X: Any) -> Vector:
@@ -97,7 +103,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         several = len(results) > 1
         self._results = results
         self.coef_ = np.stack([r.w for r in results])
-        self.intercept_ = np.array([r.b for r in results])
+        self.intercept_: Any = np.array([r.b for r in results])
         self.dual_coef_ = np.stack([r.alpha for r in results])
         self.n_iter_ = np.array([r.n_iter for r in results]) if several else results[0].n_iter
         self.trace_ = [r.trace for r in results] if several else results[0].trace

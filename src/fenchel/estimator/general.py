@@ -143,7 +143,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         codes = (labels > 0).astype(np.intp) if len(self.classes_) == 2 else labels
         return np.asarray(self.classes_[codes]), proven
 
-    @available_if(_is_logistic)
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Probabilities of the classes; with more than two, the one-against-rest ones made to sum to 1."""
         scores = self.decision_function(X)
@@ -153,11 +153,11 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         total = chances.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0, chances / np.where(total > 0, total, 1.0), 1.0 / chances.shape[1]))
 
-    @available_if(_is_logistic)
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
         """Logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.asarray(np.log(self.predict_proba(X)))
 
 
 def _class_weights(class_weight: Any, classes: NDArray[Any], codes: NDArray[np.intp], weights: Vector) -> Vector:

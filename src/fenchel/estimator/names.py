@@ -30,7 +30,8 @@ PENALTIES = {name: kind for name, kind in _by_name(penalties, Penalty).items() i
 def resolve_loss(loss: Any) -> Loss:
     """A loss from its name (with default parameters), or the object itself."""
     if isinstance(loss, str) and loss in LOSSES:
-        return LOSSES[loss]()
+        built: Loss = LOSSES[loss]()
+        return built
     if not isinstance(loss, Loss):
         raise ValueError(f"loss must be a fenchel loss or one of {', '.join(map(repr, LOSSES))}; got {loss!r}")
     return loss
@@ -42,7 +43,11 @@ def resolve_penalty(penalty: Any, lam: float | None, total_weight: float) -> Pen
         built: Penalty = PENALTIES[penalty](1.0 / total_weight if lam is None else lam)
         return built
     if not isinstance(penalty, Penalty):
-        raise ValueError(f"penalty must be a fenchel penalty or one of {', '.join(map(repr, PENALTIES))}; got {penalty!r}")
+        raise ValueError(
+            f"penalty must be a fenchel penalty or one of {', '.join(map(repr, PENALTIES))}; got {penalty!r}"
+        )
     if lam is not None:
-        raise ValueError(f"lam={lam!r} would have no effect: {penalty!r} brings its own; use set_params(penalty__lam=...)")
+        raise ValueError(
+            f"lam={lam!r} would have no effect: {penalty!r} brings its own; use set_params(penalty__lam=...)"
+        )
     return penalty

@@ -2,37 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-from scipy.optimize import brentq
 
 from fenchel.data.design import Vector
 from fenchel.problem.losses import Loss
 
 #: How far the search for a bracket goes before it calls the minimum infinite (all labels on one side, say).
 FARTHEST = 1e12
+#: A slope this small, relative to its terms, counts as zero: what is left is balanced exactly later.
+NEGLIGIBLE = 1e-13
 
 
 def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vector | float = 1.0) -> float:
     """A t that minimises sum_i s_i phi(z_i + t f_i; y_i): where the slope, which increases in t, crosses zero.
 
-    The intercept has f_i = 1. At a minimum at infinity the last finite point tried comes back; a certificate made from it is
+    The intercept has f_i = 1. At a minimum at infinity the last finite point tried comes back; a certificate made
+    from it is
     valid all the same.
     """
     pull = weights * direction
 
-    def slope(t: float) -> float:
+    def slope(t: float) -> tuple[float, float]:
+        """The slope at t, and the size of its terms."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return float(np.clip(pull @ loss.derivative(z + t * direction, y), -1e300, 1e300))
+            terms = pull * loss.derivative(z + t * direction, y)
+            total = float(terms.sum())
+            return float(np.clip(total, -1e300, 1e300)), float(np.abs(terms).sum())
 
-    at_zero = slope(0.0)
-    size = float(np.abs(direction).max())
-    if at_zero == 0.0 or not np.isfinite(at_zero) or size == 0.0:
+    here, size = slope(0.0)
+    width = float(np.abs(direction).max())
+    if abs(here) <= NEGLIGIBLE * size or not np.isfinite(here) or width == 0.0:
         return 0.0
-    reach = (1.0 + float(np.abs(z).max(initial=0.0)) + float(np.abs(y).max())) / size
-    step = -np.sign(at_zero) * 1e-3 * reach
-    while slope(step) * at_zero > 0:
-        if abs(step) > FARTHEST * reach:
-            return float(step)
-        step *= 4.0
-    low, high = min(0.0, step), max(0.0, step)
-    return float(brentq(slope, low, high, xtol=1e-300, rtol=8.9e-16, maxiter=200, disp=False))
+    reach = (1.0 + float(np.abs(z).max(initial=0.0)) + float(np.abs(y).max())) / width
+    # a smooth loss cannot turn before |slope| / curvature
+    curvature = loss.smoothness * float((weights * np.square(direction)).sum())
+    step = max(abs(here) / curvature if np.isfinite(curvature) else 0.0, 1e-6 * reach)
+    a, fa = 0.0, here
+    b = -np.sign(here) * step
+    while True:
+        fb, size = slope(b)
+        if abs(fb) <= NEGLIGIBLE * size or abs(b) > FARTHEST * reach:
+            return float(b)
+        if fb * fa < 0:
+            return _root(slope, a, fa, b, fb)
+        a, fa, b = b, fb, 4.0 * b
+
+
+def _root(slope: Callable[[float], tuple[float, float]], a: float, fa: float, b: float, fb: float) -> float:
+    """The sign change of an increasing function between a and b: secants (Illinois), bisection when they are slow."""
+    for k in range(200):
+        t = b - fb * (b - a) / (fb - fa) if k % 4 != 3 else 0.5 * (a + b)
+        if not min(a, b) < t < max(a, b):
+            t = 0.5 * (a + b)
+        ft, size = slope(t)
+        if abs(ft) <= NEGLIGIBLE * size or t in (a, b):
+            return float(t)
+        if ft * fb < 0:
+            a, fa = b, fb
+        else:
+            fa *= 0.5
+        b, fb = t, ft
+    return float(b)

@@ -14,7 +14,8 @@ from fenchel.problem.problem import Problem
 class ScoreMap:
     """(w, b') -> (X - 1 mean') w + b', with b' = b + mean.w.
 
-    Centring (only with an intercept) makes the intercept's column orthogonal to the others. `steps` are the relative steps of
+    Centring (only with an intercept) makes the intercept's column orthogonal to the others. `steps` are the relative
+    steps of
     the weights: inverse squared column norms where the penalty allows one per coordinate, so that the scale of the
     features does not matter. `norm2` bounds the squared operator norm in the metric of the steps and the weights s / W.
     """
@@ -28,7 +29,7 @@ class ScoreMap:
     @classmethod
     def of(cls, problem: Problem, seed: int = 0) -> ScoreMap:
         """Column means, steps, and the norm by power iteration (a little inflated)."""
-        n, d = problem.shape
+        d = problem.shape[1]
         s, W = problem.weights, problem.total_weight
         mean = problem.design.rmatvec(s) / W if problem.intercept else np.zeros(d)
         with np.errstate(over="ignore"):

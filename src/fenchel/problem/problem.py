@@ -92,6 +92,11 @@ class Problem:
         """W, the sum of the weights."""
         return float(self.weights.sum())
 
+    @cached_property
+    def conjugate_at_zero(self) -> Vector:
+        """phi*(0; y_i) = -min phi(.; y_i)."""
+        return self.loss.conjugate(np.zeros_like(self.y), self.y)
+
     def mean(self, values: Vector) -> float:
         """(1/W) sum_i s_i values_i; a sample of weight zero does not count, whatever its value."""
         counted = np.where(self.weights > 0, values, 0.0)
@@ -112,7 +117,9 @@ class Problem:
         )
 
     def dual(self, alpha: Vector) -> float:
-        """D(alpha), -inf where alpha is not feasible; the intercept's equation may miss by rounding (certificates are exact)."""
+        """D(alpha), -inf where alpha is not feasible; the intercept's equation may miss by rounding (certificates
+        are exact).
+        """
         alpha = np.asarray(alpha, dtype=np.float64)
         weighted = self.weights * alpha
         if self.intercept and abs(weighted.sum()) > 1e-9 * np.abs(weighted).sum():

@@ -110,13 +110,15 @@ class Simplex:
         require_positive(self.total, "total", self)
 
     def project(self, z: Vector) -> Vector:
-        """Shift by the threshold that leaves a sum of `total` (sort, then the last index where the entry exceeds it)."""
+        """Shift by the threshold that leaves a sum of `total` (sort, then the last index where the entry exceeds
+        it).
+        """
         ordered = -np.sort(-z, axis=-1)
         excess = np.cumsum(ordered, axis=-1) - self.total
         count = np.arange(1, z.shape[-1] + 1)
         last = np.sum(ordered * count > excess, axis=-1, keepdims=True)
         threshold = np.take_along_axis(excess, last - 1, axis=-1) / last
-        return np.maximum(z - threshold, 0.0)
+        return np.asarray(np.maximum(z - threshold, 0.0))
 
     def support(self, u: Vector) -> Vector:
         return np.asarray(self.total * u.max(axis=-1))

@@ -16,7 +16,7 @@ from fenchel.problem import Problem, Trait
 State = TypeVar("State")
 
 
-class NotCertifiedWarning(ConvergenceWarning):
+class NotCertifiedWarning(ConvergenceWarning):  # type: ignore[misc]
     """A fit ended before its certificate reached the tolerance; the message says which gap was reached."""
 
 
@@ -64,7 +64,9 @@ class Solver(Protocol, Generic[State]):
 
 @dataclass(frozen=True)
 class Stop:
-    """The stop rule, the same for every solver: gap <= tol |P|, or gap <= atol, or too many steps, or too many seconds."""
+    """The stop rule, the same for every solver: gap <= tol |P|, or gap <= atol, or too many steps, or too many
+    seconds.
+    """
 
     tol: float = 1e-4
     atol: float = 0.0
@@ -131,7 +133,8 @@ Callback = Callable[[Check], Any]
 class Result:
     """A solved problem: the best model found, and the proof of how good it is.
 
-    `status` is "certified" or says why the run ended before: "max_iter", "max_seconds", "interrupted", "callback" or "stalled" (what is left of the
+    `status` is "certified" or says why the run ended before: "max_iter", "max_seconds", "interrupted", "callback" or
+    "stalled" (what is left of the
     gap is rounding).
     """
 

@@ -12,7 +12,7 @@ from fenchel.solver.base import Candidate, Start
 
 @dataclass(frozen=True)
 class PDHG:
-    """Primal-dual steps with restarts and adaptive balance of the step sizes; see `certificate.saddle` for the iteration.
+    """Primal-dual steps with restarts and adaptively balanced step sizes; `certificate.saddle` has the iteration.
 
     The same steps raise the dual bound of other people's models: here the primal side is what is wanted.
     """

@@ -18,7 +18,13 @@ MOSTLY_ROUNDING = 0.7
 
 
 def run(
-    problem: Problem, solver: Solver[Any], stop: Stop, start: Start, seed: int, callback: Callback | None, progress: bool
+    problem: Problem,
+    solver: Solver[Any],
+    stop: Stop,
+    start: Start,
+    seed: int,
+    callback: Callback | None,
+    progress: bool,
 ) -> Result:
     """Step a solver until the stop rule says so; the best model and the best bound seen are what comes back.
 

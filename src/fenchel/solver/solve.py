@@ -80,7 +80,9 @@ def _start(problem: Problem, start: Any) -> Start:
     w, b, alpha = (start.w, start.b, start.alpha) if isinstance(start, Result | Start) else start
     w, alpha = np.array(w, dtype=np.float64), np.array(alpha, dtype=np.float64)
     if w.shape != (d,) or alpha.shape != (n,) or not np.all(np.isfinite(w)):
-        raise ValueError(f"start must have {d} finite weights and {n} multipliers, got shapes {w.shape} and {alpha.shape}")
+        raise ValueError(
+            f"start must have {d} finite weights and {n} multipliers, got shapes {w.shape} and {alpha.shape}"
+        )
     return Start(w, float(b) if problem.intercept else 0.0, clip_to_domain(problem, np.nan_to_num(alpha)))
 
 

@@ -14,7 +14,8 @@ from fenchel.problem.traits import Trait
 class Loss(ABC):
     """A convex function phi(z; y) >= 0 of the score z, for a target y, as NumPy functions of arrays.
 
-    A loss of your own is a subclass with `value`, `derivative`, `conjugate` and `domain`, and whichever of the constants
+    A loss of your own is a subclass with `value`, `derivative`, `conjugate` and `domain`, and whichever of the
+    constants
     below are finite. Everything else has a default that is right for any convex loss. The certificate assumes that
     `value` and `conjugate` are accurate to a few units in the last place, as NumPy's functions are.
 

@@ -76,7 +76,7 @@ class SmoothedHinge(MarginLoss):
     def value(self, z: Vector, y: Vector) -> Vector:
         slack = np.maximum(0.0, 1.0 - y * z)
         inner = np.minimum(slack, self.gamma)
-        return inner * (inner / (2.0 * self.gamma)) + (slack - inner)
+        return np.asarray(inner * (inner / (2.0 * self.gamma)) + (slack - inner))
 
     def derivative(self, z: Vector, y: Vector) -> Vector:
         return -y * np.clip((1.0 - y * z) / self.gamma, 0.0, 1.0)
@@ -137,7 +137,8 @@ class Logistic(MarginLoss):
     def dual_step(self, a: Vector, z: Vector, q: Vector | float, y: Vector) -> Vector:
         """With t' = expit(-s) the equation is g(s) = s - m + q t - q expit(-s) = 0, root in [m - q t, m - q t + q].
 
-        g increases; it is convex left of 0 and concave right of it. So Newton's method that stays on the root's side of 0
+        g increases; it is convex left of 0 and concave right of it. So Newton's method that stays on the root's side
+        of 0
         converges from wherever it starts, and from its second step on without overshooting.
         """
         base = y * z - q * a * y

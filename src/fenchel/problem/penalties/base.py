@@ -17,7 +17,8 @@ from fenchel.problem.vectors import Mask, dual_exponent, p_norm
 
 #: Relative error granted to one evaluation of a penalty or its conjugate: sums of same-signed terms, added pairwise.
 EVALUATION = 256 * UNIT_ROUNDOFF
-#: How far, relatively, a point may miss a constraint (a simplex, a ball) by rounding and still stand for the point on it.
+#: How far, relatively, a point may miss a constraint (a simplex, a ball) by rounding and still stand for the point
+#: on it.
 FEASIBILITY = 1e-9
 #: The most weights for which the normals of a general subdifferential are computed (a dense decomposition).
 WIDEST_NORMALS = 400
@@ -33,13 +34,18 @@ class Subgradients:
     high: Vector | None = None
 
     def normals(self) -> Any:
-        """A basis Q of what is orthogonal to the directions: every subgradient v has Q'v = Q'point. None if too costly."""
+        """A basis Q of what is orthogonal to the directions: every subgradient v has Q'v = Q'point. None if too
+        costly.
+        """
         d = len(self.point)
         if self.directions is None or self.directions.shape[1] == 0:
             return sp.eye_array(d, format="csc")
         touched = sp.csc_array(self.directions)
         if np.all(np.diff(touched.indptr) == 1):
-            return sp.eye_array(d, format="csc")[:, np.setdiff1d(np.arange(d), touched.indices)]
+            alone = np.ones(d, dtype=bool)
+            alone[touched.indices] = False
+            rows = np.flatnonzero(alone)
+            return sp.csc_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(d, len(rows)))
         return null_space(touched.toarray().T) if d <= WIDEST_NORMALS else None
 
 
@@ -54,7 +60,8 @@ class NullSpace:
 class Penalty(ABC):
     """A convex function R(w) with a weight lam > 0, as NumPy functions of the vector w.
 
-    A penalty of your own is a subclass with `value`, `conjugate` and `prox`; `grad_conjugate` and `strong_convexity` if it is strongly convex, or the
+    A penalty of your own is a subclass with `value`, `conjugate` and `prox`; `grad_conjugate` and `strong_convexity`
+    if it is strongly convex, or the
     methods of `NormPenalty` if it is a norm. `prox` takes a scalar step; a penalty that is a sum over coordinates says
     `separable = True` and takes a vector of steps as well.
 
@@ -132,7 +139,7 @@ class Penalty(ABC):
         """The directions that the penalty does not see, if there are any."""
         return None
 
-    def check(self, d: int) -> None:
+    def check(self, d: int) -> None:  # noqa: B027 - most penalties fit any d
         """Raise if the penalty does not fit d weights."""
 
     def with_lam(self, lam: float) -> Self:
@@ -140,7 +147,9 @@ class Penalty(ABC):
         return dataclasses.replace(self, lam=lam)  # type: ignore[type-var]
 
     def zero_groups(self, v: Vector, reach: Vector) -> Mask:
-        """Which coordinates are zero at an optimum whose dual vector lies within `reach` (per coordinate) of v; none known here."""
+        """Which coordinates are zero at an optimum whose dual vector lies within `reach` (per coordinate) of v;
+        none known here.
+        """
         return np.zeros(len(v), dtype=bool)
 
     @property

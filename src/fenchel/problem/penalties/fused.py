@@ -72,7 +72,7 @@ class FusedL1(NormPenalty):
             raise ValueError(f"FusedL1: D has {self.operator.shape[1]} columns, but there are {d} weights")
         if self._edges is None and d > WIDEST_GENERAL:
             raise ValueError(
-                f"FusedL1: a D that is not the differences of a graph may have at most {WIDEST_GENERAL} columns, got {d}"
+                f"FusedL1: a D other than the differences of a graph may have at most {WIDEST_GENERAL} columns, got {d}"
             )
 
     def differences(self, w: Vector) -> Vector:
@@ -104,8 +104,10 @@ class FusedL1(NormPenalty):
         """The null space of D, and a lower bound on its smallest nonzero singular value.
 
         For the differences of a graph the null space is spanned by the indicators of its components, and the bound is
-        Mohar's: the algebraic connectivity of a connected graph of d nodes is at least 4 / d^2. Otherwise both come from a
-        singular value decomposition, whose error is at most a modest multiple of u |D| (Weyl for the values, Wedin for the space).
+        Mohar's: the algebraic connectivity of a connected graph of d nodes is at least 4 / d^2. Otherwise both come
+        from a
+        singular value decomposition, whose error is at most a modest multiple of u |D| (Weyl for the values, Wedin
+        for the space).
         """
         D, d = self.operator, self.operator.shape[1]
         if self._edges is not None:
@@ -126,7 +128,9 @@ class FusedL1(NormPenalty):
         return space if space.basis.shape[1] else None
 
     def potential(self, v: Vector) -> Vector:
-        """The u of smallest 2-norm with D' u = v (unique for the first difference), for v orthogonal to the null space."""
+        """The u of smallest 2-norm with D' u = v (unique for the first difference), for v orthogonal to the null
+        space.
+        """
         if self.D is None:
             return -np.cumsum(v)[:-1]
         if len(v) <= WIDEST_GENERAL:
@@ -134,7 +138,9 @@ class FusedL1(NormPenalty):
         return np.asarray(lsqr(self.operator.T, v, atol=1e-15, btol=1e-15, iter_lim=10 * len(v))[0])
 
     def dual_norm(self, v: Vector) -> float:
-        """|u|_inf for the potential u of v: exact where u is unique, an upper bound elsewhere. v counts as orthogonal to the null space."""
+        """|u|_inf for the potential u of v: exact where u is unique, an upper bound elsewhere. v counts as
+        orthogonal to the null space.
+        """
         return float(np.abs(self.potential(v)).max(initial=0.0))
 
     def dual_norm_upper(self, v: Vector, error: Vector) -> float:
@@ -176,6 +182,8 @@ class FusedL1(NormPenalty):
 
 
 def _chain_error(v: Vector, error: Vector) -> Vector:
-    """Bound on the error of every running sum of v but the last: the errors of its terms plus one rounding per addition."""
+    """Bound on the error of every running sum of v but the last: the errors of its terms plus one rounding per
+    addition.
+    """
     rounding = UNIT_ROUNDOFF * np.cumsum(np.abs(np.cumsum(v)))
     return np.asarray((np.cumsum(error) + rounding)[:-1] * (1.0 + 2.0**-30))

@@ -77,7 +77,9 @@ class LpSquared(Penalty):
         return direction * min(length / self.lam, self.ball)
 
     def prox(self, w: Vector, t: Vector | float) -> Vector:
-        """x + c |x|^(p-1) = |w| elementwise with c = t lam |x|_p^(2-p): the norm |x|_p is the root of a decreasing function."""
+        """x + c |x|^(p-1) = |w| elementwise with c = t lam |x|_p^(2-p): the norm |x|_p is the root of a decreasing
+        function.
+        """
         size, tau = np.abs(w), float(np.min(t)) * self.lam
         length = p_norm(w, self.p)
         if length == 0.0:

@@ -51,7 +51,8 @@ class GroupL2(NormPenalty):
     ----------
     lam : float
     groups : array of d labels, or list of index arrays
-        Either the group of each coordinate (any integers), or the coordinates of each group; groups are disjoint and cover all.
+        Either the group of each coordinate (any integers), or the coordinates of each group; groups are disjoint and
+        cover all.
     weights : array of one positive number per group, optional
         In the sorted order of the labels, or the order of the list; ones by default.
     """
@@ -119,7 +120,9 @@ class GroupL2(NormPenalty):
         return smallest[self._label]
 
     def subgradients(self, w: Vector, tol: float) -> Subgradients:
-        """lam weights_g w_g / |w_g|; at zero a ball, described by the box around it (what comes out is checked in the dual norm)."""
+        """lam weights_g w_g / |w_g|; at zero a ball, described by the box around it (what comes out is checked in
+        the dual norm).
+        """
         norm = self.norms(w)
         radius = self.lam * self._weight
         alive = norm > tol

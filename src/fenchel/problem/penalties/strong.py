@@ -48,7 +48,7 @@ class L2(Penalty):
 class ElasticNet(Penalty):
     """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2), 0 <= l1_ratio < 1.
 
-    With l1 = lam l1_ratio and l2 = lam (1 - l1_ratio):  R*(v) = sum (|v_j| - l1)+^2 / (2 l2), link w = soft(v, l1) / l2.
+    With l1 = lam l1_ratio and l2 = lam (1 - l1_ratio):  R*(v) = sum (|v_j| - l1)+^2 / (2 l2),  w = soft(v, l1) / l2.
     """
 
     lam: float
@@ -135,18 +135,22 @@ class Entropy(Penalty):
             return top + self.lam * float(logsumexp((v - top) / self.lam))
 
     def conjugate_upper(self, v: Vector, error: Vector) -> float:
-        """R* increases in every coordinate, so R*(v + error) is the bound; the logarithm of the sum is off by an absolute amount."""
+        """R* increases in every coordinate, so R*(v + error) is the bound; the logarithm of the sum is off by an
+        absolute amount.
+        """
         v = v + error + 4 * UNIT_ROUNDOFF * np.abs(v)
         value = self.conjugate(v)
         largest = float(np.abs(v).max())
-        return value + EVALUATION * (abs(value) + 2.0 * largest + self.lam * (1.0 + np.log(len(v))))
+        return float(value + EVALUATION * (abs(value) + 2.0 * largest + self.lam * (1.0 + np.log(len(v)))))
 
     def grad_conjugate(self, v: Vector) -> Vector:
         with np.errstate(under="ignore", over="ignore"):
             return np.asarray(softmax((v - v.max()) / self.lam))
 
     def prox(self, w: Vector, t: Vector | float) -> Vector:
-        """x_j + tau log x_j = w_j - nu with tau = t lam: x_j = tau omega((w_j - nu)/tau - log tau); nu makes the sum 1."""
+        """x_j + tau log x_j = w_j - nu with tau = t lam: x_j = tau omega((w_j - nu)/tau - log tau); nu makes the
+        sum 1.
+        """
         tau = float(np.min(t)) * self.lam
 
         def point(nu: float) -> Vector:
@@ -166,7 +170,7 @@ class Entropy(Penalty):
                 )
             )
         )
-        return x / x.sum()
+        return np.asarray(x / x.sum())
 
     def subgradients(self, w: Vector, tol: float) -> Subgradients:
         """lam (log w + 1) plus any multiple of the ones: the simplex has a normal there."""
