@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.certificate.saddle import Saddle
+from fenchel.certificate.saddle import Overflow, Saddle
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import L2, ElasticNet
@@ -82,8 +82,11 @@ def primal_dual_ascent(problem: Problem, w: Vector, b: float, alpha: Vector) -> 
     saddle = Saddle(problem)
     state = saddle.start(w, b, alpha)
     while True:
-        for _ in range(STEPS_BETWEEN_OFFERS):
-            state = saddle.step(state)
+        try:
+            for _ in range(STEPS_BETWEEN_OFFERS):
+                state = saddle.step(state)
+        except Overflow:
+            return
         w, b, alpha = saddle.candidate(state)
         yield alpha, w, b, 2 * state.total
 

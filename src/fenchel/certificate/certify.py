@@ -13,6 +13,9 @@ from fenchel.data.design import Vector
 from fenchel.data.target import as_vector
 from fenchel.problem import Problem
 
+#: What a pass costs beside the entries it visits, in entries.
+PASS_OVERHEAD = 30_000
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -21,21 +24,22 @@ class Effort:
     tol: float
     recover: bool  # whether to fit multipliers on the kinks of the loss
     passes: int
-    work: float  # entries of X visited in those passes, at least `passes` passes
+    work: float  # entries of X that those passes may visit where that allows more of them
     smooth_too: bool
 
     def most_passes(self, entries: int) -> int:
         """More passes over small data."""
-        return int(max(self.passes, min(100 * self.passes, self.work / max(entries, 1))))
+        return int(max(self.passes, self.work / (entries + PASS_OVERHEAD)))
 
 
 EFFORTS = {
     "low": Effort(tol=1e-4, recover=False, passes=0, work=0, smooth_too=False),
-    "auto": Effort(tol=1e-4, recover=True, passes=300, work=1e8, smooth_too=False),
+    "auto": Effort(tol=1e-4, recover=True, passes=300, work=6e7, smooth_too=False),
     "high": Effort(tol=1e-6, recover=True, passes=3000, work=1e9, smooth_too=True),
 }
 
 
+@np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
 def certify_weights(
     problem: Problem, w: Any, b: float = 0.0, alpha: Any = None, effort: str = "auto", tol: float | None = None
 ) -> Certificate:

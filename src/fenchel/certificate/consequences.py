@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.certificate.dual_point import LowerBound, lower_bounds
-from fenchel.certificate.rounding import DualPoint, clip_to_domain
-from fenchel.data.design import Design, Vector
+from fenchel.certificate.dual_point import LowerBound
+from fenchel.certificate.rounding import DualBound, DualPoint, clip_to_domain, dual_bound, loss_bound
+from fenchel.data.design import UNIT_ROUNDOFF, Design, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.vectors import Mask, dual_exponent
@@ -120,29 +120,45 @@ def intercept_interval(evidence: Evidence) -> tuple[float, float]:
 
     For any multipliers alpha, feasible but for sum s_i alpha_i = 0, weak duality with b held fixed says
     P(w*, b*) >= D(alpha) - r b*,  r = (1/W) sum s_i alpha_i. The left side is at most P(w, b), so r > 0 bounds b* from
-    below and r < 0 from above.
-    Multipliers that lean to either side are those of the scores moved down or up.
+    below and r < 0 from above. Multipliers that lean to one side lie between the certificate's own and those of the
+    scores moved up or down; v is linear in them, so a whole segment costs one pass over the data.
     """
     problem = evidence.problem
     if not problem.intercept:
         return 0.0, 0.0
     low, high = -np.inf, np.inf
-    if not np.isfinite(evidence.primal_upper):
+    if not np.isfinite(evidence.radius):
         return low, high
     spread = float(np.median(np.abs(evidence.z - np.median(evidence.z)))) + 1.0
-    for reach in spread * np.geomspace(1e-6, 10.0, 12):
+    for reach in spread * np.geomspace(1e-8, 10.0, 10):
         for side in (-1.0, 1.0):
-            with np.errstate(over="ignore", invalid="ignore"):
-                alpha = -problem.loss.derivative(evidence.z + side * reach, problem.y)
-            point = DualPoint(clip_to_domain(problem, np.nan_to_num(alpha)))
-            for bound in lower_bounds(problem, point, evidence.primal_upper):
-                weighted = problem.weights * bound.alpha
-                r = float(weighted.sum()) / problem.total_weight
-                doubt = 4.0 * EVALUATION * float(np.abs(weighted).sum()) / problem.total_weight
-                room = (evidence.primal_upper - bound.lower) * UP
-                # room + r b* >= 0
-                if r - doubt > 0.0:
-                    low = max(low, -room / (r - doubt) * UP)
-                elif r + doubt < 0.0:
-                    high = min(high, room / -(r + doubt) * UP)
+            alpha = -problem.loss.derivative(evidence.z + side * reach, problem.y)
+            leaning = dual_bound(problem, DualPoint(clip_to_domain(problem, np.nan_to_num(alpha))))
+            for share in SHARES:
+                least, most = _leaning_bounds(evidence, leaning, share)
+                low, high = max(low, least), min(high, most)
     return low, high
+
+
+#: How far to go from the certificate's multipliers towards leaning ones.
+SHARES = np.geomspace(1e-9, 1.0, 19)
+
+
+def _leaning_bounds(evidence: Evidence, leaning: DualBound, share: float) -> tuple[float, float]:
+    """What the multipliers between the certificate's and leaning ones say about b*: room + r b* >= 0, room = P - D."""
+    problem, bound = evidence.problem, evidence.bound
+    alpha = clip_to_domain(problem, (1.0 - share) * bound.alpha + share * leaning.point.alpha)
+    v = (1.0 - share) * bound.v + share * leaning.v
+    # both errors allow for hundreds of roundings of every term; mixing adds three
+    error = 1.02 * ((1.0 - share) * bound.error + share * leaning.error) + 4 * UNIT_ROUNDOFF * np.abs(v)
+    _, loss = loss_bound(problem, DualPoint(alpha))
+    conjugate = problem.penalty.conjugate_upper(v, error)
+    room = evidence.primal_upper - loss + conjugate
+    room += EVALUATION * (abs(evidence.primal_upper) + abs(loss) + abs(conjugate))
+    weighted = problem.weights * alpha / problem.total_weight
+    r, doubt = float(weighted.sum()), 4.0 * EVALUATION * float(np.abs(weighted).sum())
+    if not np.isfinite(room) or abs(r) <= 2.0 * doubt:
+        return -np.inf, np.inf
+    end = max(room / (abs(r) - doubt), room / (abs(r) + doubt))
+    end += EVALUATION * abs(end)
+    return (-end, np.inf) if r > 0 else (-np.inf, end)

@@ -111,6 +111,8 @@ class FreeDirections:
         depth = (n + 4) * UNIT_ROUNDOFF
         residual = np.abs(self.F.T @ (s * alpha)) + (depth * np.abs(self.F) + self.error).T @ (s * np.abs(alpha))
         matrix = (self.F * (s * room)[:, None]).T @ self.F
+        if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(residual))):
+            return None
         smallest = float(np.linalg.eigvalsh(matrix)[0])
         noise = 4.0 * (depth + 64 * UNIT_ROUNDOFF) * float(np.trace(matrix)) + 4.0 * float(
             ((np.abs(self.F) * self.error).sum(axis=1) * s * room).sum()

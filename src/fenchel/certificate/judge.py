@@ -19,6 +19,8 @@ from fenchel.problem import Problem
 
 #: Relative gaps between which a better fit to the penalty's subdifferential is tried.
 NEGLIGIBLE, WORTH_FITTING = 1e-9, 0.3
+#: Offers of an ascent in a row that may leave the gap where it is.
+PATIENCE = 15
 
 
 class Judge:
@@ -91,9 +93,11 @@ class Judge:
         """Raise D until the gap is small enough, or nearly all of it is the model's own, or the passes are spent."""
         if self.reached(tol):
             return
+        idle, last = 0, self.gap
         for alpha, w, b, passes in ascend(self.problem, self.w, self.b, self.best.alpha):
             self.try_multipliers(alpha, how="dual ascent")
-            if self.reached(tol) or passes >= most_passes:
+            idle, last = (0, self.gap) if self.gap < 0.99 * last else (idle + 1, last)
+            if self.reached(tol) or passes >= most_passes or idle > PATIENCE:
                 return
             left = primal_bound(self.problem, w, b).upper - self.best.lower
             if left <= 0.1 * self.gap:

@@ -135,10 +135,13 @@ def _least_squares(
     scale = np.where(np.isfinite(high - low) & (high > low), high - low, 1.0)
     b = np.append(rhs, equations_rhs * weight)
     norm = float(np.abs(A * scale).max(initial=0.0)) or 1.0
+    scaled, goal = A * scale / norm, b / norm
+    if not (np.all(np.isfinite(scaled)) and np.linalg.norm(goal) < 1e100):
+        return alpha[which]
     small = A.shape[1] <= 200
     fit = lsq_linear(
-        A * scale / norm,
-        b / norm,
+        scaled,
+        goal,
         bounds=(low / scale, np.maximum(high / scale, low / scale + 1e-12)),
         method="bvls" if small else "trf",
         tol=1e-15,

@@ -54,6 +54,10 @@ class SaddleState:
     last_error: float
 
 
+class Overflow(ArithmeticError):
+    """The iteration left the range of floating-point numbers; what it found before still counts."""
+
+
 class Saddle:
     """The iteration for one problem; `start` then `step` as often as wanted."""
 
@@ -102,6 +106,8 @@ class Saddle:
     def _apply(self, at: Iterate, weight: float) -> Iterate:
         """T: a proximal step on w along v, then dual steps at the extrapolated scores."""
         tau, sigma = self.eta / weight, self.eta * weight
+        if not (0.0 < tau < np.inf and 0.0 < sigma < np.inf and np.all(np.isfinite(tau * self.map.steps * at.v))):
+            raise Overflow("the problem's scale exceeds double precision; rescale the features or lam")
         w = at.w + tau * self.map.steps * at.v
         if self.D is None:
             w = self.problem.penalty.prox(w, tau * self.map.steps)

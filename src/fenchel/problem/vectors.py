@@ -25,6 +25,11 @@ def dual_exponent(p: float) -> float:
     return np.inf if p == 1 else (1.0 if np.isinf(p) else p / (p - 1.0))
 
 
+def square(x: float) -> float:
+    """x^2, infinite where it overflows (Python's ** would raise)."""
+    return x * x
+
+
 def p_norm(x: Vector, p: float) -> float:
     """|x|_p, scaled by the largest entry so that nothing overflows on the way."""
     largest = float(np.max(np.abs(x), initial=0.0))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificate.judge import Judge
+from fenchel.certificate.saddle import Overflow
 from fenchel.problem import Problem
 from fenchel.solver.base import Callback, Check, Result, Solver, Start, Stop, Trace
 from fenchel.solver.progress import Progress
@@ -17,6 +18,7 @@ DEFAULT_MAX_ITER = 100_000
 MOSTLY_ROUNDING = 0.7
 
 
+@np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
 def run(
     problem: Problem,
     solver: Solver[Any],
@@ -51,6 +53,8 @@ def run(
                     status = status or "callback"
         except KeyboardInterrupt:
             status = "interrupted"
+        except Overflow:
+            status = "overflow"
     if status != "certified":
         status = _last_effort(judge, start, stop, status)
     return Result(

@@ -91,6 +91,7 @@ def _not_certified(result: Result, stop: Stop) -> str:
         "max_iter": f"stopped after {result.n_iter} steps; raise max_iter, or scale the features",
         "max_seconds": f"stopped after {stop.max_seconds} seconds",
         "interrupted": "interrupted",
+        "overflow": "the problem's scale exceeds double precision; rescale the features or lam",
         "stalled": "what is left of the gap is rounding; a smaller gap cannot be proven in double precision",
     }
     certificate = result.certificate

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem.penalties.base import FEASIBILITY, Penalty, Subgradients
-from fenchel.problem.vectors import dual_exponent, p_norm, require_positive
+from fenchel.problem.vectors import dual_exponent, p_norm, require_positive, square
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class LpSquared(Penalty):
         return np.inf if self.radius is None else self.radius
 
     def value(self, w: Vector) -> float:
-        return self.lam / 2.0 * p_norm(w, self.p) ** 2 if np.isfinite(self.slack(w)) else np.inf
+        return self.lam / 2.0 * square(p_norm(w, self.p)) if np.isfinite(self.slack(w)) else np.inf
 
     def slack(self, w: Vector) -> float:
         """A w longer than the radius by rounding only stands for the w shrunk onto the ball."""
@@ -65,7 +65,7 @@ class LpSquared(Penalty):
     def conjugate(self, v: Vector) -> float:
         length = p_norm(v, self.q)
         if length <= self.lam * self.ball:
-            return length**2 / (2.0 * self.lam)
+            return square(length) / (2.0 * self.lam)
         return self.ball * (length - self.lam * self.ball / 2.0)
 
     def grad_conjugate(self, v: Vector) -> Vector:
@@ -89,18 +89,25 @@ class LpSquared(Penalty):
         def at(c: float) -> Vector:
             return np.sign(w) * solve_power(size, c, r)
 
-        def excess(s: float) -> float:
-            return p_norm(at(tau * s ** (2.0 - self.p)), self.p) - s
+        def reached(log_s: float) -> float:
+            return float(np.log(p_norm(at(tau * np.exp(log_s * (2.0 - self.p))), self.p)))
 
-        s = float(brentq(excess, 0.0, length, xtol=1e-300, rtol=1e-14)) if tau > 0 else length
-        x = at(tau * s ** (2.0 - self.p))
+        # the norm lies between |x(length)|_p and length; its logarithm, since it may be tiny
+        high = float(np.log(length))
+        low = reached(high)
+        if not np.isfinite(low):
+            return np.zeros_like(w)
+        log_s = high if low >= high else float(brentq(lambda t: reached(t) - t, low, high, xtol=1e-14, disp=False))
+        x = at(tau * np.exp(log_s * (2.0 - self.p)))
         if p_norm(x, self.p) <= self.ball:
             return x
         # on the sphere: c is the multiplier that brings the norm down to the radius
-        high = max(1.0, tau)
-        while p_norm(at(high), self.p) > self.ball:
-            high *= 4.0
-        x = at(float(brentq(lambda c: p_norm(at(c), self.p) - self.ball, 0.0, high, xtol=1e-300, rtol=1e-14)))
+        low = high = float(np.log(max(tau, 1e-300)))
+        while p_norm(at(np.exp(high)), self.p) > self.ball:
+            low, high = high, high + 2.0
+        while p_norm(at(np.exp(low)), self.p) < self.ball:
+            low, high = low - 2.0, low
+        x = at(np.exp(float(brentq(lambda t: p_norm(at(np.exp(t)), self.p) - self.ball, low, high, disp=False))))
         return x * min(1.0, self.ball / p_norm(x, self.p))
 
     def subgradients(self, w: Vector, tol: float) -> Subgradients:

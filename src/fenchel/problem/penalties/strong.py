@@ -11,7 +11,8 @@ from scipy.special import logsumexp, softmax, wrightomega, xlogy
 
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem.penalties.base import EVALUATION, FEASIBILITY, Penalty, Subgradients
-from fenchel.problem.vectors import Mask, p_norm, require_positive, soft
+from fenchel.problem.sets import Simplex
+from fenchel.problem.vectors import Mask, p_norm, require_positive, soft, square
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,10 @@ class L2(Penalty):
         return self.lam
 
     def value(self, w: Vector) -> float:
-        return self.lam / 2.0 * p_norm(w, 2) ** 2
+        return self.lam / 2.0 * square(p_norm(w, 2))
 
     def conjugate(self, v: Vector) -> float:
-        return p_norm(v, 2) ** 2 / (2.0 * self.lam)
+        return square(p_norm(v, 2)) / (2.0 * self.lam)
 
     def grad_conjugate(self, v: Vector) -> Vector:
         return v / self.lam
@@ -79,10 +80,10 @@ class ElasticNet(Penalty):
         return self.l1_ratio
 
     def value(self, w: Vector) -> float:
-        return self.l1 * float(np.abs(w).sum()) + self.l2 / 2.0 * p_norm(w, 2) ** 2
+        return self.l1 * float(np.abs(w).sum()) + self.l2 / 2.0 * square(p_norm(w, 2))
 
     def conjugate(self, v: Vector) -> float:
-        return p_norm(soft(v, self.l1), 2) ** 2 / (2.0 * self.l2)
+        return square(p_norm(soft(v, self.l1), 2)) / (2.0 * self.l2)
 
     def grad_conjugate(self, v: Vector) -> Vector:
         return soft(v, self.l1) / self.l2
@@ -152,6 +153,10 @@ class Entropy(Penalty):
         sum 1.
         """
         tau = float(np.min(t)) * self.lam
+        if tau > 1e15 * (1.0 + float(np.abs(w).max())):  # x_j <= 1 is nothing beside tau log x_j
+            return np.asarray(softmax(w / tau))
+        if tau < 1e-300:
+            return Simplex().project(w)
 
         def point(nu: float) -> Vector:
             return np.asarray(tau * wrightomega((w - nu) / tau - np.log(tau)))

@@ -1,0 +1,234 @@
+"""The certificate: its numbers, its words, its consequences."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fenchel as fl
+from fenchel.certificate import CertificateError
+from fenchel.certificate.certificate import Certificate
+from tests.registry import LOSSES, name, penalties_for, targets
+
+rng = np.random.default_rng(0)
+
+
+def classification(n=80, d=5, loss=None, penalty=None, **kwargs):
+    X = rng.normal(size=(n, d))
+    y = np.where(X @ np.arange(1, d + 1) + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
+    return fl.Problem(X, y, loss or fl.losses.Logistic(), penalty or fl.penalties.L2(0.01), **kwargs)
+
+
+def test_the_numbers_fit_together():
+    problem = classification()
+    c = fl.certify(problem, np.zeros(5))
+    assert c.primal == problem.primal(np.zeros(5))
+    assert c.gap == pytest.approx(c.primal - c.dual + c.rounding, rel=1e-12)
+    assert c.relative_gap == c.gap / c.primal
+    assert not c.ok
+    solved = fl.solve(problem, tol=1e-9).certificate
+    assert solved.ok
+    assert solved.relative_gap <= 1e-9
+    assert 0 < solved.rounding < 1e-9
+
+
+def test_a_negative_gap_is_an_error_not_a_zero():
+    with pytest.raises(CertificateError, match="below zero"):
+        Certificate(1.0, 2.0, -1.0, -1.0, 1e-15, 1e-4, "gradient", np.inf)
+
+
+def test_given_multipliers_are_used():
+    problem = classification(loss=fl.losses.Hinge())
+    best = fl.solve(problem, tol=1e-8)
+    with_alpha = fl.certify(problem, best.w, alpha=best.alpha, effort="low")
+    assert with_alpha.relative_gap <= 2e-8
+    assert with_alpha.how.startswith("given")
+    assert fl.certify(problem, best.w, effort="low").relative_gap > 1e-4
+
+
+def test_more_effort_is_never_worse():
+    problem = classification(loss=fl.losses.Hinge(), penalty=fl.penalties.L1(0.02))
+    w = rng.normal(size=5)
+    gaps = [fl.certify(problem, w, effort=effort).gap for effort in ("low", "auto", "high")]
+    assert gaps[0] >= gaps[1] >= 0.999 * gaps[2]
+
+
+def test_it_reads_as_a_sentence():
+    c = fl.solve(classification(), tol=1e-6).certificate
+    assert str(c).startswith("Certified: the objective is within")
+    assert "no model has less than" in str(c)
+    assert "<div" in c._repr_html_()
+    assert str(fl.certify(classification(), np.ones(5), tol=1e-12)).startswith("Not certified to tolerance")
+
+
+def test_it_goes_through_json_and_pickle():
+    c = fl.solve(classification(), tol=1e-6).certificate
+    again = Certificate.from_json(c.to_json())
+    assert again == c
+    assert again.ok
+    infinite = fl.certify(classification(penalty=fl.penalties.Entropy(0.1)), np.ones(5))
+    assert infinite.gap == np.inf
+    assert Certificate.from_json(infinite.to_json()) == infinite
+    light = pickle.loads(pickle.dumps(c))
+    assert light == c
+    with pytest.raises(ValueError, match="certify the model again"):
+        light.zeros()
+    for text in ("{}", "[1]", "no json", '{"format": "other"}'):
+        with pytest.raises(ValueError, match="no certificate"):
+            Certificate.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"w": np.ones(4)}, "w must be a vector of 5 weights"),
+        ({"w": np.array([1, 2, np.nan, 0, 0])}, "w has nan at position 2"),
+        ({"w": np.array(list("abcde"))}, "w must be numbers"),
+        ({"w": np.ones(5), "b": 1.0}, "no intercept"),
+        ({"w": np.ones(5), "b": np.inf}, "b must be a finite number"),
+        ({"w": np.ones(5), "alpha": np.ones(3)}, "alpha has 3 entries"),
+        ({"w": np.ones(5), "effort": "max"}, "effort must be one of"),
+        ({"w": np.ones(5), "tol": -1.0}, "tol must be positive"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        fl.certify(classification(), **arguments)
+
+
+# Consequences ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", [fl.losses.Logistic(), fl.losses.Hinge(), fl.losses.SquaredHinge()], ids=name)
+def test_proven_labels_are_those_of_the_optimum(loss, intercept):
+    problem = classification(loss=loss, intercept=intercept)
+    best = fl.solve(problem, tol=1e-10)
+    new = rng.normal(size=(500, 5))
+    truth = np.where(new @ best.w + best.b >= 0, 1, -1)
+    shares = []
+    for noise in (0.3, 1e-2, 1e-4):
+        rough = best.w + noise * rng.normal(size=5)
+        labels, proven = fl.certify(problem, rough, best.b + noise * intercept * rng.normal()).labels(new)
+        assert np.array_equal(labels[proven], truth[proven])
+        shares.append(proven.mean())
+    assert shares[-1] > 0.9
+    distance = np.linalg.norm(best.w - rough)
+    assert distance <= fl.certify(problem, rough, best.b).weights_radius + best.certificate.weights_radius
+
+
+@pytest.mark.parametrize(
+    "penalty", [lambda lam, d: fl.penalties.L1(lam), lambda lam, d: fl.penalties.GroupL2(lam, np.arange(d) // 2)]
+)
+@pytest.mark.parametrize("loss", [fl.losses.Squared(), fl.losses.Logistic()], ids=name)
+def test_proven_zeros_are_zero_in_the_optimum(loss, penalty):
+    n, d = 60, 30
+    X = rng.normal(size=(n, d))
+    y = targets(loss, rng, n)
+    problem = fl.Problem(X, y, loss, penalty(1.0, d), rng.random(n), intercept=True)
+    problem = problem.replace(penalty=problem.penalty.with_lam(0.6 * problem.lam_max()))
+    best = fl.solve(problem, tol=1e-10)
+    proven = best.certificate.zeros()
+    assert proven.sum() > d / 2
+    assert not best.w[proven].any()
+    rough = fl.certify(problem, best.w + 1e-3 * rng.normal(size=d), best.b)
+    assert not best.w[rough.zeros()].any()
+
+
+def test_proven_support_vectors_agree_with_the_optimum():
+    problem = classification(loss=fl.losses.Hinge(), intercept=True)
+    best = fl.solve(problem, tol=1e-10)
+    never, always = best.certificate.support_vectors()
+    margin = problem.y * problem.scores(best.w, best.b)
+    assert never.sum() + always.sum() > 0.8 * len(margin)
+    assert np.all(margin[never] > 1)
+    assert np.all(margin[always] < 1)
+    low, high = best.certificate.multipliers()
+    assert np.all(low <= high)
+    assert np.all((low - 1e-6 <= best.alpha) & (best.alpha <= high + 1e-6))
+
+
+def test_consequences_explain_themselves_where_they_do_not_apply():
+    regression = fl.solve(fl.Problem(rng.normal(size=(20, 3)), rng.normal(size=20))).certificate
+    with pytest.raises(TypeError, match="for classification"):
+        regression.labels(np.ones((1, 3)))
+    c = fl.certify(classification(), np.zeros(5))
+    with pytest.raises(ValueError, match="X has 4 columns"):
+        c.labels(np.ones((2, 4)))
+    assert not c.zeros().any()
+    l1 = classification(loss=fl.losses.Hinge(), penalty=fl.penalties.L1(0.01))
+    assert fl.certify(l1, np.zeros(5)).weights_radius == np.inf
+    assert not fl.certify(l1, np.ones(5)).labels(np.ones((3, 5)))[1].any()
+
+
+# Extremes -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("effort", ["low", pytest.param("auto", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_extreme_scales_never_give_a_wrong_number(loss, effort):
+    n, d = 24, 4
+    X, y = rng.normal(size=(n, d)), targets(loss, rng, n)
+    for scale in (1e-150, 1e-100, 1e-30, 1.0, 1e30, 1e100, 1e150):
+        for lam in (1e-12, 1e-10, 1.0, 1e10, 1e12):
+            for penalty in penalties_for(d, lam):
+                intercept = bool(rng.integers(2))
+                problem = fl.Problem(scale * X, y, loss, penalty, intercept=intercept)
+                points = [np.zeros(d), rng.normal(size=d) / scale, rng.normal(size=d)]
+                if isinstance(penalty, fl.penalties.Entropy):
+                    points = [rng.dirichlet(np.ones(d))]
+                certificates = [fl.certify(problem, w, effort=effort) for w in points]
+                assert not np.isnan([(c.primal, c.dual, c.gap, c.rounding) for c in certificates]).any()
+                # every lower bound must lie below every upper bound
+                best = min(c.primal for c in certificates)
+                for c in certificates:
+                    assert c.gap >= (c.primal - best) * (1 - 1e-12) or c.gap == np.inf
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_degenerate_shapes_are_certified(loss):
+    for n, d in ((2, 1), (2, 5), (30, 2)):
+        X, y = rng.normal(size=(n, d)), targets(loss, rng, n)
+        X[0] = 0.0
+        X[:, -1] = 0.0
+        X[-1] = X[1]
+        for penalty in penalties_for(d, 0.1):
+            if d == 1 and isinstance(penalty, fl.penalties.FusedL1):
+                continue
+            if d <= 2 and isinstance(penalty, fl.penalties.FusedL1) and penalty.D is not None:
+                continue
+            for intercept in (False, True):
+                problem = fl.Problem(sp.csr_array(X), y, loss, penalty, intercept=intercept)
+                w = np.full(d, 1.0 / d) if isinstance(penalty, fl.penalties.Entropy) else np.full(d, 0.01)
+                c = fl.certify(problem, w)
+                assert 0 <= c.gap < np.inf
+
+
+def test_a_single_sample_is_certified():
+    problem = fl.Problem([[2.0]], [1.0], fl.losses.Squared(), fl.penalties.L2(1.0))
+    c = fl.certify(problem, np.array([0.4]))
+    assert c.primal == pytest.approx(0.1)
+    assert c.gap <= 1e-13
+
+
+def test_float32_data_are_certified_in_float64():
+    problem = classification()
+    single = fl.Problem(problem.design.matrix.astype(np.float32), problem.y, problem.loss, problem.penalty)
+    c = fl.solve(single, tol=1e-10).certificate
+    assert c.ok
+    wide = fl.Problem(
+        problem.design.matrix.astype(np.float32).astype(np.float64), problem.y, problem.loss, problem.penalty
+    )
+    assert fl.certify(wide, c.evidence.w).primal == pytest.approx(c.primal, rel=1e-14)
+
+
+def test_separable_data_with_a_free_intercept_are_no_trap():
+    """One weight, separable: the optimum of the exponential loss is finite only through the penalty."""
+    problem = fl.Problem(
+        [[1.0], [2.0], [-1.0]], [1, 1, -1], fl.losses.Logistic(), fl.penalties.L1(1e-6), intercept=True
+    )
+    c = fl.certify(problem, np.array([5.0]), 0.0)
+    assert np.isfinite(c.gap)
+    better = problem.primal(np.array([12.0]), -1.0)
+    assert c.gap >= c.primal - better
