@@ -1,0 +1,28 @@
+"""The command line. Commands are imported when they are called, so that help is instant."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+#: Command -> module with a click command named `command`.
+COMMANDS = {"certify": "fenchel.cli.certify", "demo": "fenchel.cli.demo"}
+
+
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[name]).command
+        return command
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="fenchel")
+def main(**_: Any) -> None:
+    """Linear models that prove how good they are."""

@@ -1,0 +1,115 @@
+"""fenchel demo: what this package is for, in half a minute."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+
+@click.command("demo", help="Fit a model, prove how good it is, and ask the same of scikit-learn's models.")
+@click.option(
+    "--picture",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("fenchel-demo.png"),
+    show_default=True,
+    help="Where to write the picture of the convergence.",
+)
+def command(picture: Path) -> None:
+    import fenchel as fl
+    from fenchel.data import samples
+
+    console = Console()
+    sample = samples.load("breast_cancer")
+    X, y = sample.X, sample.y
+    n, d = X.shape
+    console.print(Panel.fit("[bold]fenchel[/]: linear models that prove how good they are", border_style="blue"))
+    console.print(
+        f"[bold]1. Fit.[/] {n} tumours, {d} measurements each, as they come: nothing scaled. "
+        "Logistic regression with scikit-learn's default penalty (C = 1), an intercept that nobody penalises, "
+        "and a tolerance that means something: stop when the model is [bold]proven[/] to be within 0.0001 % of the best one.\n"
+    )
+    model = fl.LinearClassifier(loss="logistic", tol=1e-6, progress=True).fit(X, y)
+    console.print()
+    console.print(Panel(str(model.certificate_), title="the certificate", title_align="left", border_style="green"))
+    _explain(console, model, X)
+
+    console.print(
+        "[bold]2. Ask the same of other software.[/] The certificate needs only the weights, whoever found them. "
+        "Each model is judged by the objective that it claims to minimise.\n"
+    )
+    rows = _others(X, y)
+    console.print(_table(rows))
+    console.print(
+        "\n[bold]Read it like this:[/] the column on the right is not an estimate. No model, however it is found, is better by more "
+        "than that.\nWarnings tell you to worry; a missing warning tells you nothing; the certificate tells you how much.\n"
+    )
+    _draw(model, rows, picture)
+    console.print(f"[bold]3. Look.[/] The picture of this run is in [bold]{picture}[/].\n")
+    console.print(
+        "Next, in Python:  [cyan]import fenchel as fl; print(fl.certify(your_fitted_model, X, y))[/]", soft_wrap=True
+    )
+
+
+def _explain(console: Console, model: Any, X: Any) -> None:
+    labels, proven = model.predict_certified(X)
+    console.print(
+        f"In words: nobody can find weights that lower this objective by more than {model.certificate_.relative_gap:.1e} of it, "
+        f"not with more time, not with another solver.\nAnd what follows: for [bold]{proven.sum()} of {len(labels)}[/] patients "
+        "the predicted label is proven to be the one that the exact optimum predicts.\n"
+    )
+
+
+def _others(X: Any, y: Any) -> list[tuple[str, str, Any, float]]:
+    """(name, what it said, certificate, seconds of its fit) of scikit-learn's models on the same data."""
+    from sklearn.linear_model import LogisticRegression, SGDClassifier
+    from sklearn.svm import LinearSVC
+
+    import fenchel as fl
+
+    models = {
+        "LogisticRegression()": LogisticRegression(),
+        'LogisticRegression(solver="saga")': LogisticRegression(solver="saga", random_state=0),
+        'LogisticRegression(solver="newton-cholesky")': LogisticRegression(solver="newton-cholesky"),
+        "LinearSVC()": LinearSVC(random_state=0),
+        'SGDClassifier(loss="log_loss")': SGDClassifier(loss="log_loss", random_state=0),
+    }
+    rows = []
+    for name, model in models.items():
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            start = time.perf_counter()
+            model.fit(X, y)
+            seconds = time.perf_counter() - start
+        rows.append((name, "did not converge" if said else "nothing", fl.certify(model, X, y), seconds))
+    return rows
+
+
+def _table(rows: list[tuple[str, str, Any, float]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("scikit-learn model")
+    table.add_column("what it said")
+    table.add_column("proven: within this much of its own optimum", justify="right")
+    for name, said, certificate, _ in rows:
+        colour = "green" if certificate.relative_gap < 1e-3 else "yellow" if certificate.relative_gap < 0.1 else "red"
+        table.add_row(name, said, f"[{colour}]{100 * certificate.relative_gap:.3g} %[/]")
+    return table
+
+
+def _draw(model: Any, rows: list[tuple[str, str, Any, float]], picture: Path) -> None:
+    from fenchel.report import plot_convergence
+
+    beside = [(name, certificate, seconds) for name, _, certificate, seconds in rows]
+    axes = plot_convergence(
+        model.trace_,
+        optimum=model.certificate_.primal - model.certificate_.gap,
+        beside=beside,
+        title="Logistic regression on 569 tumours: what is proven, and when",
+    )
+    axes.figure.savefig(picture)
