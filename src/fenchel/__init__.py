@@ -2,7 +2,7 @@
 
 from fenchel.certificate import Certificate
 from fenchel.certificate import certify_weights as certify
-from fenchel.data import Design
+from fenchel.data import Design, read
 from fenchel.estimator import LinearClassifier, LinearRegressor
 from fenchel.problem import Problem, losses, penalties, sets
 from fenchel.solver import NotCertifiedWarning, Result, solve
@@ -18,6 +18,7 @@ __all__ = [
     "certify",
     "losses",
     "penalties",
+    "read",
     "sets",
     "solve",
 ]

@@ -51,7 +51,9 @@ def plot_convergence(
             axes.fill_between(seconds[seen], true[seen], gap[seen], color=colour, alpha=0.08, lw=0)
     for name, certificate, time in beside:
         axes.plot([time], [certificate.relative_gap], "o", color=OTHER, ms=6)
-        axes.annotate(name, (time, certificate.relative_gap), xytext=(7, 3), textcoords="offset points", color=OTHER, fontsize=9)
+        axes.annotate(
+            name, (time, certificate.relative_gap), xytext=(7, 3), textcoords="offset points", color=OTHER, fontsize=9
+        )
     axes.set(yscale="log", xlabel="seconds", ylabel="distance to the optimum (relative)", title=title)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,41 @@
+"""fenchel certify: judge a model file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command("certify", help="Prove how good a LIBLINEAR model file is, on the data it was trained on.")
+@click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--C", "C", type=float, required=True, help="The C that the model was trained with; the file does not say."
+)
+@click.option("--epsilon", type=float, default=None, help="The -p of support vector regression.")
+@click.option("--format", "format_", default=None, help="Of the data; told from the file's name by default.")
+@click.option("--effort", type=click.Choice(["low", "auto", "high"]), default="auto", show_default=True)
+@click.option("--tol", type=float, default=None, help="The relative gap asked for; exit status 1 if it is not proven.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    model: Path,
+    data: Path,
+    C: float,
+    epsilon: float | None,
+    format_: str | None,
+    effort: str,
+    tol: float | None,
+    as_json: bool,
+) -> None:
+    import fenchel as fl
+
+    options = {"C": C} if epsilon is None else {"C": C, "epsilon": epsilon}
+    try:
+        X, y = fl.read(data, format=format_)
+        certificate = fl.certify(str(model), X, y, effort=effort, tol=tol, **options)
+    except (ValueError, TypeError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(certificate.to_json() if as_json else str(certificate))
+    sys.exit(0 if certificate.ok else 1)

@@ -1,0 +1,170 @@
+"""LinearClassifier and LinearRegressor as a scikit-learn user meets them."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.linear_model import Lasso, LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+
+import fenchel as fl
+from fenchel import LinearClassifier, LinearRegressor
+
+CANCER_X, CANCER_Y = load_breast_cancer(return_X_y=True)
+CANCER_X = scale(CANCER_X)
+DIABETES_X, DIABETES_Y = load_diabetes(return_X_y=True)
+
+
+def test_the_default_is_logistic_regression_with_c_1():
+    ours = LinearClassifier(tol=1e-11).fit(CANCER_X, CANCER_Y)
+    theirs = LogisticRegression(tol=1e-10, max_iter=10_000).fit(CANCER_X, CANCER_Y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)
+    np.testing.assert_allclose(ours.predict_proba(CANCER_X), theirs.predict_proba(CANCER_X), atol=1e-4)
+    assert ours.certificate_.ok
+
+
+def test_lasso_agrees_with_scikit_learn():
+    ours = LinearRegressor(penalty="l1", lam=0.5, tol=1e-11).fit(DIABETES_X, DIABETES_Y)
+    theirs = Lasso(alpha=0.5, tol=1e-12, max_iter=100_000).fit(DIABETES_X, DIABETES_Y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-4, atol=1e-4)
+    assert isinstance(ours.intercept_, float)
+    assert ours.score(DIABETES_X, DIABETES_Y) == pytest.approx(theirs.score(DIABETES_X, DIABETES_Y), abs=1e-6)
+
+
+def test_it_works_in_pipelines_and_searches_and_clones():
+    pipeline = make_pipeline(StandardScaler(), LinearClassifier(penalty=fl.penalties.ElasticNet(0.01, 0.5)))
+    grid = {"linearclassifier__penalty__lam": [0.001, 0.1], "linearclassifier__penalty__l1_ratio": [0.1, 0.9]}
+    search = GridSearchCV(pipeline, grid, cv=3).fit(CANCER_X, CANCER_Y)
+    assert search.best_score_ > 0.95
+    best = search.best_estimator_[-1]
+    assert best.penalty.lam == search.best_params_["linearclassifier__penalty__lam"]
+    copy = clone(best)
+    assert copy.penalty == best.penalty
+    assert not hasattr(copy, "coef_")
+    assert cross_val_score(LinearClassifier(lam=0.01), CANCER_X, CANCER_Y).mean() > 0.95
+
+
+def test_parameters_of_losses_and_penalties_can_be_set():
+    model = LinearRegressor(loss=fl.losses.Huber(1.0), penalty=fl.penalties.L2(0.1))
+    assert model.get_params()["loss__delta"] == 1.0
+    assert "loss__delta" not in model.get_params(deep=False)
+    model.set_params(loss__delta=2.0, penalty__lam=0.5, tol=1e-3)
+    assert (model.loss.delta, model.penalty.lam, model.tol) == (2.0, 0.5, 1e-3)
+    with pytest.raises(ValueError, match="'penalty__gamma': penalty has lam"):
+        model.set_params(penalty__gamma=1.0)
+    with pytest.raises(ValueError, match="has no parameters"):
+        LinearRegressor().set_params(penalty__lam=1.0)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (LinearClassifier(loss="hinge loss"), "loss must be a fenchel loss or one of 'absolute'"),
+        (LinearClassifier(penalty="l3"), "penalty must be a fenchel penalty or one of 'elastic_net'"),
+        (LinearClassifier(penalty=fl.penalties.L1(0.1), lam=0.2), "lam=0.2 would have no effect"),
+        (LinearClassifier(lam=-1.0), "lam must be a positive finite number"),
+        (LinearRegressor(loss="hinge"), "classification loss; use LinearClassifier"),
+        (LinearClassifier(class_weight={0: -1.0}), "sample_weight has -1"),
+    ],
+)
+def test_bad_parameters_are_refused(model, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(CANCER_X, CANCER_Y)
+
+
+def test_weight_two_is_the_row_twice_to_the_last_digits():
+    weights = np.random.default_rng(0).integers(0, 4, len(CANCER_Y))
+    repeated = np.repeat(np.arange(len(CANCER_Y)), weights)
+    for loss in ("logistic", "squared_hinge"):
+        model = LinearClassifier(loss=loss, tol=1e-11, lam=0.01)
+        one = clone(model).fit(CANCER_X, CANCER_Y, sample_weight=weights)
+        other = clone(model).fit(CANCER_X[repeated], CANCER_Y[repeated])
+        np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-6, atol=1e-8)
+        assert one.certificate_.primal == pytest.approx(other.certificate_.primal, rel=1e-13)
+
+
+def test_class_weights_multiply_sample_weights():
+    balanced = LinearClassifier(class_weight="balanced", lam=0.01, tol=1e-10).fit(CANCER_X, CANCER_Y)
+    counts = np.bincount(CANCER_Y)
+    weights = (len(CANCER_Y) / (2 * counts))[CANCER_Y]
+    by_hand = LinearClassifier(lam=0.01, tol=1e-10).fit(CANCER_X, CANCER_Y, sample_weight=weights)
+    np.testing.assert_allclose(balanced.coef_, by_hand.coef_, atol=1e-6)
+    by_name = LinearClassifier(class_weight={0: 2.0, 1: 1.0}, lam=0.01, tol=1e-10).fit(CANCER_X, CANCER_Y)
+    doubled = LinearClassifier(lam=0.01, tol=1e-10).fit(CANCER_X, CANCER_Y, sample_weight=np.where(CANCER_Y == 0, 2, 1))
+    np.testing.assert_allclose(by_name.coef_, doubled.coef_, atol=1e-6)
+
+
+def test_several_classes_one_against_the_rest():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = LinearClassifier(tol=1e-8).fit(X, names)
+    assert model.coef_.shape == (3, 4)
+    assert model.dual_coef_.shape == (3, 150)
+    assert model.score(X, names) > 0.9
+    assert model.certificate_.ok
+    assert len(model.certificate_.parts) == len(model.trace_) == 3
+    for k, label in enumerate(model.classes_):
+        alone = LinearClassifier(tol=1e-8).fit(X, names == label)
+        np.testing.assert_allclose(model.coef_[k], alone.coef_[0], atol=1e-5)
+    labels, proven = model.predict_certified(X)
+    assert np.array_equal(labels, model.predict(X))
+    assert proven.mean() > 0.8
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "csr", "csc", "float32", "fortran", "list"])
+def test_every_kind_of_input_gives_the_same_model(kind):
+    X, y = CANCER_X[:, :6], CANCER_Y
+    names = [f"feature {k}" for k in range(6)]
+    forms = {
+        "pandas": lambda: pd.DataFrame(X, columns=names),
+        "polars": lambda: pl.DataFrame(X, schema=names),
+        "csr": lambda: sp.csr_matrix(X),
+        "csc": lambda: sp.csc_array(X),
+        "float32": lambda: X.astype(np.float32),
+        "fortran": lambda: np.asfortranarray(X),
+        "list": lambda: X.tolist(),
+    }
+    data = forms[kind]()
+    model = LinearClassifier(tol=1e-10, lam=0.01).fit(data, y)
+    reference = LinearClassifier(tol=1e-10, lam=0.01).fit(X, y)
+    np.testing.assert_allclose(model.coef_, reference.coef_, atol=1e-4 if kind == "float32" else 1e-5)
+    assert np.array_equal(model.predict(data), reference.predict(X))
+    if kind in ("pandas", "polars"):
+        assert list(model.feature_names_in_) == names
+
+
+def test_models_survive_pickling_without_their_training_data():
+    model = LinearClassifier().fit(CANCER_X, CANCER_Y)
+    stored = pickle.dumps(model)
+    assert len(stored) < CANCER_X.nbytes / 3
+    again = pickle.loads(stored)
+    assert np.array_equal(again.predict(CANCER_X), model.predict(CANCER_X))
+    assert again.certificate_ == model.certificate_
+
+
+def test_probabilities_need_the_logistic_loss():
+    model = LinearClassifier(loss="squared_hinge").fit(CANCER_X, CANCER_Y)
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError):
+        model.predict_proba(CANCER_X)
+
+
+def test_an_uncertified_fit_warns_once_with_its_gap():
+    with pytest.warns(fl.NotCertifiedWarning, match="proven to be within") as caught:
+        LinearClassifier(tol=1e-12, max_iter=3).fit(CANCER_X, CANCER_Y)
+    assert len(caught) == 1
+
+
+def test_warm_starts_continue():
+    model = LinearClassifier(warm_start=True, tol=1e-8).fit(CANCER_X, CANCER_Y)
+    first = model.n_iter_
+    assert model.fit(CANCER_X, CANCER_Y).n_iter_ < first

@@ -1,0 +1,264 @@
+"""The run loop: stopping, tracing, callbacks, interrupts, options, user's own losses."""
+
+import os
+import signal
+import time
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.special import xlog1py
+
+import fenchel as fl
+from fenchel.problem.losses import Loss
+from fenchel.problem.penalties import Penalty
+from fenchel.solver import FISTA, PDHG, Candidate
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(120, 8)) @ (np.eye(8) + 5.0) * np.exp(rng.normal(size=8))  # strongly correlated features
+Y = np.where(X @ rng.normal(size=8) + rng.normal(size=120) > 0, 1.0, -1.0)
+
+
+def problem(loss=None, penalty=None, **kwargs):
+    return fl.Problem(X, Y, loss or fl.losses.Logistic(), penalty or fl.penalties.L2(1e-3), **kwargs)
+
+
+def test_tolerances_mean_the_certified_gap():
+    for tol in (1e-2, 1e-5, 1e-9):
+        result = fl.solve(problem(), tol=tol)
+        assert result.status == "certified"
+        assert result.certificate.gap <= tol * abs(result.certificate.primal)
+    assert fl.solve(problem(), tol=0.0, atol=1e-3).certificate.gap <= 1e-3
+
+
+def test_a_fit_that_runs_out_of_steps_says_which_gap_it_reached():
+    with pytest.warns(fl.NotCertifiedWarning, match=r"proven to be within .* % of the optimum \(gap .*max_iter"):
+        result = fl.solve(problem(), tol=1e-10, max_iter=7)
+    assert result.status == "max_iter"
+    assert result.n_iter == 7
+    assert not result.certificate.ok
+
+
+def test_a_fit_that_runs_out_of_time_returns_its_best_model():
+    big = fl.Problem(rng.normal(size=(4000, 300)), rng.normal(size=4000), fl.losses.Absolute(), fl.penalties.L1(1e-3))
+    start = time.perf_counter()
+    with pytest.warns(fl.NotCertifiedWarning, match="0.2 seconds"):
+        result = fl.solve(big, tol=1e-12, max_seconds=0.2)
+    assert time.perf_counter() - start < 5.0
+    assert result.status == "max_seconds"
+    assert result.certificate.gap >= 0
+
+
+def test_a_tolerance_below_rounding_ends_as_stalled():
+    with pytest.warns(fl.NotCertifiedWarning, match="rounding"):
+        result = fl.solve(problem(), tol=1e-17)
+    assert result.status == "stalled"
+    assert result.certificate.relative_gap < 1e-9
+
+
+def test_ctrl_c_returns_the_best_model_with_its_certificate():
+    hard = problem(fl.losses.Hinge(), fl.penalties.L1(1e-3))
+
+    def press(check):
+        if check.iteration >= 60:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.warns(fl.NotCertifiedWarning, match="interrupted"):
+        result = fl.solve(hard, tol=1e-15, callback=press)
+    assert result.status == "interrupted"
+    assert result.certificate.primal == hard.primal(result.w, result.b)
+    assert np.isfinite(result.certificate.gap)
+
+
+def test_an_interrupt_before_the_first_check_still_gives_a_certified_model():
+    class Impatient(FISTA):
+        def step(self, state):
+            raise KeyboardInterrupt
+
+    with pytest.warns(fl.NotCertifiedWarning, match="interrupted"):
+        result = fl.solve(problem(), solver=Impatient())
+    assert not result.w.any()
+    assert result.certificate.primal == pytest.approx(np.log(2))
+
+
+def test_the_trace_has_a_row_for_every_check_and_the_best_values_so_far():
+    result = fl.solve(problem(), tol=1e-8)
+    trace = result.trace
+    assert list(trace["iteration"]) == sorted(trace["iteration"])
+    assert trace["iteration"][-1] == result.n_iter
+    assert np.all(np.diff(trace["primal"]) <= 0)
+    assert np.all(np.diff(trace["dual"]) >= -1e-15)
+    assert trace["gap"][-1] <= 1e-8 * result.certificate.primal
+    assert trace[0].nonzeros == 8
+    assert len(trace[:2]) == 2
+    with pytest.raises(KeyError, match="it has iteration, seconds, primal"):
+        trace["loss"]
+
+
+def test_callbacks_see_every_check_and_can_stop():
+    seen = []
+    result = fl.solve(problem(), tol=1e-12, callback=lambda check: seen.append(check.gap) or len(seen) == 2)
+    assert result.status == "callback"
+    assert len(seen) == len(result.trace) == 2
+    assert fl.solve(problem(), callback=lambda check: 1).status == "certified"  # only True stops
+
+
+def test_the_same_seed_gives_the_same_bits():
+    for solver in ("fista", "pdhg"):
+        one, other = (fl.solve(problem(intercept=True), solver=solver, random_state=3, tol=1e-6) for _ in range(2))
+        assert np.array_equal(one.w, other.w)
+        assert one.b == other.b
+        assert one.certificate == other.certificate
+
+
+def test_more_threads_give_the_same_certificate():
+    wide = rng.normal(size=(3000, 150))
+    p = fl.Problem(wide, rng.normal(size=3000), fl.losses.Squared(), fl.penalties.L1(0.1))
+    one, many = fl.solve(p, tol=1e-8), fl.solve(p, tol=1e-8, n_threads=None)
+    assert many.certificate.ok
+    assert many.certificate.primal == pytest.approx(one.certificate.primal, rel=2e-8)
+
+
+def test_a_warm_start_saves_steps():
+    cold = fl.solve(problem(), tol=1e-6)
+    near = problem(penalty=fl.penalties.L2(1.05e-3))
+    assert fl.solve(near, tol=1e-6, start=cold).n_iter < fl.solve(near, tol=1e-6).n_iter
+    assert fl.solve(problem(), tol=1e-6, start=(cold.w, cold.b, cold.alpha)).n_iter <= cold.n_iter
+    with pytest.raises(ValueError, match="start must have 8 finite weights"):
+        fl.solve(problem(), start=(np.zeros(3), 0.0, np.zeros(120)))
+
+
+def test_progress_is_shown(capsys):
+    fl.solve(problem(), tol=1e-6, progress=True)
+    assert "proven within" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"solver": "sgd"}, ValueError, "unknown solver 'sgd'; there are 'auto', 'fista', 'pdhg'"),
+        ({"tolerance": 1e-3}, TypeError, "'fista' has no option 'tolerance'; its options are restart"),
+        ({"solver": "pdhg", "restart": False}, TypeError, "'pdhg' has no option 'restart'; it has no options"),
+        ({"solver": FISTA(), "restart": False}, TypeError, "options belong to the solver object"),
+        ({"tol": -1.0}, ValueError, "tol must be a number >= 0"),
+        ({"tol": "small"}, ValueError, "tol must be a number >= 0"),
+        ({"max_iter": 0}, ValueError, "max_iter must be a positive integer"),
+        ({"max_iter": 1.5}, ValueError, "max_iter must be a positive integer"),
+        ({"max_seconds": 0}, ValueError, "max_seconds must be positive"),
+        ({"n_threads": 0}, ValueError, "threads must be at least 1"),
+    ],
+)
+def test_bad_options_are_refused_before_any_work(arguments, error, message):
+    with pytest.raises(error, match=message):
+        fl.solve(problem(), **arguments)
+
+
+def test_a_mismatch_names_the_trait_and_the_solvers_that_would_work():
+    with pytest.raises(TypeError, match=r"'fista' needs a differentiable loss, which Hinge\(\).*'pdhg' would work"):
+        fl.solve(problem(fl.losses.Hinge()), solver="fista")
+    with pytest.raises(TypeError, match="a penalty with a proximal map"):
+        fl.solve(problem(penalty=fl.penalties.FusedL1(0.1, D=np.eye(8))), solver="fista")
+    with pytest.raises(TypeError, match=r"must be a fenchel\.Problem"):
+        fl.solve(X)
+
+
+def test_solvers_can_be_objects_and_anyone_can_write_one():
+    assert fl.solve(problem(), solver=PDHG(), tol=1e-4).solver == "pdhg"
+
+    class Gradient:
+        """Plain gradient descent on a smooth problem."""
+
+        name = "gradient"
+        requires = frozenset()
+        steps_per_check = 50
+
+        def init(self, problem, start, seed):
+            return problem, start.w
+
+        def step(self, state):
+            p, w = state
+            v = p.dual_vector(-p.loss.derivative(p.scores(w), p.y))
+            return p, w + (v - p.penalty.lam * w) / (0.25 * np.linalg.norm(X, 2) ** 2 / len(X) + p.penalty.lam)
+
+        def candidates(self, state):
+            return [Candidate(state[1], 0.0)]
+
+    result = fl.solve(problem(penalty=fl.penalties.L2(0.1)), solver=Gradient(), tol=1e-6)
+    assert result.solver == "gradient"
+    assert result.certificate.ok
+
+
+def test_restart_helps_fista():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fl.NotCertifiedWarning)
+        plain = fl.solve(problem(), tol=1e-10, restart=False, max_iter=20_000)
+    assert fl.solve(problem(), tol=1e-10).n_iter < plain.n_iter
+
+
+# A user's own loss and penalty ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LogCosh(Loss):
+    """log cosh(z - y): quadratic near zero, absolute far away."""
+
+    smoothness = 1.0
+    lipschitz = 1.0
+
+    def value(self, z, y):
+        r = np.abs(z - y)
+        return r + np.log1p(np.exp(-2 * r)) - np.log(2)
+
+    def derivative(self, z, y):
+        return np.tanh(z - y)
+
+    def conjugate(self, u, y):
+        t = np.clip(u, -1, 1)
+        return np.where(t == u, u * y + (xlog1py(1 + t, t) + xlog1py(1 - t, -t)) / 2, np.inf)
+
+    def domain(self, y):
+        return -np.ones_like(y), np.ones_like(y)
+
+
+@dataclass(frozen=True)
+class NonNegativeL2(Penalty):
+    """lam/2 |w|^2 on w >= 0."""
+
+    lam: float
+    separable = True
+
+    @property
+    def strong_convexity(self):
+        return self.lam
+
+    def value(self, w):
+        return self.lam / 2 * float(w @ w) if np.all(w >= 0) else np.inf
+
+    def conjugate(self, v):
+        return float(np.sum(np.maximum(v, 0) ** 2)) / (2 * self.lam)
+
+    def grad_conjugate(self, v):
+        return np.maximum(v, 0) / self.lam
+
+    def prox(self, w, t):
+        return np.maximum(w, 0) / (1 + t * self.lam)
+
+
+@pytest.mark.parametrize("solver", ["fista", "pdhg"])
+@pytest.mark.parametrize("penalty", [fl.penalties.L2(0.01), fl.penalties.L1(0.05), NonNegativeL2(0.01)], ids=str)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_users_own_loss_and_penalty_are_solved_and_certified(solver, penalty, intercept):
+    import cvxpy as cp
+
+    y = X @ rng.normal(size=8) + rng.normal(size=120)
+    p = fl.Problem(X, y, LogCosh(), penalty, intercept=intercept)
+    result = fl.solve(p, solver=solver, tol=1e-6)
+    assert result.certificate.ok
+    w, b = cp.Variable(8), cp.Variable() if intercept else 0.0
+    r = X @ w + b - y
+    log_cosh = cp.logistic(2 * r) - r - np.log(2)
+    size = cp.norm1(w) * 0.05 if isinstance(penalty, fl.penalties.L1) else 0.005 * cp.sum_squares(w)
+    constraints = [w >= 0] if isinstance(penalty, NonNegativeL2) else []
+    best = cp.Problem(cp.Minimize(cp.sum(log_cosh) / 120 + size), constraints).solve(solver="CLARABEL")
+    assert abs(result.certificate.primal - best) <= result.certificate.gap + 1e-6 * best

@@ -1,0 +1,63 @@
+"""What the tree promises: one-way imports, exported names, types, light imports."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fenchel
+
+ROOT = Path(fenchel.__file__).parents[2]
+in_checkout = pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="needs the source tree")
+
+
+def run(*command):
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_public_names():
+    assert sorted(fenchel.__all__) == [
+        "Certificate",
+        "Design",
+        "LinearClassifier",
+        "LinearRegressor",
+        "NotCertifiedWarning",
+        "Problem",
+        "Result",
+        "certify",
+        "losses",
+        "penalties",
+        "read",
+        "sets",
+        "solve",
+    ]
+    for name in fenchel.__all__:
+        assert getattr(fenchel, name) is not None
+
+
+def test_importing_fenchel_loads_nothing_that_it_does_not_need():
+    heavy = ["matplotlib", "rich", "click", "pandas", "pyarrow", "cvxpy", "torch", "sklearn.linear_model"]
+    code = f"import sys, fenchel; print([m for m in {heavy} if m in sys.modules])"
+    result = run(sys.executable, "-c", code)
+    assert result.stdout.strip() == "[]", result.stdout + result.stderr
+
+
+@in_checkout
+def test_imports_go_one_way():
+    result = run(str(Path(sys.executable).with_name("lint-imports")), "--no-cache")
+    assert result.returncode == 0, result.stdout
+
+
+@in_checkout
+def test_types_are_strict():
+    result = run(sys.executable, "-m", "mypy")
+    assert result.returncode == 0, result.stdout
+
+
+@in_checkout
+def test_no_file_outgrows_300_lines():
+    files = [p for kind in ("*.py", "*.hpp", "*.cpp") for p in (ROOT / "src").rglob(kind)]
+    long = {p.name: n for p in files if (n := len(p.read_text().splitlines())) > 300}
+    assert len(files) > 40
+    assert not long
