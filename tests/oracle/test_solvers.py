@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel.problem import Trait
-from tests.oracle.conic import optimum
+from tests.oracle.conic import reliable_optimum
 from tests.registry import LOSSES, name, penalties_for, targets
 
 
@@ -24,10 +24,7 @@ def test_solved_and_certified(loss, which, intercept):
     if Trait.PROX_PENALTY not in problem.penalty.traits:
         solvers = ["pdhg"]
     results = [fl.solve(problem, solver=solver, tol=1e-5, max_iter=30_000) for solver in solvers]
-    try:
-        best = problem.primal(*optimum(problem))
-    except AssertionError:
-        best = problem.primal(*optimum(problem, 1e-7))
+    best = problem.primal(*reliable_optimum(problem))
     for result in results:
         c = result.certificate
         assert c.ok

@@ -43,9 +43,10 @@ def projected_points(problem: Problem, free: FreeDirections, w: Vector, start: D
     if not isinstance(problem.penalty, NormPenalty):
         return
     n, _ = problem.shape
+    size = weight_size(problem, w)
     seen = -1
     for threshold in THRESHOLDS:
-        target = problem.penalty.subgradients(w, threshold * float(np.abs(w).max(initial=0.0)))
+        target = problem.penalty.subgradients(w, threshold * size)
         normals = target.normals()
         if normals is None or normals.shape[1] == seen:
             continue
@@ -60,6 +61,12 @@ def projected_points(problem: Problem, free: FreeDirections, w: Vector, start: D
         for _ in range(3):
             alpha = move_inside(problem, alpha, F, goal)
         yield free.satisfy(problem, DualPoint(alpha, how="projected"))
+
+
+def weight_size(problem: Problem, w: Vector) -> float:
+    """What a weight is compared with to call it zero: the largest one, or one that alone would move a score by 1."""
+    column = float(problem.design.column_norms(2.0, problem.weights).max()) / np.sqrt(problem.total_weight)
+    return max(float(np.abs(w).max(initial=0.0)), 1.0 / column if column > 0.0 else 0.0)
 
 
 def recovered_points(problem: Problem, free: FreeDirections, w: Vector, z: Vector) -> Iterator[DualPoint]:
@@ -115,7 +122,7 @@ def _least_squares(
 
     The equations of the free directions are rows of their own. Unknowns are scaled by the size of their box.
     """
-    target = problem.penalty.subgradients(w, window * float(np.abs(w).max(initial=0.0)))
+    target = problem.penalty.subgradients(w, window * weight_size(problem, w))
     fixed = alpha.copy()
     fixed[which] = 0.0
     share = problem.weights[which] / problem.total_weight

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel._core import kernels
+from fenchel.data.convert import as_matrix
 
 Vector = NDArray[np.float64]
 
@@ -67,7 +68,7 @@ class Design:
     """
 
     def __init__(self, X: Any, *, constant: float = 0.0, threads: int | None = None, name: str = "X") -> None:
-        self.matrix = _as_matrix(X, name)
+        self.matrix = as_matrix(X, name)
         self.constant = float(constant)
         if not np.isfinite(self.constant):
             raise ValueError(f"constant must be a finite number, got {constant!r}")
@@ -210,60 +211,6 @@ class Design:
 
 def _rebuild(matrix: Any, constant: float) -> Design:
     return Design(matrix, constant=constant)
-
-
-def _as_matrix(X: Any, name: str) -> Any:
-    matrix = _as_sparse(X) if sp.issparse(X) else _as_dense(X, name)
-    if matrix.ndim != 2:
-        raise ValueError(f"{name} must have two dimensions (samples x features), got {matrix.ndim}")
-    if 0 in matrix.shape:
-        raise ValueError(f"{name} is empty: its shape is {matrix.shape[0]} x {matrix.shape[1]}")
-    return matrix
-
-
-def _as_sparse(X: Any) -> Any:
-    if X.ndim != 2:
-        return X
-    matrix = X if X.format in ("csr", "csc") else X.tocsr()
-    if matrix.dtype not in (np.float32, np.float64) or not matrix.dtype.isnative:
-        matrix = matrix.astype(np.float64)
-    if matrix.indices.dtype != matrix.indptr.dtype:
-        matrix = matrix.copy()
-        matrix.indptr, matrix.indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
-    return matrix
-
-
-def _as_dense(X: Any, name: str) -> NDArray[Any]:
-    array = np.asarray(X)
-    if array.dtype.kind not in "fiub":
-        array = _numbers(array, name)
-    if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
-        array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
-    if not (array.flags.c_contiguous or array.flags.f_contiguous):
-        array = np.ascontiguousarray(array)
-    return array
-
-
-def _numbers(array: NDArray[Any], name: str) -> Vector:
-    """An object or text array as numbers; the error says which entry is none."""
-    if array.dtype.kind == "c":
-        raise ValueError(f"{name} has complex entries; only real numbers are supported")
-    if array.dtype.kind == "O":
-        try:
-            return array.astype(np.float64)
-        except (TypeError, ValueError):
-            pass
-    for position, entry in np.ndenumerate(array):
-        try:
-            if isinstance(entry, str | bytes):
-                raise ValueError
-            float(entry)
-        except (TypeError, ValueError):
-            where = ", ".join(f"{axis} {k}" for axis, k in zip(("row", "column"), position, strict=False))
-            raise ValueError(
-                f"{name} has {entry!r} at {where or 'its only entry'}, which is not a number; encode it first"
-            ) from None
-    raise ValueError(f"{name} has entries of type {array.dtype}, expected numbers")
 
 
 def _lines(matrix: Any, by_rows: bool) -> kernels.Lines:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.data.convert import as_numbers
 from fenchel.data.design import Vector
 
 
@@ -19,9 +20,7 @@ def as_vector(values: Any, n: int, name: str) -> Vector:
         raise ValueError(f"{name} must be a vector, got an array of shape {array.shape}")
     if len(array) != n:
         raise ValueError(f"{name} has {len(array)} entries, but X has {n} rows")
-    if array.dtype.kind not in "fiub":
-        array = _to_numbers(array, name)
-    array = np.ascontiguousarray(array, dtype=np.float64)
+    array = np.ascontiguousarray(as_numbers(array, name), dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
         raise ValueError(f"{name} has {array[bad[0]]} at position {bad[0]}; every entry must be a finite number")
@@ -78,14 +77,3 @@ def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     if len(classes) < 2:
         raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs at least two")
     return classes, codes.reshape(-1)
-
-
-def _to_numbers(array: NDArray[Any], name: str) -> Vector:
-    for position, entry in enumerate(array):
-        try:
-            if isinstance(entry, str | bytes):
-                raise ValueError
-            float(entry)
-        except (TypeError, ValueError):
-            raise ValueError(f"{name} has {entry!r} at position {position}, which is not a number") from None
-    return array.astype(np.float64)

@@ -1,0 +1,66 @@
+"""Whatever the user has, as an array or sparse matrix of numbers; nothing is copied that need not be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+
+def as_matrix(X: Any, name: str) -> Any:
+    """A C- or F-contiguous array, or a CSR or CSC matrix, of float32 or float64."""
+    matrix = _as_sparse(X) if sp.issparse(X) else _as_dense(X, name)
+    if matrix.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions (samples x features), got {matrix.ndim}")
+    if 0 in matrix.shape:
+        raise ValueError(f"{name} is empty: its shape is {matrix.shape[0]} x {matrix.shape[1]}")
+    return matrix
+
+
+def as_numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """The array if its entries are real numbers; objects are converted, and the first that is no number is named."""
+    if array.dtype.kind in "fiub":
+        return array
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} has complex entries; only real numbers are supported")
+    for position, entry in np.ndenumerate(array):
+        if isinstance(entry, str | bytes) or not _is_number(entry):
+            raise ValueError(f"{name} has {entry!r} at {_place(position)}, which is not a number; encode it first")
+    return array.astype(np.float64)
+
+
+def _as_sparse(X: Any) -> Any:
+    if X.ndim != 2:
+        return X
+    matrix = X if X.format in ("csr", "csc") else X.tocsr()
+    if matrix.dtype not in (np.float32, np.float64) or not matrix.dtype.isnative:
+        matrix = matrix.astype(np.float64)
+    if matrix.indices.dtype != matrix.indptr.dtype:
+        matrix = matrix.copy()
+        matrix.indptr, matrix.indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    return matrix
+
+
+def _as_dense(X: Any, name: str) -> NDArray[Any]:
+    array = as_numbers(np.asarray(X), name)
+    if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+        array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+    if not (array.flags.c_contiguous or array.flags.f_contiguous):
+        array = np.ascontiguousarray(array)
+    return array
+
+
+def _is_number(entry: Any) -> bool:
+    try:
+        float(entry)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _place(position: tuple[int, ...]) -> str:
+    if len(position) == 2:
+        return f"row {position[0]}, column {position[1]}"
+    return f"position {', '.join(map(str, position)) or 0}"
