@@ -39,7 +39,8 @@ def test_public_names():
 def test_importing_fenchel_loads_nothing_that_it_does_not_need():
     heavy = ["matplotlib", "rich", "click", "pandas", "pyarrow", "cvxpy", "torch", "sklearn.linear_model"]
     # scikit-learn itself may load some of them
-    code = f"import sys, sklearn.utils; before = set(sys.modules); import fenchel; print(sorted({{*{heavy}}} & ({{*sys.modules}} - before)))"
+    code = "import sys, sklearn.utils; before = set(sys.modules); import fenchel; "
+    code += f"print(sorted({{*{heavy}}} & ({{*sys.modules}} - before)))"
     result = run(sys.executable, "-c", code)
     assert result.stdout.strip() == "[]", result.stdout + result.stderr
 

@@ -70,7 +70,9 @@ def optimum(problem, accuracy=1e-9):
 
 
 def reliable_optimum(problem):
-    """The optimum as accurately as the oracle can: any point is an upper bound on P*, so a looser one is no less valid."""
+    """The optimum as accurately as the oracle can: any point is an upper bound on P*, so a looser one is no less
+    valid.
+    """
     for accuracy in (1e-9, 1e-8, 1e-7):
         try:
             return optimum(problem, accuracy)
