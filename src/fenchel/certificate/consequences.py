@@ -33,8 +33,13 @@ class Evidence:
 
     @property
     def gap(self) -> float:
-        """primal - best dual bound."""
-        return self.primal_upper - self.bound.lower
+        """P(w, b) - P* is at most this."""
+        return self.gap_to(self.bound)
+
+    def gap_to(self, bound: LowerBound) -> float:
+        """The primal bound minus a lower bound, rounded up."""
+        doubt = 2.0 * UNIT_ROUNDOFF * (abs(self.primal_upper) + abs(bound.lower))
+        return self.primal_upper - bound.lower + doubt
 
     @property
     def radius(self) -> float:
@@ -93,7 +98,7 @@ def zeros(evidence: Evidence) -> Mask:
     Then |v_j - v_j*| <= sqrt(sum_i s_i x_ij^2 / W) sqrt(2 beta G), and the penalty knows which v* force zeros.
     """
     problem, bound = evidence.problem, evidence.feasible
-    gap = evidence.primal_upper - bound.lower
+    gap = evidence.gap_to(bound)
     smoothness = problem.loss.smoothness
     if not (np.isfinite(smoothness) and np.isfinite(gap)):
         return np.zeros(problem.shape[1], dtype=bool)

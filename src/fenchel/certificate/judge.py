@@ -14,7 +14,7 @@ from fenchel.certificate.dual_point import LowerBound, gradient_point, lower_bou
 from fenchel.certificate.free import FreeDirections
 from fenchel.certificate.recovery import projected_points, recovered_points
 from fenchel.certificate.rounding import DualPoint, PrimalBound, primal_bound
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.design import Vector
 from fenchel.problem import Problem
 
 #: Relative gaps between which a better fit to the penalty's subdifferential is tried.
@@ -111,8 +111,7 @@ class Judge:
             return Certificate(
                 primal.value, bound.value, np.inf, np.inf, np.inf, tol, bound.point.how, np.inf, evidence
             )
-        gap = primal.upper - bound.lower
-        gap += 2.0 * UNIT_ROUNDOFF * (abs(primal.upper) + abs(bound.lower))
+        gap = evidence.gap
         relative = gap / abs(primal.value) if primal.value else (np.inf if gap else 0.0)
         rounding = max(0.0, gap - (primal.value - bound.value))
         return Certificate(

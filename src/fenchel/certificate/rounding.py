@@ -66,7 +66,7 @@ def primal_bound(problem: Problem, w: Vector, b: float) -> PrimalBound:
         slack = problem.penalty.slack(w)
         if not (np.isfinite(slack) and np.all(np.isfinite(z))):
             return PrimalBound(np.inf, np.inf, z)
-        error = product.error + slack * product.absolute + INPUT * (np.abs(z) + np.abs(problem.y))
+        error = product.error + 1.01 * slack * product.absolute + INPUT * (np.abs(z) + np.abs(problem.y))
         loss = problem.loss.value(z, problem.y)
         mean = problem.mean(loss)
         upper = (1.0 + EVALUATION) * problem.mean(loss + problem.loss.rise(z, problem.y, error))

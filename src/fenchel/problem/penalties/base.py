@@ -77,6 +77,11 @@ class Penalty(ABC):
     separable = False
 
     @property
+    def evaluation(self) -> float:
+        """Relative error granted to one evaluation of R, its conjugate or its dual norm."""
+        return EVALUATION
+
+    @property
     def strong_convexity(self) -> float:
         """mu >= 0."""
         return 0.0
@@ -111,12 +116,12 @@ class Penalty(ABC):
         value = self.conjugate(v)
         slope = float(np.abs(self.grad_conjugate(v)) @ error)
         curvature = square(p_norm(error, dual_exponent(self.norm))) / (2.0 * self.strong_convexity)
-        return value + EVALUATION * abs(value) + (1.0 + EVALUATION) * (slope + curvature) + 5e-324
+        return value + self.evaluation * abs(value) + (1.0 + self.evaluation) * (slope + curvature) + 5e-324
 
     def value_upper(self, w: Vector) -> float:
         """A bound on R in exact arithmetic, at w or at the feasible point that w stands for (see `slack`)."""
         value = self.value(w)
-        return value + EVALUATION * abs(value) + 5e-324
+        return value + self.evaluation * abs(value) + 5e-324
 
     def slack(self, w: Vector) -> float:
         """How much, relatively, w must shrink or grow to lie in the domain exactly; 0 where R is finite everywhere."""
@@ -178,7 +183,7 @@ class NormPenalty(Penalty):
 
     def dual_norm_upper(self, v: Vector, error: Vector) -> float:
         """A bound on Om*(v') over |v' - v| <= error, in exact arithmetic; here for norms of absolute values."""
-        return (1.0 + EVALUATION) * self.dual_norm(np.abs(v) + error)
+        return (1.0 + self.evaluation) * self.dual_norm(np.abs(v) + error)
 
     def conjugate(self, v: Vector) -> float:
         """0 if Om*(v) <= lam, else infinite."""

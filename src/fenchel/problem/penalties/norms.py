@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fenchel.data.design import Vector
-from fenchel.problem.penalties.base import NormPenalty, Subgradients
+from fenchel.data.design import Vector, gamma
+from fenchel.problem.penalties.base import EVALUATION, NormPenalty, Subgradients
 from fenchel.problem.penalties.strong import signs_and_intervals
 from fenchel.problem.vectors import Mask, require_positive, soft
 
@@ -81,6 +81,11 @@ class GroupL2(NormPenalty):
         if weight.shape != (count,):
             raise ValueError(f"GroupL2: weights has shape {weight.shape}, but there are {count} groups")
         return weight
+
+    @property
+    def evaluation(self) -> float:
+        """The sums over a group run one term after the other."""
+        return EVALUATION + 2.0 * gamma(int(np.bincount(self._label).max()))
 
     def check(self, d: int) -> None:
         if len(self._label) != d:
