@@ -69,12 +69,14 @@ def lower_bounds(problem: Problem, point: DualPoint, primal_upper: float) -> lis
 
 
 def lipschitzed(problem: Problem, bound: DualBound, norm: float, primal_upper: float) -> LowerBound:
-    """Losses are >= 0, so lam Om(w*) <= P(w): restricted to that ball, R*(v) is B max(0, Om*(v) - lam), B = P(w) /
-    lam.
+    """The mean loss is at least its minimum m, so lam Om(w*) <= P(w) - m, and R may be restricted to that ball.
+
+    Then R*(v) is B max(0, Om*(v) - lam) with B = (P(w) - m) / lam; m = -mean phi*(0), zero for every loss here.
     """
     lam = problem.penalty.lam
     excess = max(0.0, norm - lam)
-    cost = primal_upper / lam * excess * (1.0 + EVALUATION) if excess > 0.0 else 0.0
+    ball = (primal_upper + (1.0 + EVALUATION) * problem.mean(np.abs(problem.conjugate_at_zero))) / lam
+    cost = ball * excess * (1.0 + EVALUATION) if excess > 0.0 else 0.0
     point = replace(bound.point, how=f"{bound.point.how}, Lipschitzed" if excess else bound.point.how)
     found = _bound(bound.value - cost, bound.lower - cost - EVALUATION * abs(bound.lower), bound)
     return replace(found, point=point, feasible=excess == 0.0)

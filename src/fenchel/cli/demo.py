@@ -31,11 +31,11 @@ def command(picture: Path) -> None:
     n, d = X.shape
     console.print(Panel.fit("[bold]fenchel[/]: linear models that prove how good they are", border_style="blue"))
     console.print(
-        f"[bold]1. Fit.[/] {n} tumours, {d} measurements each, as they come: nothing scaled. "
-        "Logistic regression with scikit-learn's default penalty (C = 1), an intercept that nobody penalises, "
-        "and a tolerance that means something: stop when the model is [bold]proven[/] to be within 0.0001 % of the best one.\n"
+        f"[bold]1. Fit.[/] {n} tumours, {d} measurements each, as they come: nothing is scaled. Logistic regression "
+        "with scikit-learn's default penalty (C = 1), an intercept that nobody penalises, and a tolerance that means "
+        "something: stop when the model is [bold]proven[/] to be within one part in a billion of the best one.\n"
     )
-    model = fl.LinearClassifier(loss="logistic", tol=1e-6, progress=True).fit(X, y)
+    model = fl.LinearClassifier(loss="logistic", tol=1e-9, progress=True).fit(X, y)
     console.print()
     console.print(Panel(str(model.certificate_), title="the certificate", title_align="left", border_style="green"))
     _explain(console, model, X)
@@ -47,8 +47,9 @@ def command(picture: Path) -> None:
     rows = _others(X, y)
     console.print(_table(rows))
     console.print(
-        "\n[bold]Read it like this:[/] the column on the right is not an estimate. No model, however it is found, is better by more "
-        "than that.\nWarnings tell you to worry; a missing warning tells you nothing; the certificate tells you how much.\n"
+        "\n[bold]Read it like this:[/] the column on the right is no estimate. No weights, however they are found, are "
+        "better by more than that.\nA warning tells you to worry, silence tells you nothing, a certificate tells you how "
+        "much.\n"
     )
     _draw(model, rows, picture)
     console.print(f"[bold]3. Look.[/] The picture of this run is in [bold]{picture}[/].\n")
@@ -60,9 +61,10 @@ def command(picture: Path) -> None:
 def _explain(console: Console, model: Any, X: Any) -> None:
     labels, proven = model.predict_certified(X)
     console.print(
-        f"In words: nobody can find weights that lower this objective by more than {model.certificate_.relative_gap:.1e} of it, "
-        f"not with more time, not with another solver.\nAnd what follows: for [bold]{proven.sum()} of {len(labels)}[/] patients "
-        "the predicted label is proven to be the one that the exact optimum predicts.\n"
+        "In words: nobody can find weights that lower this objective by more than "
+        f"{model.certificate_.relative_gap:.0e} of it, not with more time, not with another solver.\nAnd what follows: for "
+        f"[bold]{proven.sum()} of {len(labels)}[/] patients the predicted label is proven to be the one that the exact "
+        "optimum predicts.\n"
     )
 
 
