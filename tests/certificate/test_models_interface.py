@@ -174,3 +174,19 @@ def test_importing_certify_imports_no_model_package():
         "m.__path__ = importlib.util.find_spec('fenchel').submodule_search_locations; sys.modules['fenchel'] = m; "
     )
     subprocess.run([sys.executable, "-c", stub + code], check=True, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearSVC(fit_intercept=False, dual=False),
+        LogisticRegression(fit_intercept=False),
+        LogisticRegression(fit_intercept=False, solver="liblinear"),
+        Ridge(fit_intercept=False),
+    ],
+)
+def test_an_intercept_that_the_objective_does_not_have_is_refused(model):
+    X, y = classification()
+    model.fit(X, (y == "bee").astype(int)).intercept_ = np.array([0.5])
+    with pytest.raises(ValueError, match="intercept"):
+        fl.certify(model, X, (y == "bee").astype(int))

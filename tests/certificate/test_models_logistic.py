@@ -230,3 +230,13 @@ def test_one_against_rest_of_older_versions(solver, class_weight):
     model = fitted(0.0, X, y, C=0.4, solver=solver, multi_class="ovr", class_weight=class_weight)
     assert fl.certify(model, X, y).relative_gap <= 1e-6
     assert fl.certify(perturbed(model), X, y).relative_gap > 1e-4
+
+
+@pytest.mark.skipif(MODERN, reason="multi_class is gone")
+@pytest.mark.parametrize("solver", ["lbfgs", "liblinear"])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"bee": 3.0}])
+def test_one_against_rest_of_older_versions_under_cross_validation(solver, class_weight):
+    X, y = classification(classes=3)
+    options = {"Cs": [0.1, 1.0], "cv": 3, "tol": 1e-10, "max_iter": 10_000, "multi_class": "ovr"}
+    model = LogisticRegressionCV(solver=solver, class_weight=class_weight, **options).fit(X, y)
+    assert fl.certify(model, X, y).relative_gap <= 1e-6

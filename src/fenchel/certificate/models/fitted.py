@@ -24,6 +24,9 @@ def coefficients(model: Any) -> tuple[Vector, Vector]:
         raise ValueError(f"this {type(model).__name__} is not fitted (it has no coef_); call its fit first")
     coef = np.atleast_2d(np.asarray(coef.toarray() if sp.issparse(coef) else coef, dtype=np.float64))
     intercept = np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64).reshape(-1)
+    for name, values in (("coef_", coef), ("intercept_", intercept)):
+        for bad in np.flatnonzero(~np.isfinite(values))[:1]:
+            require(model, False, f"its {name} has {values.flat[bad]} at position {bad}")
     return coef, np.broadcast_to(intercept, len(coef)).copy() if intercept.size <= 1 else intercept
 
 
@@ -50,6 +53,11 @@ def require(model: Any, condition: bool, because: str) -> None:
 def require_free_signs(model: Any) -> None:
     """No constraint w >= 0."""
     require(model, not getattr(model, "positive", False), "positive=True is a constraint on the weights")
+
+
+def require_no_intercept(model: Any, intercept: Vector) -> None:
+    """For models that were fitted without one."""
+    require(model, not np.any(intercept), "it has an intercept_, but its objective has none")
 
 
 def require_no_weights(model: Any, sample_weight: Any) -> None:
@@ -126,7 +134,7 @@ def codes(model: Any, y: Any, n: int) -> Codes:
     return found
 
 
-def class_weights(model: Any, y: Any, sample_weight: Any = None) -> Vector:
+def class_weights(model: Any, codes: Codes, sample_weight: Any = None) -> Vector:
     """A weight for each of the model's classes, by scikit-learn's own rule.
 
     "balanced" is W / (k W_c); whether W counts samples or adds up their weights has changed between versions, and is
@@ -140,8 +148,8 @@ def class_weights(model: Any, y: Any, sample_weight: Any = None) -> Vector:
     extra = {}
     if sample_weight is not None and "sample_weight" in signature(compute_class_weight).parameters:
         extra["sample_weight"] = sample_weight
-    labels = np.asarray(y).reshape(-1)
-    return np.asarray(compute_class_weight(model.class_weight, classes=classes, y=labels, **extra), dtype=np.float64)
+    weights = compute_class_weight(model.class_weight, classes=classes, y=classes[codes], **extra)
+    return np.asarray(weights, dtype=np.float64)
 
 
 def signs_by_class(codes: Codes, count: int) -> list[Vector]:

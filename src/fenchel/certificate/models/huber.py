@@ -176,7 +176,9 @@ class HuberClaim:
     def _absolute(self, effort: str, tol: float | None) -> tuple[float, float, str]:
         """For epsilon <= 1 the constraint on sum a^2 always holds: the dual is that of 2 epsilon |r|, sigma -> 0."""
         scale = 2.0 * self.epsilon
-        penalty = L2(self.penalty.lam / scale)
+        penalty = L2(
+            self.penalty.lam / scale * (1.0 - EVALUATION)
+        )  # rounded down: a bound for less is a bound for more
         problem = Problem(self.design, self.y, Absolute(), penalty, self.weights, self.intercept)
         found = certify_weights(problem, self.w, self.b, None, effort, tol)
         lower = scale * (found.primal - found.gap)

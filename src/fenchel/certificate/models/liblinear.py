@@ -22,6 +22,7 @@ from fenchel.certificate.models.fitted import (
     design,
     elastic_net,
     require,
+    require_no_intercept,
     require_rows,
 )
 from fenchel.certificate.models.liblinear_file import ModelFile, read_model
@@ -81,7 +82,7 @@ def linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
     s = as_weights(sample_weight, matrix.shape[0])
     penalty = elastic_net(model, lam_from_C(float(model.C), float(s.sum())))
     problem = Problem(matrix, y, REGRESSION[model.loss](float(model.epsilon)), penalty, s)
-    return [LinearClaim(problem, _with_constant(coef[0], intercept[0], constant))]
+    return [LinearClaim(problem, _with_constant(model, coef[0], intercept[0], constant))]
 
 
 def penalised_intercept(
@@ -93,16 +94,25 @@ def penalised_intercept(
     intercept_scaling: float,
     C: Vector | float,
     l1_ratio: Vector | float,
+    by_label: bool = False,
 ) -> list[Claim]:
-    """The problems of a classifier that LIBLINEAR fitted for scikit-learn; C and l1_ratio for all rows or for each."""
+    """The problems of a classifier that LIBLINEAR fitted for scikit-learn; C and l1_ratio for all rows or for each.
+
+    With `by_label`, every sample has the weight of its class in every problem.
+    """
     coef, intercept = coefficients(model)
     require_rows(model, coef)
     constant = intercept_scaling if model.fit_intercept else 0.0
     matrix = design(X, coef.shape[1], constant)
     n = matrix.shape[0]
     s, labels = as_weights(sample_weight, n), codes(model, y, n)
-    parts = against_rest(labels, len(coef), s, class_weights(model, y, sample_weight))
-    weights = [_with_constant(w, b, constant) for w, b in zip(coef, intercept, strict=True)]
+    each = class_weights(model, labels, sample_weight)
+    if by_label:
+        full, each = s * each[labels], np.ones_like(each)
+    else:
+        full = s
+    parts = against_rest(labels, len(coef), full, each)
+    weights = [_with_constant(model, w, b, constant) for w, b in zip(coef, intercept, strict=True)]
     return _classifiers(model, matrix, parts, loss, l1_ratio, C, weights, s)
 
 
@@ -129,9 +139,12 @@ def _classifiers(
     return claims
 
 
-def _with_constant(w: Vector, b: float, constant: float) -> Vector:
+def _with_constant(model: Any, w: Vector, b: float, constant: float) -> Vector:
     """The weights with that of the constant column."""
-    return np.append(w, b / constant) if constant else w
+    if constant:
+        return np.append(w, b / constant)
+    require_no_intercept(model, np.array([b]))
+    return w
 
 
 @adapter("str", package="builtins", options=("C", "epsilon", "class_weight", "regularize_bias"))

@@ -21,6 +21,7 @@ from fenchel.certificate.models.fitted import (
     design,
     elastic_net,
     require,
+    require_no_intercept,
     signs_by_class,
 )
 from fenchel.certificate.models.liblinear import penalised_intercept
@@ -61,19 +62,22 @@ def _claims(model: Any, X: Any, y: Any, sample_weight: Any, intercept_scaling: f
     require(model, bool(np.all(np.isfinite(C))), NO_PENALTY)
     scheme = getattr(model, "multi_class", "auto")
     if solver == "liblinear":
-        return penalised_intercept(model, X, y, sample_weight, Logistic(), intercept_scaling, C, ratio)
+        by_label = hasattr(model, "C_")  # under cross-validation class weights become sample weights
+        return penalised_intercept(model, X, y, sample_weight, Logistic(), intercept_scaling, C, ratio, by_label)
+    if not model.fit_intercept:
+        require_no_intercept(model, intercept)
     matrix = design(X, coef.shape[1])
     labels = codes(model, y, matrix.shape[0])
     s = as_weights(sample_weight, matrix.shape[0])
     if len(coef) == k and scheme != "ovr":
-        s = s * class_weights(model, y, sample_weight)[labels]
+        s = s * class_weights(model, labels, sample_weight)[labels]
         penalty = elastic_net(model, lam_from_C(C[0], float(s.sum())), ratio[0])
         return [MultinomialClaim(matrix, labels, s, penalty, bool(model.fit_intercept), coef, intercept)]
     if k == 2 and scheme == "multinomial":
-        return _two_class_softmax(model, matrix, labels, s * class_weights(model, y, sample_weight)[labels])
+        return _two_class_softmax(model, matrix, labels, s * class_weights(model, labels, sample_weight)[labels])
     claims: list[Claim] = []
     for signs, w, b, C_k, ratio_k in zip(signs_by_class(labels, len(coef)), coef, intercept, C, ratio, strict=True):
-        part = s * _weights_against_rest(model, y, sample_weight, labels, signs)
+        part = s * _weights_against_rest(model, sample_weight, labels, signs)
         W = float(part.sum())
         penalty = elastic_net(model, lam_from_C(C_k, W), ratio_k)
         problem = Problem(matrix, signs, Logistic(), penalty, part, bool(model.fit_intercept))
@@ -90,12 +94,12 @@ def _parameters(model: Any, rows: int) -> tuple[Vector, Vector]:
     return np.broadcast_to(C, rows), np.broadcast_to(np.asarray(ratio, dtype=np.float64), rows)
 
 
-def _weights_against_rest(model: Any, y: Any, sample_weight: Any, labels: Codes, signs: Vector) -> Vector:
+def _weights_against_rest(model: Any, sample_weight: Any, labels: Codes, signs: Vector) -> Vector:
     """Class weights of one problem: by label, but "balanced" weighs the class against the rest (unless under CV)."""
     if model.class_weight != "balanced" or len(model.classes_) == 2 or hasattr(model, "C_"):
-        return class_weights(model, y, sample_weight)[labels]
-    sides = _Sides(model.class_weight)
-    return class_weights(sides, signs, sample_weight)[(signs > 0).astype(np.intp)]
+        return class_weights(model, labels, sample_weight)[labels]
+    side = (signs > 0).astype(np.intp)
+    return class_weights(_Sides(model.class_weight), side, sample_weight)[side]
 
 
 class _Sides:

@@ -16,6 +16,7 @@ from fenchel.certificate.models.fitted import (
     group_lasso,
     require,
     require_free_signs,
+    require_no_intercept,
     require_no_weights,
     require_rows,
     signs_by_class,
@@ -64,8 +65,9 @@ def _least_squares(model: Any, X: Any, y: Any, sample_weight: Any, penalty: Pena
 def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
     """|w|_1 + C sum_i log(1 + exp(-y_i x_i.w)) for each class against the rest; no intercept."""
     require_no_weights(model, sample_weight)
-    coef, _ = coefficients(model)
+    coef, intercept = coefficients(model)
     require_rows(model, coef)
+    require_no_intercept(model, intercept)
     matrix = design(X, coef.shape[1])
     n = matrix.shape[0]
     penalty = elastic_net(model, lam_from_C(float(model.C), float(n)), 1.0)

@@ -90,7 +90,8 @@ def sgd_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim
     require_rows(model, coef)
     matrix = design(X, coef.shape[1])
     n = matrix.shape[0]
-    s, labels, weights = as_weights(sample_weight, n), codes(model, y, n), class_weights(model, y)
+    s, labels = as_weights(sample_weight, n), codes(model, y, n)
+    weights = class_weights(model, labels)
     claims: list[Claim] = []
     for (signs, part), w, b in zip(against_rest(labels, len(coef), s, weights), coef, intercept, strict=True):
         W = float(part.sum())

@@ -16,6 +16,7 @@ from fenchel.certificate.models.fitted import (
     group_lasso,
     require,
     require_free_signs,
+    require_no_intercept,
     require_no_weights,
     require_rows,
     signs_by_class,
@@ -96,8 +97,9 @@ def linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
     dual_coef_ is C y_i alpha_i.
     """
     require_no_weights(model, sample_weight)
-    coef, _ = coefficients(model)
+    coef, intercept = coefficients(model)
     require_rows(model, coef)
+    require_no_intercept(model, intercept)
     matrix = design(X, coef.shape[1])
     n, C = matrix.shape[0], float(model.C)
     penalty = elastic_net(model, lam_from_C(C, float(n)))

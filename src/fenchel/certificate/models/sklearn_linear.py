@@ -52,7 +52,7 @@ def ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Cla
     matrix = design(X, coef.shape[1])
     n = matrix.shape[0]
     labels = codes(model, y, n)
-    s = as_weights(sample_weight, n) * class_weights(model, y)[labels]
+    s = as_weights(sample_weight, n) * class_weights(model, labels)[labels]
     return _ridge_claims(model, matrix, signs_by_class(labels, len(coef)), s, coef, intercept)
 
 
