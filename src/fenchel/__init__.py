@@ -1,7 +1,6 @@
 """Linear models that prove how good they are."""
 
-from fenchel.certificate import Certificate
-from fenchel.certificate import certify_weights as certify
+from fenchel.certificate import Certificate, certify
 from fenchel.data import Design, read
 from fenchel.estimator import LinearClassifier, LinearRegressor
 from fenchel.problem import Problem, losses, penalties, sets

@@ -2,5 +2,6 @@
 
 from fenchel.certificate.certificate import Certificate, CertificateError
 from fenchel.certificate.certify import certify_weights
+from fenchel.certificate.models import certify
 
-__all__ = ["Certificate", "CertificateError", "certify_weights"]
+__all__ = ["Certificate", "CertificateError", "certify", "certify_weights"]

@@ -122,7 +122,8 @@ class Certificate:
     def _evidence(self) -> Evidence:
         if self.evidence is None:
             raise ValueError(
-                "this certificate was read from a file and has only its numbers; certify the model again with its data"
+                "this certificate has only its numbers: it was read from a file (then certify the model again with its "
+                "data), or is of a kind that says nothing about single labels and weights"
             )
         return self.evidence
 

@@ -39,16 +39,21 @@ EFFORTS = {
 }
 
 
+def search_plan(effort: str, tol: float | None) -> Effort:
+    """The effort of that name, with another tolerance if one is given."""
+    if effort not in EFFORTS:
+        raise ValueError(f"effort must be one of {', '.join(map(repr, EFFORTS))}, got {effort!r}")
+    if tol is not None and not tol > 0:
+        raise ValueError(f"tol must be positive, got {tol!r}")
+    return EFFORTS[effort] if tol is None else replace(EFFORTS[effort], tol=float(tol))
+
+
 @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
 def certify_weights(
     problem: Problem, w: Any, b: float = 0.0, alpha: Any = None, effort: str = "auto", tol: float | None = None
 ) -> Certificate:
     """Certify weights against a problem; see `certify`."""
-    if effort not in EFFORTS:
-        raise ValueError(f"effort must be one of {', '.join(map(repr, EFFORTS))}, got {effort!r}")
-    if tol is not None and not tol > 0:
-        raise ValueError(f"tol must be positive, got {tol!r}")
-    plan = EFFORTS[effort] if tol is None else replace(EFFORTS[effort], tol=float(tol))
+    plan = search_plan(effort, tol)
     w, b = _model(problem, w, b)
     judge = Judge(problem)
     judge.look_at(w, b)

@@ -1,0 +1,88 @@
+"""What a model claims: that its weights minimise a certain problem, or several independent ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from fenchel.certificate.certificate import Certificate
+from fenchel.certificate.certify import certify_weights, search_plan
+from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.problem import Problem
+from fenchel.problem.penalties.base import EVALUATION
+
+
+class Claim(Protocol):
+    """Something that can be certified; `scale` is its share in the sum of the model's objectives."""
+
+    @property
+    def scale(self) -> float: ...
+
+    def certify(self, effort: str, tol: float | None) -> Certificate: ...
+
+
+@dataclass(frozen=True, eq=False)
+class LinearClaim:
+    """w and b minimise a problem; alpha are the multipliers that the model came with, if any.
+
+    With `evidence` False the certificate keeps its numbers only: the scores of this part alone label nothing.
+    """
+
+    problem: Problem
+    w: Vector
+    b: float = 0.0
+    alpha: Vector | None = None
+    scale: float = 1.0
+    evidence: bool = True
+
+    def certify(self, effort: str, tol: float | None) -> Certificate:
+        found = certify_weights(self.problem, self.w, self.b, self.alpha, effort, tol)
+        return found if self.evidence else replace(found, evidence=None)
+
+
+def certify_claims(claims: Sequence[Claim], effort: str, tol: float | None) -> Certificate:
+    """The certificate of one claim, or of the sum of several: sum_k scale_k P_k."""
+    parts = [claim.certify(effort, tol) for claim in claims]
+    if len(parts) == 1:
+        return parts[0]
+    return Certificate.combined([_scaled(part, claim.scale) for part, claim in zip(parts, claims, strict=True)])
+
+
+def _scaled(part: Certificate, scale: float) -> Certificate:
+    """The same statement about scale P; the last bits go to the gap."""
+    up = 1.0 + 4.0 * UNIT_ROUNDOFF
+    return replace(
+        part,
+        primal=scale * part.primal,
+        dual=scale * part.dual,
+        gap=scale * part.gap * up,
+        rounding=scale * part.rounding * up,
+    )
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """P from above and D from below: as computed, and in exact arithmetic."""
+
+    primal: float
+    upper: float
+    dual: float
+    lower: float
+    how: str
+    strong_convexity: float = 0.0
+
+    def certificate(self, effort: str, tol: float | None) -> Certificate:
+        """What is proven, as numbers; |w - w*| <= sqrt(2 gap / mu)."""
+        asked = search_plan(effort, tol).tol
+        gap = self.upper - self.lower
+        if not np.isfinite(gap):
+            return Certificate(self.primal, self.dual, np.inf, np.inf, np.inf, asked, self.how, np.inf)
+        gap += 2.0 * UNIT_ROUNDOFF * (abs(self.upper) + abs(self.lower))
+        relative = gap / abs(self.primal) if self.primal else (np.inf if gap else 0.0)
+        rounding = max(0.0, gap - (self.primal - self.dual))
+        mu = self.strong_convexity
+        radius = float(np.sqrt(2.0 * max(gap, 0.0) / mu)) * (1.0 + EVALUATION) if mu > 0.0 else np.inf
+        return Certificate(self.primal, self.dual, gap, relative, rounding, asked, self.how, radius)

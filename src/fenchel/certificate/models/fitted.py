@@ -1,0 +1,173 @@
+"""What adapters read from fitted models and the data they were fitted to, with errors that say what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from fenchel.data.design import Design, Vector
+from fenchel.data.target import as_vector
+from fenchel.problem.penalties import L1, L2, ElasticNet, GroupL2, Penalty
+
+Codes = NDArray[np.intp]
+
+
+def coefficients(model: Any) -> tuple[Vector, Vector]:
+    """coef_ as a matrix with a row for each class or target, and as many intercepts."""
+    coef = getattr(model, "coef_", None)
+    if coef is None:
+        raise ValueError(f"this {type(model).__name__} is not fitted (it has no coef_); call its fit first")
+    coef = np.atleast_2d(np.asarray(coef.toarray() if sp.issparse(coef) else coef, dtype=np.float64))
+    intercept = np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64).reshape(-1)
+    for name, values in (("coef_", coef), ("intercept_", intercept)):
+        for bad in np.flatnonzero(~np.isfinite(values))[:1]:
+            require(model, False, f"its {name} has {values.flat[bad]} at position {bad}")
+    return coef, np.broadcast_to(intercept, len(coef)).copy() if intercept.size <= 1 else intercept
+
+
+def design(X: Any, d: int, constant: float = 0.0) -> Design:
+    """X, which must have a column for each of the model's d weights."""
+    found = Design(X, constant=constant)
+    columns = found.matrix.shape[1]
+    if columns != d:
+        raise ValueError(f"X has {columns} columns, but the model has {d} weights")
+    return found
+
+
+def chosen(model: Any, name: str) -> Any:
+    """The parameter that cross-validation chose (name_), or else the one given."""
+    return getattr(model, f"{name}_", None) if hasattr(model, f"{name}_") else getattr(model, name)
+
+
+def require(model: Any, condition: bool, because: str) -> None:
+    """Raise unless a parameter has a value whose objective is expressible."""
+    if not condition:
+        raise ValueError(f"this {type(model).__name__} cannot be certified: {because}")
+
+
+def require_free_signs(model: Any) -> None:
+    """No constraint w >= 0."""
+    require(model, not getattr(model, "positive", False), "positive=True is a constraint on the weights")
+
+
+def require_no_intercept(model: Any, intercept: Vector) -> None:
+    """For models that were fitted without one."""
+    require(model, not np.any(intercept), "it has an intercept_, but its objective has none")
+
+
+def require_no_weights(model: Any, sample_weight: Any) -> None:
+    """For models whose fit takes none."""
+    if sample_weight is not None:
+        raise TypeError(f"{type(model).__name__} is fitted without sample_weight; certify it without")
+
+
+def elastic_net(model: Any, lam: float, l1_ratio: float = 0.0) -> Penalty:
+    """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2) as L2, L1 or ElasticNet; lam = 0 is an error."""
+    require(
+        model,
+        bool(0.0 < lam < np.inf),
+        "it has no penalty, and without one there is no certificate of this kind (any direction may lead down forever)",
+    )
+    if l1_ratio in (0.0, 1.0):
+        return (L1 if l1_ratio else L2)(float(lam))
+    return ElasticNet(float(lam), float(l1_ratio))
+
+
+def weighted_l1(model: Any, lam: float, weights: Any) -> Penalty:
+    """lam sum_j weights_j |w_j|: groups of one weight each; L1 without weights."""
+    if weights is None:
+        return elastic_net(model, lam, 1.0)
+    weights = np.asarray(weights, dtype=np.float64)
+    require(model, bool(np.all(weights > 0)), "a weight of zero in the penalty leaves a coefficient unpenalised")
+    return GroupL2(float(lam), np.arange(len(weights)), weights)
+
+
+def group_lasso(model: Any, lam: float, groups: Any, weights: Any, d: int) -> Penalty:
+    """lam sum_g weights_g |w_g|_2 with groups as celer and skglm write them.
+
+    A number is the size of contiguous groups, a list of numbers their sizes, a list of lists their members.
+    """
+    members: list[Any]
+    if np.ndim(groups) == 0:
+        members = list(np.arange(d).reshape(-1, int(groups)))
+    elif np.ndim(groups[0]) == 0:
+        members = np.split(np.arange(d), np.cumsum(groups)[:-1])
+    else:
+        members = list(groups)
+    if weights is not None:
+        require(model, bool(np.all(np.asarray(weights) > 0)), "a weight of zero leaves a group unpenalised")
+    require(model, bool(0.0 < lam < np.inf), "it has no penalty")
+    return GroupL2(float(lam), members, weights)
+
+
+def targets(y: Any, n: int, count: int) -> list[Vector]:
+    """The columns of y, one for each row of coef_."""
+    array = np.asarray(y)
+    columns = [array] if array.ndim < 2 else list(array.T)
+    if len(columns) != count:
+        raise ValueError(f"y has {len(columns)} columns, but the model has weights for {count}")
+    return [as_vector(column, n, "y") for column in columns]
+
+
+def codes(model: Any, y: Any, n: int) -> Codes:
+    """The position of each label in the model's classes_."""
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(f"y must be a vector of labels, got an array of shape {labels.shape}")
+    if len(labels) != n:
+        raise ValueError(f"y has {len(labels)} entries, but X has {n} rows")
+    position = {label: k for k, label in enumerate(np.asarray(model.classes_).tolist())}
+    found = np.array([position.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+    missing = np.flatnonzero(found < 0)
+    if missing.size:
+        raise ValueError(
+            f"y has {labels.tolist()[missing[0]]!r} at position {missing[0]}, which is none of the model's classes "
+            f"({', '.join(map(repr, list(position)[:10]))})"
+        )
+    return found
+
+
+def class_weights(model: Any, codes: Codes, sample_weight: Any = None) -> Vector:
+    """A weight for each of the model's classes, by scikit-learn's own rule.
+
+    "balanced" is W / (k W_c); whether W counts samples or adds up their weights has changed between versions, and is
+    not the same in every estimator: `sample_weight` is used where this version's function takes it.
+    """
+    from sklearn.utils.class_weight import compute_class_weight
+
+    classes = np.asarray(model.classes_)
+    if model.class_weight is None:
+        return np.ones(len(classes))
+    extra = {}
+    if sample_weight is not None and "sample_weight" in signature(compute_class_weight).parameters:
+        extra["sample_weight"] = sample_weight
+    weights = compute_class_weight(model.class_weight, classes=classes, y=classes[codes], **extra)
+    return np.asarray(weights, dtype=np.float64)
+
+
+def signs_by_class(codes: Codes, count: int) -> list[Vector]:
+    """-1 and +1 for each row of coef_: the second class against the first of two, each against the rest of more."""
+    positive = [1] if count == 1 else range(count)
+    return [np.where(codes == k, 1.0, -1.0) for k in positive]
+
+
+def against_rest(codes: Codes, count: int, s: Vector, weights: Vector) -> Iterator[tuple[Vector, Vector]]:
+    """Signs and sample weights of each binary problem, as LIBLINEAR and SGD weight classes.
+
+    With two classes each sample has its class's weight; with more, only the positive class of each problem has it.
+    """
+    for k, signs in enumerate(signs_by_class(codes, count)):
+        yield signs, (s * weights[codes] if count == 1 else np.where(signs > 0, s * weights[k], s))
+
+
+def require_rows(model: Any, coef: Vector) -> None:
+    """A row for each class, or one row for two."""
+    k = len(model.classes_)
+    require(model, len(coef) == (1 if k == 2 else k), f"coef_ has {len(coef)} rows for {k} classes")

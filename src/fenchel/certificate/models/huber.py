@@ -1,0 +1,202 @@
+"""Huber's regression with its scale: a certificate for w, b and sigma together.
+
+With residuals r_i = x_i.w + b - y_i and H(z) = z^2 for |z| <= epsilon, 2 epsilon |z| - epsilon^2 beyond::
+
+    primal   P(w, b, sigma) = (1/W) sum_i s_i (sigma + sigma H(r_i / sigma)) + lam/2 |w|_2^2,    sigma > 0
+
+H*(a) = a^2 / 4 on |a| <= 2 epsilon, so sigma H(r / sigma) = max_a  a r - sigma a^2 / 4. For any such a the least value
+over w, b and sigma is ::
+
+    dual     D(a) = -(1/W) sum_i s_i a_i y_i - |v|_2^2 / (2 lam),    v = (1/W) sum_i s_i a_i x_i
+             subject to |a_i| <= 2 epsilon,  sum_i s_i (1 - a_i^2 / 4) >= 0  (else sigma runs away),
+             and sum_i s_i a_i = 0 with an intercept.
+
+At the optimum a_i = H'(r_i / sigma). All constraints are convex and hold at a = 0, so shrinking a keeps them.
+(scikit-learn multiplies P by W; its alpha is lam W / 2.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from fenchel.certificate.certificate import Certificate
+from fenchel.certificate.certify import certify_weights, search_plan
+from fenchel.certificate.models.claim import Bounds
+from fenchel.certificate.rounding import INPUT
+from fenchel.data.design import Design, Vector
+from fenchel.problem import Problem
+from fenchel.problem.intercept import best_shift
+from fenchel.problem.losses import Absolute, Huber
+from fenchel.problem.penalties import L2, Penalty
+from fenchel.problem.penalties.base import EVALUATION
+
+UP, DOWN = 1.0 + EVALUATION, 1.0 - EVALUATION
+#: Scales between which the best one is looked for, relative to the largest residual.
+SMALLEST, LARGEST = 1e-12, 1e3
+#: The most Newton steps, and the most entries of X that are made dense for them.
+NEWTON_STEPS, DENSE = 20, 10_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """Residuals (the intercept included) and a scale."""
+
+    r: Vector
+    sigma: float
+
+    def slopes(self, epsilon: float) -> Vector:
+        """H'(r_i / sigma)."""
+        return np.clip(2.0 / self.sigma * self.r, -2.0 * epsilon, 2.0 * epsilon)
+
+    def loss(self, epsilon: float) -> Vector:
+        """sigma H(r_i / sigma) = c (2 |r_i| - c sigma) with c = min(|r_i| / sigma, epsilon)."""
+        clipped = np.minimum(np.abs(self.r) / self.sigma, epsilon)
+        return clipped * (2.0 * np.abs(self.r) - clipped * self.sigma)
+
+
+@dataclass(frozen=True, eq=False)
+class HuberClaim:
+    """w, b and sigma minimise P; the penalty is L2(lam)."""
+
+    design: Design
+    y: Vector
+    weights: Vector
+    penalty: Penalty
+    epsilon: float
+    intercept: bool
+    w: Vector
+    b: float
+    sigma: float
+    scale: float = 1.0
+
+    @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
+    def certify(self, effort: str, tol: float | None) -> Certificate:
+        if self.b != 0.0 and not self.intercept:
+            raise ValueError(f"the intercept is {self.b:g}, but the model was fitted without one")
+        plan = search_plan(effort, tol)
+        primal, upper, r = self._primal()
+        found = [(0.0, 0.0, "zero")]
+        if np.isfinite(upper):
+            found.append(self._dual(self._best_scale(r)))
+            if plan.recover and upper - found[-1][1] > plan.tol * primal:
+                found.append(self._absolute(effort, tol) if self.epsilon <= 1.0 else self._polished(r))
+        dual, lower, how = max(found, key=lambda bound: bound[1])
+        return Bounds(primal, upper, dual, lower, how, self.penalty.strong_convexity).certificate(effort, tol)
+
+    def _mean(self, values: Vector) -> float:
+        return float(np.sum(self.weights * np.where(self.weights > 0, values, 0.0))) / float(self.weights.sum())
+
+    def _primal(self) -> tuple[float, float, Vector]:
+        """P as computed, a bound on it, and the residuals. The loss increases in |r|, so an error of r adds to |r|."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = self.design.matvec_bounded(self.w)
+            r = product.value + self.b - self.y
+            error = product.error + INPUT * (np.abs(product.value) + abs(self.b) + np.abs(self.y))
+            primal = self.sigma + self._mean(Scaled(r, self.sigma).loss(self.epsilon)) + self.penalty.value(self.w)
+            worst = Scaled(np.abs(r) + error, self.sigma).loss(self.epsilon)
+            upper = UP * (self.sigma + UP * self._mean(worst)) + self.penalty.value_upper(self.w)
+        return (primal, upper, r) if np.isfinite(upper) else (np.inf, np.inf, r)
+
+    def _dual(self, state: Scaled, how: str = "gradient") -> tuple[float, float, str]:
+        """D as computed and from below, at a_i = H'(r_i / sigma), made feasible."""
+        a, shrink = self._feasible(state.slopes(self.epsilon))
+        with np.errstate(over="ignore", invalid="ignore"):
+            linear = -self._mean(a * self.y)
+            product = self.design.rmatvec_bounded(self.weights * a)
+            W = float(self.weights.sum())
+            v, error = product.value / W, (product.error + (2.0 * EVALUATION + shrink) * product.absolute) / W * UP
+            conjugate = self.penalty.conjugate(v)
+            # D(theta a) = theta linear - theta^2 conjugate
+            theta = float(np.clip(linear / (2.0 * conjugate), 0.0, 1.0)) if conjugate > 0.0 else 1.0
+            theta = 1.0 if theta > 0.999 else theta
+            doubt = (2.0 * EVALUATION + shrink) * self._mean(np.abs(a * self.y))
+            lower = theta * (linear - doubt) - self.penalty.conjugate_upper(theta * v, theta * error * UP)
+        if not np.isfinite(lower):
+            return 0.0, 0.0, "zero"
+        lower -= 4.0 * EVALUATION * (abs(linear) + conjugate)
+        return theta * linear - theta**2 * conjugate, lower, how if theta == 1.0 else f"{how}, rescaled"
+
+    def _best_scale(self, r: Vector) -> Scaled:
+        """The best b and sigma for these weights: where mean(1 - a^2 / 4), the slope in sigma, crosses zero."""
+        largest = float(np.abs(r[self.weights > 0]).max())
+        if largest == 0.0:
+            return Scaled(r, self.sigma)
+
+        def at(log_sigma: float) -> Scaled:
+            sigma = float(np.exp(log_sigma))
+            if not self.intercept:
+                return Scaled(r, sigma)
+            return Scaled(r + best_shift(Huber(self.epsilon * sigma), r, np.zeros_like(r), self.weights), sigma)
+
+        def excess(log_sigma: float) -> float:
+            return 1.0 - self._mean(at(log_sigma).slopes(self.epsilon) ** 2) / 4.0
+
+        low, high = np.log(SMALLEST * largest), np.log(LARGEST * largest)
+        if excess(low) >= 0.0:
+            return at(low)
+        return at(float(brentq(excess, low, high, xtol=1e-15, rtol=8.9e-16, maxiter=200, disp=False)))
+
+    def _polished(self, r: Vector) -> tuple[float, float, str]:
+        """D after Newton steps on w, b and sigma: D does not depend on w, so better weights may be used to find a."""
+        n, d = self.design.shape
+        state = self._best_scale(r)
+        if n * d > DENSE:
+            return self._dual(state)
+        X, s, W = self.design.rows(np.arange(n)), self.weights, float(self.weights.sum())
+        lam, w, start = self.penalty.lam, self.w, r
+        columns = np.column_stack([X, np.ones(n)]) if self.intercept else X
+        for _ in range(NEWTON_STEPS):
+            inner = np.abs(state.r) <= self.epsilon * state.sigma
+            # derivatives of sigma + sigma H(r / sigma) in r and sigma; beyond epsilon the second ones are zero
+            z = np.where(inner, state.r / state.sigma, 0.0)
+            A = np.column_stack([columns, -z]) * np.sqrt(2.0 * s * inner / (W * state.sigma))[:, None]
+            hessian = A.T @ A
+            hessian[np.arange(d), np.arange(d)] += lam
+            slopes = state.slopes(self.epsilon)
+            gradient = np.append(columns.T @ (s * slopes) / W, 1.0 - self._mean(slopes**2) / 4.0)
+            gradient[:d] += lam * w
+            step = -np.linalg.lstsq(hessian, gradient, rcond=None)[0][:d]
+            value = self._value(state, w)
+            for scale in 0.5 ** np.arange(12):
+                trial = self._best_scale(start + X @ (w + scale * step - self.w))
+                if self._value(trial, w + scale * step) < value:
+                    break
+            else:
+                break
+            w, state = w + scale * step, trial
+        return self._dual(state, "Newton steps")
+
+    def _value(self, state: Scaled, w: Vector) -> float:
+        """P at other weights and scale."""
+        return state.sigma + self._mean(state.loss(self.epsilon)) + self.penalty.value(w)
+
+    def _absolute(self, effort: str, tol: float | None) -> tuple[float, float, str]:
+        """For epsilon <= 1 the constraint on sum a^2 always holds: the dual is that of 2 epsilon |r|, sigma -> 0."""
+        scale = 2.0 * self.epsilon
+        penalty = L2(
+            self.penalty.lam / scale * (1.0 - EVALUATION)
+        )  # rounded down: a bound for less is a bound for more
+        problem = Problem(self.design, self.y, Absolute(), penalty, self.weights, self.intercept)
+        found = certify_weights(problem, self.w, self.b, None, effort, tol)
+        lower = scale * (found.primal - found.gap)
+        return scale * found.dual, lower - EVALUATION * scale * (abs(found.primal) + found.gap), found.how
+
+    def _feasible(self, a: Vector) -> tuple[Vector, float]:
+        """a shrunk to where all constraints hold, and how much more its entries must shrink to hold them exactly."""
+        shrink = 0.0
+        a = np.where(self.weights > 0, a, 0.0)
+        if self.intercept:
+            term = self.weights * a
+            up, down = float(term[term > 0].sum()), float(-term[term < 0].sum())
+            if min(up, down) <= 0.0:
+                return np.zeros_like(a), 0.0
+            heavier = term > 0 if up > down else term < 0
+            a = np.where(heavier, min(up, down) / max(up, down) * a, a)
+            shrink = 2.0 * EVALUATION
+        square = self._mean(a**2) / 4.0 * UP
+        if square > 1.0:
+            a, shrink = a * (DOWN / np.sqrt(square)), shrink + EVALUATION
+        return a, shrink

@@ -1,0 +1,47 @@
+"""Models around models: pipelines, searches, one-vs-rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.certificate.models.claim import Claim
+from fenchel.certificate.models.fitted import codes, require
+from fenchel.certificate.models.registry import adapter, claims_of
+
+
+@adapter("Pipeline", package="sklearn.pipeline")
+def pipeline(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+    """The objective of the last step, on what the steps before it make of X."""
+    *before, (_, last) = model.steps
+    for _, step in before:
+        X = X if step is None or isinstance(step, str) else step.transform(X)
+    return claims_of(last, X, y, sample_weight, {})
+
+
+@adapter(
+    "GridSearchCV",
+    "RandomizedSearchCV",
+    "HalvingGridSearchCV",
+    "HalvingRandomSearchCV",
+    package="sklearn.model_selection",
+)
+def search(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+    """The objective of the best estimator, which was fitted to all of the data."""
+    require(model, hasattr(model, "best_estimator_"), "it has no best_estimator_ (it is not fitted, or refit is False)")
+    return claims_of(model.best_estimator_, X, y, sample_weight, {})
+
+
+@adapter("OneVsRestClassifier", package="sklearn.multiclass")
+def one_vs_rest(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+    """The sum of the objectives of all classes, each against the rest."""
+    require(model, hasattr(model, "estimators_"), "it is not fitted")
+    require(model, not model.multilabel_, "it was fitted to several labels for each sample")
+    labels = codes(model, y, len(np.asarray(y)))
+    positive = [1] if len(model.estimators_) == 1 else range(len(model.estimators_))
+    return [
+        claim
+        for k, estimator in zip(positive, model.estimators_, strict=True)
+        for claim in claims_of(estimator, X, (labels == k).astype(int), sample_weight, {})
+    ]

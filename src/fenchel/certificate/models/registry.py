@@ -1,0 +1,99 @@
+"""Which adapter knows the objective of a model: a table from class names and packages, filled by a decorator.
+
+Looking up a name needs no import, so no package is loaded on behalf of a model that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from fenchel.certificate.models.claim import Claim
+
+Adapter = Callable[..., list[Claim]]
+
+#: A class that defines one of these may minimise something else than the class it inherits from.
+REDEFINES = frozenset({"fit", "path"})
+
+EXAMPLE = "fl.certify(fl.Problem(X, y, loss=fl.losses.Logistic(), penalty=fl.penalties.L2(1e-3), intercept=True), w, b)"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An adapter, the package of the classes that it understands, and the keywords that it takes."""
+
+    package: str
+    claims: Adapter
+    options: frozenset[str]
+
+    def knows(self, module: str) -> bool:
+        """Whether a class of that module is meant."""
+        return module == self.package or module.startswith(self.package + ".")
+
+
+_ENTRIES: dict[str, list[Entry]] = {}
+
+
+def adapter(*names: str, package: str, options: Iterable[str] = ()) -> Callable[[Adapter], Adapter]:
+    """Register a function (model, X, y, sample_weight, **options) -> claims for classes of these names in a package."""
+
+    def register(function: Adapter) -> Adapter:
+        for name in names:
+            _ENTRIES.setdefault(name, []).append(Entry(package, function, frozenset(options)))
+        return function
+
+    return register
+
+
+def reject(*names: str, package: str, because: str) -> None:
+    """Register classes whose objective is none of ours, with the reason that the error gives."""
+
+    def refuse(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+        raise TypeError(f"{type(model).__name__} cannot be certified: {because}")
+
+    adapter(*names, package=package)(refuse)
+
+
+def claims_of(model: Any, X: Any, y: Any, sample_weight: Any, options: dict[str, Any]) -> list[Claim]:
+    """What a model claims to minimise, by the adapter of its class.
+
+    Raises
+    ------
+    TypeError
+        For a model that no adapter knows, and for a keyword that its adapter does not take.
+    """
+    entry = _find(model)
+    if entry is None:
+        raise TypeError(_unknown(model))
+    unused = sorted(set(options) - entry.options)
+    if unused:
+        takes = f"takes {', '.join(sorted(entry.options))}" if entry.options else "takes no further keywords"
+        raise TypeError(f"certify does not use {', '.join(unused)} for {_name(model)}, which {takes}")
+    if X is None or y is None:
+        raise TypeError(f"certify needs the data that {_name(model)} was fitted to: certify(model, X, y)")
+    return entry.claims(model, X, y, sample_weight, **options)
+
+
+def _find(model: Any) -> Entry | None:
+    """The entry of the model's class, or of the nearest base class that nothing in between redefines."""
+    for cls in type(model).__mro__:
+        for entry in _ENTRIES.get(cls.__name__, ()):
+            if entry.knows(cls.__module__):
+                return entry
+        if REDEFINES & vars(cls).keys():
+            return None
+    return None
+
+
+def _unknown(model: Any) -> str:
+    if isinstance(model, type):
+        return f"certify needs a fitted model, got the class {model.__name__} itself"
+    return (
+        f"{_name(model)} is not a model whose objective fenchel knows. State the problem and certify its weights w "
+        f"and intercept b: {EXAMPLE}"
+    )
+
+
+def _name(model: Any) -> str:
+    return "a model file" if isinstance(model, str) else type(model).__name__

@@ -1,0 +1,61 @@
+"""Models beside those we know, and why they cannot be certified: so that the error says more than "unknown"."""
+
+from __future__ import annotations
+
+from fenchel.certificate.models.registry import reject
+
+LINEAR = "sklearn.linear_model"
+
+reject(
+    "LinearRegression",
+    package=LINEAR,
+    because="without a penalty there is no certificate of this kind; Ridge with a tiny alpha has one",
+)
+reject(
+    "MultiTaskLasso",
+    "MultiTaskElasticNet",
+    "MultiTaskLassoCV",
+    "MultiTaskElasticNetCV",
+    package=LINEAR,
+    because="its penalty couples the weights of all targets, which no penalty of fenchel does",
+)
+reject(
+    "Lars",
+    "LarsCV",
+    "OrthogonalMatchingPursuit",
+    "OrthogonalMatchingPursuitCV",
+    package=LINEAR,
+    because="it is a greedy procedure, not the minimiser of an objective; LassoLars is one",
+)
+reject(
+    "Perceptron",
+    package=LINEAR,
+    because="the perceptron's loss is least at w = 0, so its objective says nothing about the model",
+)
+reject(
+    "PassiveAggressiveClassifier",
+    "PassiveAggressiveRegressor",
+    package=LINEAR,
+    because="it is an online procedure, not the minimiser of an objective",
+)
+reject("SGDOneClassSVM", package=LINEAR, because="its objective has an offset of its own, which no loss of fenchel has")
+reject(
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    package="sklearn.svm",
+    because="the width of its margin or tube is a variable of the problem; the C-form (SVC, SVR) is supported",
+)
+reject(
+    "MultiTaskLasso",
+    "MultiTaskLassoCV",
+    package="celer",
+    because="its penalty couples the weights of all targets, which no penalty of fenchel does",
+)
+reject(
+    "MultiTaskLasso",
+    package="skglm",
+    because="its penalty couples the weights of all targets, which no penalty of fenchel does",
+)
+reject("MCPRegression", package="skglm", because="its penalty is not convex")
+reject("CoxEstimator", package="skglm", because="its loss couples samples, which no loss of fenchel does")
