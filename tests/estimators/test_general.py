@@ -168,3 +168,15 @@ def test_warm_starts_continue():
     model = LinearClassifier(warm_start=True, tol=1e-8).fit(CANCER_X, CANCER_Y)
     first = model.n_iter_
     assert model.fit(CANCER_X, CANCER_Y).n_iter_ < first
+
+
+def test_a_fitted_model_can_be_certified_again():
+    X, y = load_iris(return_X_y=True)
+    model = LinearClassifier(tol=1e-6).fit(X, y)
+    again = fl.certify(model, X, y)
+    assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-12)
+    assert again.relative_gap <= 1.1e-6
+    regression = LinearRegressor(loss="huber", tol=1e-6).fit(DIABETES_X, DIABETES_Y)
+    assert fl.certify(regression, DIABETES_X, DIABETES_Y).relative_gap <= 1.1e-6
+    with pytest.raises(ValueError, match="y has 7 at position 0, which is none of the model's classes"):
+        fl.certify(model, X, np.full(150, 7))

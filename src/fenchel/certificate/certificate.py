@@ -170,8 +170,8 @@ class Certificate:
 
 
 def percent(x: float) -> str:
-    """A fraction as a percentage of two digits."""
-    return f"{100 * x:.2g} %"
+    """A fraction as a percentage of two digits, or of all before the point."""
+    return f"{100 * x:.0f} %" if x >= 0.1 else f"{100 * x:.2g} %"
 
 
 def _out(value: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.certificate.ascent import ascend
+from fenchel.certificate.ascent import methods, offers
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.consequences import Evidence
 from fenchel.certificate.dual_point import LowerBound, gradient_point, lower_bounds, zero_bound
@@ -21,6 +21,8 @@ from fenchel.problem import Problem
 NEGLIGIBLE, WORTH_FITTING = 1e-9, 0.3
 #: Offers of an ascent in a row that may leave the gap where it is.
 PATIENCE = 15
+#: The share of the gap that may be left to the dual point, the rest being the model's own.
+OWN = 0.1
 
 
 class Judge:
@@ -91,17 +93,21 @@ class Judge:
 
     def ascend(self, tol: float, most_passes: int) -> None:
         """Raise D until the gap is small enough, or nearly all of it is the model's own, or the passes are spent."""
-        if self.reached(tol):
-            return
-        idle, last = 0, self.gap
-        for alpha, w, b, passes in ascend(self.problem, self.w, self.b, self.best.alpha):
-            self.try_multipliers(alpha, how="dual ascent")
-            idle, last = (0, self.gap) if self.gap < 0.99 * last else (idle + 1, last)
-            if self.reached(tol) or passes >= most_passes or idle > PATIENCE:
+        for method in methods(self.problem):
+            if self.reached(tol):
                 return
-            left = primal_bound(self.problem, w, b).upper - self.best.lower
-            if left <= 0.1 * self.gap:
-                return
+            idle, last = 0, self.gap
+            for candidate, passes in offers(self.problem, method, self.w, self.b, self.best.alpha):
+                primal = primal_bound(self.problem, candidate.w, candidate.b)
+                if candidate.alpha is None:
+                    self.try_gradient(primal.z)
+                else:
+                    self.try_multipliers(candidate.alpha, how="dual ascent")
+                idle, last = (0, self.gap) if self.gap < 0.99 * last else (idle + 1, last)
+                if self.reached(tol) or primal.upper - self.best.lower <= OWN * self.gap:
+                    return
+                if passes >= most_passes or idle > PATIENCE:
+                    break
 
     def certificate(self, tol: float) -> Certificate:
         """What has been proven about the best model."""

@@ -18,6 +18,7 @@ from fenchel.data.design import Vector
 from fenchel.data.target import as_vector
 from fenchel.estimator.base import LinearEstimator
 from fenchel.estimator.names import resolve_loss
+from fenchel.problem import Problem
 from fenchel.problem.losses import Logistic
 from fenchel.problem.vectors import Mask
 
@@ -113,16 +114,17 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         """Fit to the labels y; weight 2 is the row twice."""
         X, y = self._validate(X, y)
         check_classification_targets(y)
-        weights = self._weights(sample_weight, X)
         self.classes_, codes = encode_labels(y)
+        self._solve(self._problems(X, codes, sample_weight))
+        return self
+
+    def _problems(self, X: Any, codes: NDArray[np.intp], sample_weight: Any) -> list[Problem]:
+        """One problem for two classes, else one for each class against the rest."""
+        weights = self._weights(sample_weight, X)
         weights = weights * _class_weights(self.class_weight, self.classes_, codes, weights)[codes]
         count = len(self.classes_)
         first = self._problem(X, np.where(codes == count - 1, 1.0, -1.0), weights)
-        if count == 2:
-            self._solve([first])
-        else:
-            self._solve([first.replace(y=np.where(codes == k, 1.0, -1.0)) for k in range(count)])
-        return self
+        return [first] if count == 2 else [first.replace(y=np.where(codes == k, 1.0, -1.0)) for k in range(count)]
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Scores: one a row for two classes, else one a class."""
@@ -225,14 +227,16 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to the targets y; weight 2 is the row twice."""
+        X, y = self._validate(X, y)
+        self._solve(self._problems(X, y, sample_weight))
+        self.coef_, self.intercept_, self.dual_coef_ = self.coef_[0], float(self.intercept_[0]), self.dual_coef_[0]
+        return self
+
+    def _problems(self, X: Any, y: Any, sample_weight: Any) -> list[Problem]:
         loss = resolve_loss(self.loss)
         if loss.is_classification:
             raise ValueError(f"{loss!r} is a classification loss; use LinearClassifier")
-        X, y = self._validate(X, y)
-        weights = self._weights(sample_weight, X)
-        self._solve([self._problem(X, as_vector(y, len(y), "y"), weights)])
-        self.coef_, self.intercept_, self.dual_coef_ = self.coef_[0], float(self.intercept_[0]), self.dual_coef_[0]
-        return self
+        return [self._problem(X, as_vector(y, len(y), "y"), self._weights(sample_weight, X))]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predicted targets."""

@@ -12,4 +12,6 @@ class Trait(Enum):
     PROX_PENALTY = "a penalty with a proximal map"
     SEPARABLE_PENALTY = "a penalty that is a sum over coordinates"
     STRONGLY_CONVEX_PENALTY = "a strongly convex penalty"
+    COMPILED_LOSS = "a loss with a compiled kernel"
+    THRESHOLD_LINK = "a penalty whose dual link is a soft threshold (L2, ElasticNet)"
     NORM_PENALTY = "a penalty that is a norm or seminorm"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 
 from fenchel.certificate import Certificate
+from fenchel.certificate.certificate import percent
 from fenchel.solver import Trace
 
 INK, MUTED, PROVEN, OTHER = "#24292f", "#8c959f", "#0969da", "#bc4c00"
@@ -28,7 +30,7 @@ def plot_convergence(
     optimum : float, optional
         The best known objective: draws the true suboptimality below each gap, shaded between.
     beside : (name, certificate, seconds) of other models, optional
-        Drawn as points.
+        Drawn as points, their gaps in the legend.
     axes : matplotlib axes, optional
     title : str, optional
 
@@ -49,15 +51,13 @@ def plot_convergence(
             seen = true > 1e-15
             axes.plot(seconds[seen], true[seen], color=colour, lw=1, ls="--", label=f"{name}: true error")
             axes.fill_between(seconds[seen], true[seen], gap[seen], color=colour, alpha=0.08, lw=0)
-    for name, certificate, time in beside:
-        axes.plot([time], [certificate.relative_gap], "o", color=OTHER, ms=6)
-        axes.annotate(
-            name, (time, certificate.relative_gap), xytext=(7, 3), textcoords="offset points", color=OTHER, fontsize=9
-        )
-    axes.set(yscale="log", xlabel="seconds", ylabel="distance to the optimum (relative)", title=title)
+    for marker, (name, certificate, time) in zip(cycle("os^Dv<>p"), beside, strict=False):
+        label = f"{name}: {percent(certificate.relative_gap)}"
+        axes.plot([time], [certificate.relative_gap], marker, color=OTHER, ms=7, mec="white", label=label)
+    axes.set(xscale="log", yscale="log", xlabel="seconds", ylabel="distance to the optimum (relative)", title=title)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
+    axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.01, 0.5))
     return axes
 
 
@@ -66,5 +66,5 @@ def _new_axes() -> Any:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install fenchel[plot]") from error
-    figure = Figure(figsize=(8, 4.8), layout="constrained", dpi=150)
+    figure = Figure(figsize=(10, 4.8), layout="constrained", dpi=150)
     return figure.add_subplot()

@@ -1,9 +1,8 @@
 """How: solvers, and the one loop that runs them."""
 
-from fenchel.solver.base import Candidate, Check, NotCertifiedWarning, Result, Solver, Start, Stop, Trace
-from fenchel.solver.fista import FISTA
-from fenchel.solver.pdhg import PDHG
+from fenchel.solver.base import Check, NotCertifiedWarning, Result, Stop, Trace
 from fenchel.solver.solve import solve
+from fenchel.steps import FISTA, PDHG, Candidate, Solver, Start
 
 __all__ = [
     "FISTA",

@@ -1,65 +1,20 @@
-"""What a solver is, and what it returns."""
+"""The stop rule, the trace, and what a solver returns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fenchel.certificate import Certificate
 from fenchel.data.design import Vector
-from fenchel.problem import Problem, Trait
-
-State = TypeVar("State")
 
 
 class NotCertifiedWarning(ConvergenceWarning):  # type: ignore[misc]
     """A fit ended before its certificate reached the tolerance; the message says which gap was reached."""
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where a solver begins: weights, intercept, multipliers."""
-
-    w: Vector
-    b: float
-    alpha: Vector
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A model that a solver offers for certification; multipliers if it has any of its own."""
-
-    w: Vector
-    b: float
-    alpha: Vector | None = None
-
-
-class Solver(Protocol, Generic[State]):
-    """An algorithm that can be stepped: it knows nothing of stopping, tracing or certificates.
-
-    Attributes
-    ----------
-    name : str
-    requires : traits that the loss and the penalty must have
-    steps_per_check : how many steps are worth one certificate; sized so that checking costs a tenth of the run at most
-    """
-
-    name: str
-    requires: frozenset[Trait]
-    steps_per_check: int
-
-    def init(self, problem: Problem, start: Start, seed: int) -> State:
-        """The state before the first step."""
-
-    def step(self, state: State) -> State:
-        """The state after one more step."""
-
-    def candidates(self, state: State) -> Sequence[Candidate]:
-        """Models worth certifying now."""
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,7 @@ import dataclasses
 from typing import Any
 
 from fenchel.problem import Problem
-from fenchel.solver.base import Solver
-from fenchel.solver.fista import FISTA
-from fenchel.solver.pdhg import PDHG
+from fenchel.steps import FISTA, PDHG, Solver
 
 #: Every solver, the preferred ones first; "auto" takes the first whose requirements the problem meets.
 SOLVERS: dict[str, type[Any]] = {"fista": FISTA, "pdhg": PDHG}
@@ -29,7 +27,7 @@ def choose(problem: Problem, solver: str | Solver[Any], options: dict[str, Any])
 
 
 def _build(name: str, options: dict[str, Any]) -> Solver[Any]:
-    known = {field.name for field in dataclasses.fields(SOLVERS[name]) if field.name != "requires"}
+    known = {field.name for field in dataclasses.fields(SOLVERS[name])}
     unknown = sorted(set(options) - known)
     if unknown:
         offers = f"its options are {', '.join(sorted(known))}" if known else "it has no options"

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificate.judge import Judge
-from fenchel.certificate.saddle import Overflow
 from fenchel.problem import Problem
-from fenchel.solver.base import Callback, Check, Result, Solver, Start, Stop, Trace
+from fenchel.solver.base import Callback, Check, Result, Stop, Trace
 from fenchel.solver.progress import Progress
+from fenchel.steps import Overflow, Solver, Start
 
 DEFAULT_MAX_ITER = 100_000
 #: A run is stalled when rounding makes up this much of the gap.

@@ -11,9 +11,10 @@ from sklearn.utils import check_random_state
 from fenchel.certificate.certificate import percent
 from fenchel.certificate.rounding import clip_to_domain
 from fenchel.problem import Problem
-from fenchel.solver.base import Callback, NotCertifiedWarning, Result, Start, Stop
+from fenchel.solver.base import Callback, NotCertifiedWarning, Result, Stop
 from fenchel.solver.choose import choose
 from fenchel.solver.run import run
+from fenchel.steps import Start
 
 
 def solve(

@@ -118,5 +118,6 @@ class Loss(ABC):
             Trait.DIFFERENTIABLE_LOSS: not self.kinks(np.ones(1)),
             Trait.SMOOTH_LOSS: np.isfinite(self.smoothness),
             Trait.LIPSCHITZ_LOSS: np.isfinite(self.lipschitz),
+            Trait.COMPILED_LOSS: self.kernel() is not None,
         }
         return frozenset(trait for trait, holds in promised.items() if holds)

@@ -75,6 +75,7 @@ class Penalty(ABC):
 
     lam: float
     separable = False
+    threshold_link = False
 
     @property
     def evaluation(self) -> float:
@@ -114,7 +115,7 @@ class Penalty(ABC):
         """
         error = error + 4 * UNIT_ROUNDOFF * np.abs(v)
         value = self.conjugate(v)
-        slope = float(np.abs(self.grad_conjugate(v)) @ error)
+        slope = float(np.sum(np.abs(self.grad_conjugate(v)) * error))
         curvature = square(p_norm(error, dual_exponent(self.norm))) / (2.0 * self.strong_convexity)
         return value + self.evaluation * abs(value) + (1.0 + self.evaluation) * (slope + curvature) + 5e-324
 
@@ -170,6 +171,7 @@ class Penalty(ABC):
             Trait.SEPARABLE_PENALTY: self.separable,
             Trait.STRONGLY_CONVEX_PENALTY: self.strong_convexity > 0,
             Trait.NORM_PENALTY: isinstance(self, NormPenalty),
+            Trait.THRESHOLD_LINK: self.threshold_link,
         }
         return frozenset(trait for trait, holds in promised.items() if holds)
 

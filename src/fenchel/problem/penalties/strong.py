@@ -21,6 +21,7 @@ class L2(Penalty):
 
     lam: float
     separable = True
+    threshold_link = True
 
     def __post_init__(self) -> None:
         require_positive(self.lam, "lam", self)
@@ -55,6 +56,7 @@ class ElasticNet(Penalty):
     lam: float
     l1_ratio: float = 0.5
     separable = True
+    threshold_link = True
 
     def __post_init__(self) -> None:
         require_positive(self.lam, "lam", self)

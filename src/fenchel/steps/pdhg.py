@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fenchel.certificate.saddle import Saddle, SaddleState
 from fenchel.problem import Problem, Trait
-from fenchel.solver.base import Candidate, Start
+from fenchel.steps.base import Candidate, Start
+from fenchel.steps.saddle import Saddle, SaddleState
 
 
 @dataclass(frozen=True)
 class PDHG:
-    """Primal-dual steps with restarts and adaptively balanced step sizes; `certificate.saddle` has the iteration.
+    """Primal-dual steps with restarts and adaptively balanced step sizes; `steps.saddle` has the iteration.
 
     The same steps raise the dual bound of other people's models: here the primal side is what is wanted.
     """
 
     name = "pdhg"
-    requires: frozenset[Trait] = frozenset()
+    requires = frozenset[Trait]()
     steps_per_check = 30
 
     def init(self, problem: Problem, start: Start, seed: int) -> tuple[Saddle, SaddleState]:

@@ -13,8 +13,9 @@ import numpy as np
 
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
-from fenchel.problem.operator import ScoreMap
 from fenchel.problem.penalties.base import Penalty
+from fenchel.steps.base import Overflow
+from fenchel.steps.score_map import ScoreMap
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,6 @@ class SaddleState:
     total: int
     first_error: float
     last_error: float
-
-
-class Overflow(ArithmeticError):
-    """The iteration left the range of floating-point numbers; what it found before still counts."""
 
 
 class Saddle:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel.data.design import Vector
-from fenchel.problem.problem import Problem
+from fenchel.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
-from fenchel.problem.operator import ScoreMap
-from fenchel.solver.base import Candidate, Start
+from fenchel.steps.base import Candidate, Start
+from fenchel.steps.score_map import ScoreMap
 
 
 @dataclass(frozen=True)

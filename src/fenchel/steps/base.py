@@ -1,0 +1,58 @@
+"""What an algorithm is: something that can be stepped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from fenchel.data.design import Vector
+from fenchel.problem import Problem, Trait
+
+State = TypeVar("State")
+
+
+class Overflow(ArithmeticError):
+    """An iteration left the range of floating-point numbers; what it found before still counts."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where an algorithm begins: weights, intercept, multipliers."""
+
+    w: Vector
+    b: float
+    alpha: Vector
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model that an algorithm offers for certification; multipliers if it has any of its own."""
+
+    w: Vector
+    b: float
+    alpha: Vector | None = None
+
+
+class Solver(Protocol, Generic[State]):
+    """An algorithm that can be stepped: it knows nothing of stopping, tracing or certificates.
+
+    Attributes
+    ----------
+    name : str
+    requires : traits that the loss and the penalty must have
+    steps_per_check : how many steps are worth one certificate; sized so that checking costs a tenth of the run at most
+    """
+
+    name: str
+    requires: frozenset[Trait]
+    steps_per_check: int
+
+    def init(self, problem: Problem, start: Start, seed: int) -> State:
+        """The state before the first step."""
+
+    def step(self, state: State) -> State:
+        """The state after one more step."""
+
+    def candidates(self, state: State) -> Sequence[Candidate]:
+        """Models worth certifying now."""
