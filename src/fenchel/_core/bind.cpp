@@ -98,16 +98,20 @@ Product scatter_lines(const Lines &A, Vector<double> a, bool bound, Index thread
 Output norms_along(const Lines &A, double p, Vector<double> s) {
     check_size(s.size(), A.width(), "the weights");
     Result out(A.lines());
-    nb::gil_scoped_release release;
-    A.visit([&](const auto &M) { line_norms(M, p, s.data(), out.data); });
+    {
+        nb::gil_scoped_release release;
+        A.visit([&](const auto &M) { line_norms(M, p, s.data(), out.data); });
+    }
     return out.array;
 }
 
 Output norms_across(const Lines &A, double p, Vector<double> s) {
     check_size(s.size(), A.lines(), "the weights");
     Result out(A.width());
-    nb::gil_scoped_release release;
-    A.visit([&](const auto &M) { across_norms(M, p, s.data(), out.data); });
+    {
+        nb::gil_scoped_release release;
+        A.visit([&](const auto &M) { across_norms(M, p, s.data(), out.data); });
+    }
     return out.array;
 }
 

@@ -4,6 +4,8 @@
 // kernel is written once over lines; whether a line is a row or a column is the caller's business.
 #pragma once
 #include <cstdint>
+#include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -102,13 +104,30 @@ Indices check_indices(const Sparse<T, I> &A) {
     return duplicated ? Indices::duplicated : Indices::fine;
 }
 
-// Run f(part) for part = 0 .. parts - 1, one thread each.
+// Run f(part) for part = 0 .. parts - 1, one thread each; here where no thread can be had. Rethrows the first exception.
 template <class F>
 void parallel(Index parts, F &&f) {
+    std::vector<std::exception_ptr> errors(parts);
+    const auto guarded = [&](Index p) {
+        try {
+            f(p);
+        } catch (...) {
+            errors[p] = std::current_exception();
+        }
+    };
     std::vector<std::thread> others;
-    for (Index p = 1; p < parts; ++p) others.emplace_back([&f, p] { f(p); });
-    f(Index{0});
+    others.reserve(parts);
+    for (Index p = 1; p < parts; ++p) {
+        try {
+            others.emplace_back(guarded, p);
+        } catch (const std::system_error &) {
+            guarded(p);
+        }
+    }
+    guarded(Index{0});
     for (auto &t : others) t.join();
+    for (const auto &error : errors)
+        if (error) std::rethrow_exception(error);
 }
 
 }  // namespace fenchel
