@@ -38,7 +38,7 @@ def offers(
         state = method.init(problem, Start(w, b, alpha), seed=0)
         steps = 0
         while True:
-            for _ in range(max(1, min(method.steps_per_check, steps // 5 + 1), steps // 10)):
+            for _ in range(max(2, min(method.steps_per_check, steps // 2), steps // 10)):
                 state = method.step(state)
                 steps += 1
             for candidate in method.candidates(state):

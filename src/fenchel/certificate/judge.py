@@ -16,6 +16,7 @@ from fenchel.certificate.recovery import projected_points, recovered_points
 from fenchel.certificate.rounding import DualPoint, PrimalBound, primal_bound
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
+from fenchel.steps import Candidate
 
 #: Relative gaps between which a better fit to the penalty's subdifferential is tried.
 NEGLIGIBLE, WORTH_FITTING = 1e-9, 0.3
@@ -98,16 +99,23 @@ class Judge:
                 return
             idle, last = 0, self.gap
             for candidate, passes in offers(self.problem, method, self.w, self.b, self.best.alpha):
-                primal = primal_bound(self.problem, candidate.w, candidate.b)
-                if candidate.alpha is None:
-                    self.try_gradient(primal.z)
-                else:
-                    self.try_multipliers(candidate.alpha, how="dual ascent")
+                left = self._try_candidate(candidate, last)
                 idle, last = (0, self.gap) if self.gap < 0.99 * last else (idle + 1, last)
-                if self.reached(tol) or primal.upper - self.best.lower <= OWN * self.gap:
+                if self.reached(tol) or left <= OWN * self.gap:
                     return
                 if passes >= most_passes or idle > PATIENCE:
                     break
+
+    def _try_candidate(self, candidate: Candidate, last: float) -> float:
+        """Keep a candidate's bound; what its own gap is, infinite while the bound is rising too fast to ask."""
+        if candidate.alpha is not None:
+            self.try_multipliers(candidate.alpha, how="dual ascent")
+            if self.gap < 0.7 * last:
+                return np.inf
+        primal = primal_bound(self.problem, candidate.w, candidate.b)
+        if candidate.alpha is None:
+            self.try_gradient(primal.z)
+        return primal.upper - self.best.lower
 
     def certificate(self, tol: float) -> Certificate:
         """What has been proven about the best model."""
