@@ -41,7 +41,7 @@ check: .venv/test
 	.venv/bin/lint-imports
 	$(PY) -m pytest
 
-slow: .venv/test
+slow: .venv/test .venv/bench
 	$(PY) -m pytest -m slow
 
 bench: .venv/bench
