@@ -6,8 +6,11 @@ CORE := $(wildcard src/fenchel/_core/*.?pp) CMakeLists.txt pyproject.toml
 EDITABLE := $(PIP) --no-build-isolation --editable
 
 .PHONY: demo test check slow bench docs clean
+.NOTPARALLEL:
 
-.venv/pip: Makefile
+.venv/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "fenchel needs Python 3.11 or newer; set PYTHON=...")'
+	@c++ --version > /dev/null 2>&1 || { echo "fenchel needs a C++20 compiler (c++ was not found)"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(PIP) --upgrade pip "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.18" ninja
 	touch $@

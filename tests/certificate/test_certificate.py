@@ -232,3 +232,93 @@ def test_separable_data_with_a_free_intercept_are_no_trap():
     assert np.isfinite(c.gap)
     better = problem.primal(np.array([12.0]), -1.0)
     assert c.gap >= c.primal - better
+
+
+# Promises
+# --------------------------------------------------------------------------------------------------------------
+
+
+def test_printed_bounds_are_rounded_outwards():
+    from fenchel.certificate.certificate import percent, rounded_down
+
+    assert percent(1.441e-4) == "0.015 %"
+    assert percent(0.2341) == "24 %"
+    assert percent(1.0) == "100 %"
+    assert percent(np.inf) == "inf %"
+    assert rounded_down(1.23456789099) == "1.23456789"
+    assert rounded_down(-1.5e-11) == "-1.5e-11"
+    for x in 10.0 ** rng.uniform(-12, 3, 200):
+        assert float(percent(x)[:-2]) >= 100 * x
+        assert float(rounded_down(x)) <= x
+
+
+def test_notebooks_are_safe_from_files():
+    numbers = fl.certify(classification(), np.zeros(5)).to_json().replace('"gradient"', '"<script>alert(1)</script>"')
+    assert "<script>" not in Certificate.from_json(numbers)._repr_html_()
+
+
+def test_an_absolute_tolerance_counts():
+    result = fl.solve(classification(), tol=0.0, atol=1e-3)
+    assert result.status == "certified"
+    assert result.certificate.ok
+    assert "or a gap of 0.001" in str(result.certificate)
+    assert Certificate.from_json(result.certificate.to_json()).ok
+
+
+def test_a_problem_keeps_its_own_targets_and_weights():
+    X, y, s = rng.normal(size=(20, 3)), rng.normal(size=20), np.ones(20)
+    problem = fl.Problem(X, y, sample_weight=s)
+    before = problem.primal(np.ones(3))
+    y *= 2
+    s *= np.arange(20)
+    assert problem.primal(np.ones(3)) == before
+    with pytest.raises(ValueError, match="read-only"):
+        problem.y[0] = 1.0
+
+
+def test_memory_beyond_the_data_grows_with_n_plus_d_only():
+    import tracemalloc
+
+    n, d = 200, 20_000
+    X = sp.random(n, d, density=0.002, random_state=0, format="csr")
+    y = targets(fl.losses.Hinge(), rng, n)
+    for loss in (fl.losses.Hinge(), fl.losses.Logistic()):
+        for penalty in (fl.penalties.L2(0.1), fl.penalties.L1(0.001), fl.penalties.ElasticNet(0.01, 0.5)):
+            problem = fl.Problem(X, y, loss, penalty, intercept=True)
+            tracemalloc.start()
+            fl.certify(problem, 0.01 * rng.normal(size=d))
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert peak < 60 * 8 * (n + d)
+
+
+def test_a_users_penalty_without_subgradients_is_certified_with_kinks_too():
+    from tests.solver.test_solve import NonNegativeL2
+
+    problem = classification(loss=fl.losses.Hinge(), penalty=NonNegativeL2(0.01))
+    assert fl.solve(problem, tol=1e-6).certificate.ok
+    assert np.isfinite(fl.certify(problem, np.ones(5)).gap)
+
+
+def test_a_penalty_that_is_neither_strongly_convex_nor_a_norm_is_refused_at_once():
+    class Ramp(fl.penalties.Penalty):
+        lam = 1.0
+
+        def value(self, w):
+            return float(np.maximum(w, 0).sum())
+
+        def conjugate(self, v):
+            return 0.0
+
+        def prox(self, w, t):
+            return w
+
+    with pytest.raises(TypeError, match="strongly convex or a norm"):
+        classification(penalty=Ramp())
+
+
+def test_a_graph_in_many_pieces_is_refused():
+    D = np.zeros((1, 200))
+    D[0, :2] = -1.0, 1.0
+    with pytest.raises(ValueError, match="199 directions unpenalised"):
+        fl.Problem(rng.normal(size=(30, 200)), rng.normal(size=30), penalty=fl.penalties.FusedL1(0.1, D))

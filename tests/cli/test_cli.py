@@ -67,7 +67,7 @@ def test_mistakes_are_explained(model_and_data, tmp_path):
     broken = tmp_path / "broken.svm"
     broken.write_text("1 1:2\n0 2:x\n")
     result = run("certify", model, broken, "--C", 1)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "line 2" in result.output
     assert "Traceback" not in result.output
 

@@ -180,3 +180,59 @@ def test_a_fitted_model_can_be_certified_again():
     assert fl.certify(regression, DIABETES_X, DIABETES_Y).relative_gap <= 1.1e-6
     with pytest.raises(ValueError, match="y has 7 at position 0, which is none of the model's classes"):
         fl.certify(model, X, np.full(150, 7))
+
+
+def test_a_time_limit_holds_for_all_classes_together():
+    X, y = load_iris(return_X_y=True)
+    wide = np.random.default_rng(0).normal(size=(150, 2000)) + np.repeat(X, 500, axis=1)
+    model = LinearClassifier(loss="hinge", tol=1e-14, max_seconds=0.3)
+    with pytest.warns(fl.NotCertifiedWarning, match="3 of 3 classes"):
+        model.fit(wide, y)
+    assert sum(trace["seconds"][-1] for trace in model.trace_) < 3.0  # not three times as much, even on a slow machine
+    assert np.all(np.isfinite(model.coef_))
+
+
+def test_an_interrupt_ends_the_whole_fit(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    calls = []
+    step = fl.solver.FISTA.step
+
+    def interrupted(self, state):
+        calls.append(1)
+        if len(calls) == 30:
+            raise KeyboardInterrupt
+        return step(self, state)
+
+    monkeypatch.setattr(fl.solver.FISTA, "step", interrupted)
+    with pytest.warns(fl.NotCertifiedWarning, match="of 3 classes.*interrupted"):
+        model = LinearClassifier(tol=1e-12).fit(X, y)
+    assert len(calls) < 40
+    assert model.coef_.shape == (3, 4)
+
+
+def test_copies_keep_what_was_proven():
+    import copy
+
+    model = copy.deepcopy(LinearClassifier(tol=1e-6).fit(CANCER_X, CANCER_Y))
+    labels, proven = model.predict_certified(CANCER_X)
+    assert proven.mean() > 0.9
+    assert np.array_equal(labels, model.predict(CANCER_X))
+
+
+def test_any_loss_can_prove_labels():
+    labels, proven = LinearClassifier(loss="squared", tol=1e-8).fit(CANCER_X, CANCER_Y).predict_certified(CANCER_X)
+    assert proven.mean() > 0.9
+    assert set(labels) == {0, 1}
+
+
+def test_weights_that_leave_one_class_are_refused():
+    with pytest.raises(ValueError, match="sample_weight leaves one class only"):
+        LinearClassifier().fit(CANCER_X, CANCER_Y, sample_weight=(CANCER_Y == 0).astype(float))
+
+
+def test_certifying_with_other_columns_is_refused():
+    frame = pd.DataFrame(CANCER_X[:, :3], columns=["a", "b", "c"])
+    model = LogisticRegression().fit(frame, CANCER_Y)
+    assert fl.certify(model, frame, CANCER_Y).relative_gap < 1e-3
+    with pytest.raises(ValueError, match="X has the column 'b' at position 0 where the model was fitted with 'a'"):
+        fl.certify(model, frame[["b", "a", "c"]], CANCER_Y)

@@ -63,8 +63,6 @@ def check(problem, w, b, rng, efforts):
     for effort, bound in efforts.items():
         c = fl.certify(problem, w, b, effort=effort)
         assert c.relative_gap <= bound, f"{problem!r}, {effort}: {c}"
-        # the label of an optimum, the weights of an optimum: within their own certificates
-        assert c.gap >= 0
 
 
 @pytest.mark.parametrize("which", range(9))

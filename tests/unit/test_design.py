@@ -192,3 +192,16 @@ def test_portable_and_wide_kernels_agree():
             [lines.scatter(a, True, 2) for lines in both],
         ):
             np.testing.assert_allclose(one[0], other[0], rtol=1e-13, atol=1e-13)
+
+
+def test_strided_misaligned_and_overlong_arrays_are_handled():
+    strided = sp.csr_array(A)
+    strided.data = np.repeat(strided.data, 2)[::2]
+    np.testing.assert_allclose(Design(strided).matvec(np.ones(17)), A @ np.ones(17))
+    longer = A.copy()
+    longer.data, longer.indices = np.append(longer.data, np.nan), np.append(longer.indices, 0).astype(np.int32)
+    np.testing.assert_allclose(Design(longer).matvec(np.ones(17)), A @ np.ones(17))
+    raw = np.zeros(40 * 17 * 8 + 1, dtype=np.uint8)
+    misaligned = raw[1:].view(np.float64).reshape(40, 17)
+    misaligned[:] = A.toarray()
+    np.testing.assert_allclose(Design(misaligned).matvec(np.ones(17)), A @ np.ones(17))

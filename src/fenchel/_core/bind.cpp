@@ -139,7 +139,9 @@ double ascend_rows(const Loss &loss, const Lines &rows, Vector<double> y, Vector
 }
 
 template <class F>
-Output over_samples(Index size, F &&f) {
+Output over_samples(std::initializer_list<Index> sizes, F &&f) {
+    const Index size = *sizes.begin();
+    for (const Index other : sizes) check_size(other, size, "a vector over the samples");
     Result out(size);
     for (Index i = 0; i < size; ++i) out.data[i] = f(i);
     return out.array;
@@ -149,11 +151,11 @@ template <class L>
 nb::class_<L> bind_loss(nb::module_ &m, const char *name) {
     using V = Vector<double>;
     return nb::class_<L>(m, name)
-        .def("value", [](const L &l, V z, V y) { return over_samples(z.size(), [&](Index i) { return l.value(z(i), y(i)); }); })
-        .def("derivative", [](const L &l, V z, V y) { return over_samples(z.size(), [&](Index i) { return l.derivative(z(i), y(i)); }); })
-        .def("conjugate", [](const L &l, V u, V y) { return over_samples(u.size(), [&](Index i) { return l.conjugate(u(i), y(i)); }); })
+        .def("value", [](const L &l, V z, V y) { return over_samples({Index(z.size()), Index(y.size())}, [&](Index i) { return l.value(z(i), y(i)); }); })
+        .def("derivative", [](const L &l, V z, V y) { return over_samples({Index(z.size()), Index(y.size())}, [&](Index i) { return l.derivative(z(i), y(i)); }); })
+        .def("conjugate", [](const L &l, V u, V y) { return over_samples({Index(u.size()), Index(y.size())}, [&](Index i) { return l.conjugate(u(i), y(i)); }); })
         .def("dual_step", [](const L &l, V a, V z, V q, V y) {
-            return over_samples(a.size(), [&](Index i) { return l.dual_step(a(i), z(i), q(i), y(i)); });
+            return over_samples({Index(a.size()), Index(z.size()), Index(q.size()), Index(y.size())}, [&](Index i) { return l.dual_step(a(i), z(i), q(i), y(i)); });
         });
 }
 
@@ -184,6 +186,7 @@ auto parse_svmlight(nb::bytes chunk, Index first_line) {
 
 bool runs_x86_64_v3() {
 #if defined(__x86_64__) && defined(__GNUC__)
+    // every processor with these also has the rest of x86-64-v3 (bmi1, f16c, lzcnt, movbe)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
 #else
     return false;

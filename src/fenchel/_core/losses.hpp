@@ -116,7 +116,7 @@ struct Squared {
     double dual_step(double a, double z, double q, double y) const { return (y - z + q * a) / (1 + q); }
 };
 
-struct Pinball {  // tau = 1/2, twice: the absolute loss has a struct of its own for its scale
+struct Pinball {
     double tau;
     double value(double z, double y) const { return y > z ? tau * (y - z) : (1 - tau) * (z - y); }
     double derivative(double z, double y) const { return z < y ? -tau : (z > y ? 1 - tau : 0.0); }

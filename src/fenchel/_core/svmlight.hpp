@@ -3,6 +3,9 @@
 // The text is a chunk of whole lines; the caller cuts it and joins the rows. Blank lines and comments give no row. Indices are
 // handed on as written, since whether they count from 0 or 1 is known only at the end of the file.
 #pragma once
+#include <cstdlib>
+#include <cerrno>
+#include <cctype>
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -57,7 +60,16 @@ inline double beyond_range(std::string_view number) {
 // The number at the start of [p, end), correctly rounded; returns its end, or nullptr if there is none.
 inline const char *parse_real(const char *p, const char *end, double &x) {
     if (end - p > 1 && *p == '+' && p[1] != '-') ++p;  // which std::from_chars does not take
+#if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
     const auto [stop, error] = std::from_chars(p, end, x);
+#else  // a standard library that parses no floating-point numbers yet
+    const std::string token(p, std::find_if(p, end, [](char c) { return std::isspace(static_cast<unsigned char>(c)) || c == ':'; }));
+    char *last = nullptr;
+    errno = 0;
+    x = std::strtod(token.c_str(), &last);
+    const char *stop = p + (last - token.c_str());
+    const auto error = stop == p ? std::errc::invalid_argument : (errno == ERANGE ? std::errc::result_out_of_range : std::errc{});
+#endif
     if (error == std::errc::invalid_argument) return nullptr;
     if (error == std::errc::result_out_of_range) x = beyond_range({p, static_cast<size_t>(stop - p)});
     return stop;

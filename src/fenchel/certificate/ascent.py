@@ -11,21 +11,22 @@ from typing import Any
 import numpy as np
 
 from fenchel.data.design import Vector
-from fenchel.problem import Problem, Trait
+from fenchel.problem import Problem
 from fenchel.steps import FISTA, PDHG, Candidate, CoordinateAscent, Overflow, Solver, Start
 
-#: Passes over the data that a step of each method makes.
-PASSES = {FISTA: 2, PDHG: 2, CoordinateAscent: 1}
 
+def methods(problem: Problem, may_copy: bool) -> list[tuple[Problem, Solver[Any]]]:
+    """What to try, in this order: each until it no longer helps.
 
-def methods(problem: Problem) -> list[Solver[Any]]:
-    """What to try, in this order: each until it no longer helps."""
+    Coordinate ascent, the best for kinks, walks over rows. Data stored by columns have to be copied for it, which costs
+    memory: only where that is allowed.
+    """
     traits = problem.loss.traits | problem.penalty.traits
     if traits >= FISTA.requires:
-        return [FISTA()]
-    if traits >= CoordinateAscent.requires and problem.design.by_rows and Trait.DIFFERENTIABLE_LOSS not in traits:
-        return [CoordinateAscent(), PDHG()]
-    return [PDHG()]
+        return [(problem, FISTA())]
+    if traits >= CoordinateAscent.requires and (problem.design.by_rows or may_copy):
+        return [(problem.replace(design=problem.design.stored_by_rows()), CoordinateAscent()), (problem, PDHG())]
+    return [(problem, PDHG())]
 
 
 def offers(
@@ -38,10 +39,10 @@ def offers(
         state = method.init(problem, Start(w, b, alpha), seed=0)
         steps = 0
         while True:
-            for _ in range(max(2, min(method.steps_per_check, steps // 2), steps // 10)):
+            for _ in range(max(2, steps // 8)):
                 state = method.step(state)
                 steps += 1
             for candidate in method.candidates(state):
-                yield candidate, steps * PASSES[type(method)]
+                yield candidate, steps * method.passes_per_step
     except Overflow:
         return

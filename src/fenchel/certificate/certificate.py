@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,8 @@ class Certificate:
         The part of the gap that only allows for floating-point errors.
     tol : float
         The relative gap that was asked for.
+    atol : float
+        The absolute gap that would also do.
     how : str
         The construction of the dual point that gave the best bound.
     weights_radius : float
@@ -56,6 +60,7 @@ class Certificate:
     tol: float
     how: str
     weights_radius: float
+    atol: float = 0.0
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
     parts: tuple[Certificate, ...] = field(default=(), repr=False, compare=False)
 
@@ -71,7 +76,8 @@ class Certificate:
         relative = gap / abs(primal) if primal else (np.inf if gap else 0.0)
         how = ", ".join(dict.fromkeys(part.how for part in parts))
         radius = float(np.sqrt(sum(part.weights_radius**2 for part in parts)))
-        return cls(primal, dual, gap, relative, rounding, parts[0].tol, how, radius, parts=tuple(parts))
+        atol = sum(part.atol for part in parts)
+        return cls(primal, dual, gap, relative, rounding, parts[0].tol, how, radius, atol, parts=tuple(parts))
 
     def __post_init__(self) -> None:
         if self.gap < 0 or np.isnan(self.gap):
@@ -81,12 +87,16 @@ class Certificate:
 
     @property
     def ok(self) -> bool:
-        """Whether the relative gap is proven to be at most `tol`."""
-        return bool(self.relative_gap <= self.tol)
+        """Whether the gap is proven to be at most tol |primal|, or at most atol."""
+        return bool(self.relative_gap <= self.tol or self.gap <= self.atol)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the numbers, not the training data behind them."""
         return {**self.__dict__, "evidence": None}
+
+    def __deepcopy__(self, memo: Any) -> Certificate:
+        """Nothing in it can change, so a copy is the same thing."""
+        return self
 
     # What follows -------------------------------------------------------------------------------------------------
 
@@ -113,7 +123,7 @@ class Certificate:
     def support_vectors(self) -> tuple[Mask, Mask]:
         """Which training samples are provably no support vectors, and which provably are.
 
-        The first have alpha_i = 0 at the exact optimum: without them the model would be the same.
+        The first have alpha_i = 0 at the exact optimum: moved a little, they would not change the model.
         """
         low, high = self.multipliers()
         return (low == 0) & (high == 0), (low > 0) | (high < 0)
@@ -135,17 +145,20 @@ class Certificate:
         verdict = "Certified" if self.ok else "Not certified to tolerance"
         lines = [
             f"{verdict}: the objective is within {percent(self.relative_gap)} of the best possible "
-            f"(asked for {percent(self.tol)}).",
-            f"objective {self.primal:.10g}; no model has less than {self.primal - self.gap:.10g}; gap {self.gap:.3g}"
-            f" ({self.rounding:.1g} of it for rounding), by {self.how}.",
+            f"(asked for {self._asked()}).",
+            f"objective {self.primal:.10g}; no model has less than {rounded_down(self.primal - self.gap)}; "
+            f"gap {self.gap:.3g} ({self.rounding:.1g} of it for rounding), by {self.how}.",
         ]
         if np.isfinite(self.weights_radius):
             lines.append(f"The exact optimum's weights lie within {self.weights_radius:.3g} of these.")
         return "\n".join(lines)
 
+    def _asked(self) -> str:
+        return percent(self.tol) + (f" or a gap of {self.atol:.3g}" if self.atol else "")
+
     def _repr_html_(self) -> str:
         colour = "#1a7f37" if self.ok else "#9a6700"
-        first, *rest = str(self).splitlines()
+        first, *rest = escape(str(self)).splitlines()
         body = "".join(f"<div style='color:#57606a'>{line}</div>" for line in rest)
         return f"<div style='border-left:4px solid {colour};padding:.3em .8em'><b>{first}</b>{body}</div>"
 
@@ -165,13 +178,25 @@ class Certificate:
                 raise KeyError("format")
             numbers: dict[str, Any] = {k: v if k == "how" else float(v) for k, v in values.items()}
             return cls(**numbers)
-        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, CertificateError) as error:
             raise ValueError(f"this is no certificate that fenchel wrote ({error})") from error
 
 
 def percent(x: float) -> str:
-    """A fraction as a percentage of two digits, or of all before the point."""
-    return f"{100 * x:.0f} %" if x >= 0.1 else f"{100 * x:.2g} %"
+    """A bound as a percentage of two digits (or of all before the point), rounded up: it is still a bound."""
+    if not 0.0 < x < np.inf:
+        return f"{100 * x:g} %"
+    exact = Decimal(x) * 100
+    digits = Decimal(1).scaleb(min(exact.adjusted() - 1, 0))
+    return f"{float(exact.quantize(digits, ROUND_CEILING)):g} %"
+
+
+def rounded_down(x: float, digits: int = 10) -> str:
+    """A lower bound in so many digits, still a lower bound."""
+    if x == 0.0 or not np.isfinite(x):
+        return f"{x:g}"
+    exact = Decimal(x)
+    return f"{float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), ROUND_FLOOR)):.{digits}g}"
 
 
 def _out(value: Any) -> Any:

@@ -25,7 +25,7 @@ class Effort:
     recover: bool  # whether to fit multipliers on the kinks of the loss
     passes: int
     work: float  # entries of X that those passes may visit where that allows more of them
-    smooth_too: bool
+    thorough: bool  # raise D for smooth losses too; copy data stored by columns if that helps
 
     def most_passes(self, entries: int) -> int:
         """More passes over small data."""
@@ -33,9 +33,9 @@ class Effort:
 
 
 EFFORTS = {
-    "low": Effort(tol=1e-4, recover=False, passes=0, work=0, smooth_too=False),
-    "auto": Effort(tol=1e-4, recover=True, passes=300, work=6e7, smooth_too=False),
-    "high": Effort(tol=1e-6, recover=True, passes=3000, work=1e9, smooth_too=True),
+    "low": Effort(tol=1e-4, recover=False, passes=0, work=0, thorough=False),
+    "auto": Effort(tol=1e-4, recover=True, passes=300, work=6e7, thorough=False),
+    "high": Effort(tol=1e-6, recover=True, passes=3000, work=1e9, thorough=True),
 }
 
 
@@ -62,8 +62,8 @@ def certify_weights(
     judge.try_gradient()
     if np.isfinite(judge.primal.upper):
         judge.fit(plan.tol if plan.recover else np.inf)
-        if (judge.has_kinks or plan.smooth_too) and plan.passes:
-            judge.ascend(plan.tol, plan.most_passes(problem.design.nnz))
+        if (judge.has_kinks or plan.thorough) and plan.passes:
+            judge.ascend(plan.tol, plan.most_passes(problem.design.nnz), may_copy=plan.thorough)
     return judge.certificate(plan.tol)
 
 
@@ -72,7 +72,7 @@ def _model(problem: Problem, w: Any, b: float) -> tuple[Vector, float]:
     w = np.asarray(w)
     if w.dtype.kind not in "fiub":
         raise ValueError(f"w must be numbers, got entries of type {w.dtype}")
-    w = np.ascontiguousarray(w, dtype=np.float64)
+    w = np.array(w, dtype=np.float64)  # our own: what is proven of it must stay true of it
     if w.shape != (d,):
         raise ValueError(f"w must be a vector of {d} weights (the columns of X), got shape {w.shape}")
     bad = np.flatnonzero(~np.isfinite(w))

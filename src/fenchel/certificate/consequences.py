@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate.dual_point import LowerBound
-from fenchel.certificate.rounding import DualBound, DualPoint, clip_to_domain, dual_bound, loss_bound
+from fenchel.certificate.rounding import DualBound, DualPoint, clip_to_domain, dual_bound, gap_between, loss_bound
 from fenchel.data.design import UNIT_ROUNDOFF, Design, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
@@ -34,12 +35,12 @@ class Evidence:
     @property
     def gap(self) -> float:
         """P(w, b) - P* is at most this."""
-        return self.gap_to(self.bound)
+        return gap_between(self.primal_upper, self.bound.lower)
 
-    def gap_to(self, bound: LowerBound) -> float:
-        """The primal bound minus a lower bound, rounded up."""
-        doubt = 2.0 * UNIT_ROUNDOFF * (abs(self.primal_upper) + abs(bound.lower))
-        return self.primal_upper - bound.lower + doubt
+    @cached_property
+    def intercept_interval(self) -> tuple[float, float]:
+        """Where the intercept of every optimum lies; twenty passes over the data, once."""
+        return intercept_interval(self)
 
     @property
     def radius(self) -> float:
@@ -55,7 +56,7 @@ def labels(evidence: Evidence, X: Any) -> tuple[NDArray[np.int_], Mask]:
     design = _new_design(evidence, X)
     low, high = _score_interval(evidence, design)
     middle = design.matvec(evidence.w) + evidence.b
-    return np.where(middle >= 0, 1, -1), np.asarray((low > 0) | (high < 0))
+    return np.where(middle > 0, 1, -1), np.asarray((low > 0) | (high < 0))
 
 
 def classes(evidence: Sequence[Evidence], X: Any) -> tuple[NDArray[np.int_], Mask]:
@@ -71,8 +72,8 @@ def classes(evidence: Sequence[Evidence], X: Any) -> tuple[NDArray[np.int_], Mas
 
 def _new_design(evidence: Evidence, X: Any) -> Design:
     problem = evidence.problem
-    if not problem.loss.is_classification:
-        raise TypeError(f"labels are for classification; {type(problem.loss).__name__} is a regression loss")
+    if not np.all(np.abs(problem.y) == 1.0):
+        raise TypeError("labels are for classification: the targets of this problem are not -1 and +1")
     design = Design(X, constant=problem.design.constant)
     if design.shape[1] != problem.shape[1]:
         raise ValueError(
@@ -98,7 +99,7 @@ def zeros(evidence: Evidence) -> Mask:
     Then |v_j - v_j*| <= sqrt(sum_i s_i x_ij^2 / W) sqrt(2 beta G), and the penalty knows which v* force zeros.
     """
     problem, bound = evidence.problem, evidence.feasible
-    gap = evidence.gap_to(bound)
+    gap = gap_between(evidence.primal_upper, bound.lower)
     smoothness = problem.loss.smoothness
     if not (np.isfinite(smoothness) and np.isfinite(gap)):
         return np.zeros(problem.shape[1], dtype=bool)
@@ -115,7 +116,7 @@ def _score_interval(evidence: Evidence, design: Design) -> tuple[Vector, Vector]
     with np.errstate(invalid="ignore"):
         ball = np.where(dual_norm > 0, evidence.radius * dual_norm * (1.0 + 1e-9), 0.0)
     reach = ball + product.error + EVALUATION * np.abs(product.value)
-    low_b, high_b = intercept_interval(evidence)
+    low_b, high_b = evidence.intercept_interval
     spare = EVALUATION * (np.abs(product.value) + abs(evidence.b))
     return product.value + low_b - reach - spare, product.value + high_b + reach + spare
 

@@ -88,20 +88,23 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
     low, high = problem.loss.domain(y)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         room = np.where(alpha > 0, high / alpha, np.where(alpha < 0, low / alpha, np.inf))
-    largest = min(largest, max(1.0, float(np.min(room))))
+    # beyond 1 only where the exact point is alpha itself: a moved one may sit on the edge of its domain
+    largest = min(largest, max(1.0, float(np.min(room))) if bound.point.moved is None else 1.0)
 
     def value(theta: float) -> float:
         loss = -problem.mean(problem.loss.conjugate(-clip_to_domain(problem, theta * alpha), y))
         return loss if isinstance(penalty, NormPenalty) else loss - penalty.conjugate(theta * bound.v)
 
-    theta = _climb(value, largest)
+    # a norm's dual point that needs hardly any scaling is near the optimum, where the end is best
+    near = isinstance(penalty, NormPenalty) and 0.9 <= largest <= 1.0
+    theta = largest if near else _climb(value, largest)
     if theta == 1.0 and isinstance(penalty, NormPenalty):
         return _bound(bound.value, bound.lower, bound)
     point = bound.point
     scaled = DualPoint(
         clip_to_domain(problem, theta * alpha),
         shrink=point.shrink + 4.0 * UNIT_ROUNDOFF,  # exactly: a scale two roundings below theta
-        moved=None if point.moved is None else max(theta, 1.0) * point.moved,
+        moved=point.moved,
         cost=max(theta, 1.0) * point.cost,
         how=f"{point.how}, rescaled",
     )

@@ -114,9 +114,9 @@ class FreeDirections:
         if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(residual))):
             return None
         smallest = float(np.linalg.eigvalsh(matrix)[0])
-        noise = 4.0 * (depth + 64 * UNIT_ROUNDOFF) * float(np.trace(matrix)) + 4.0 * float(
-            ((np.abs(self.F) * self.error).sum(axis=1) * s * room).sum()
-        )
+        length, error = np.linalg.norm(self.F, axis=1), np.linalg.norm(self.error, axis=1)
+        noise = 4.0 * (depth + 64 * UNIT_ROUNDOFF) * float(np.trace(matrix))
+        noise += 1.01 * float((s * room * error * (2.0 * length + error)).sum())
         if not smallest > 2.0 * noise:
             return None
         mu = float(np.linalg.norm(residual)) / (smallest - noise)

@@ -13,15 +13,15 @@ from fenchel.certificate.consequences import Evidence
 from fenchel.certificate.dual_point import LowerBound, gradient_point, lower_bounds, zero_bound
 from fenchel.certificate.free import FreeDirections
 from fenchel.certificate.recovery import projected_points, recovered_points
-from fenchel.certificate.rounding import DualPoint, PrimalBound, primal_bound
+from fenchel.certificate.rounding import DualPoint, PrimalBound, gap_between, primal_bound
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.steps import Candidate
 
 #: Relative gaps between which a better fit to the penalty's subdifferential is tried.
 NEGLIGIBLE, WORTH_FITTING = 1e-9, 0.3
-#: Offers of an ascent in a row that may leave the gap where it is.
-PATIENCE = 15
+#: Passes that may leave the gap where it is, beside as many as there were before.
+PATIENCE = 200
 #: The share of the gap that may be left to the dual point, the rest being the model's own.
 OWN = 0.1
 
@@ -41,7 +41,7 @@ class Judge:
     @property
     def gap(self) -> float:
         """The certified gap of the best model; infinite before there is one."""
-        return self.primal.upper - self.best.lower
+        return gap_between(self.primal.upper, self.best.lower) if np.isfinite(self.primal.upper) else np.inf
 
     @property
     def dual(self) -> float:
@@ -84,7 +84,7 @@ class Judge:
         """Fit v(alpha) to the subdifferential at the best model: norms always, kinks until tol is reached."""
         if NEGLIGIBLE * abs(self.primal.value) < self.gap < WORTH_FITTING * abs(self.primal.value):
             start = gradient_point(self.problem, self.free, self.primal.z)
-            for point in projected_points(self.problem, self.free, self.w, start):
+            for point in projected_points(self.problem, self.free, self.w, self.primal.z, start):
                 self.try_point(point)
         if self.has_kinks and not self.reached(tol):
             for point in recovered_points(self.problem, self.free, self.w, self.primal.z):
@@ -92,18 +92,19 @@ class Judge:
                 if self.reached(tol):
                     return
 
-    def ascend(self, tol: float, most_passes: int) -> None:
+    def ascend(self, tol: float, most_passes: int, may_copy: bool = False) -> None:
         """Raise D until the gap is small enough, or nearly all of it is the model's own, or the passes are spent."""
-        for method in methods(self.problem):
+        for problem, method in methods(self.problem, may_copy):
             if self.reached(tol):
                 return
-            idle, last = 0, self.gap
-            for candidate, passes in offers(self.problem, method, self.w, self.b, self.best.alpha):
+            progress, last = 0, self.gap
+            for candidate, passes in offers(problem, method, self.w, self.b, self.best.alpha):
                 left = self._try_candidate(candidate, last)
-                idle, last = (0, self.gap) if self.gap < 0.99 * last else (idle + 1, last)
+                if self.gap < 0.99 * last:
+                    progress, last = passes, self.gap
                 if self.reached(tol) or left <= OWN * self.gap:
                     return
-                if passes >= most_passes or idle > PATIENCE:
+                if passes >= most_passes or passes > 2 * progress + PATIENCE:
                     break
 
     def _try_candidate(self, candidate: Candidate, last: float) -> float:
@@ -117,17 +118,17 @@ class Judge:
             self.try_gradient(primal.z)
         return primal.upper - self.best.lower
 
-    def certificate(self, tol: float) -> Certificate:
+    def certificate(self, tol: float, atol: float = 0.0) -> Certificate:
         """What has been proven about the best model."""
         primal, bound = self.primal, self.best
         evidence = Evidence(self.problem, self.w, self.b, primal.z, primal.upper, bound, self.feasible)
         if not (np.isfinite(primal.upper) and np.isfinite(bound.lower)):
             return Certificate(
-                primal.value, bound.value, np.inf, np.inf, np.inf, tol, bound.point.how, np.inf, evidence
+                primal.value, bound.value, np.inf, np.inf, np.inf, tol, bound.point.how, np.inf, atol, evidence
             )
         gap = evidence.gap
         relative = gap / abs(primal.value) if primal.value else (np.inf if gap else 0.0)
         rounding = max(0.0, gap - (primal.value - bound.value))
         return Certificate(
-            primal.value, bound.value, gap, relative, rounding, tol, bound.point.how, evidence.radius, evidence
+            primal.value, bound.value, gap, relative, rounding, tol, bound.point.how, evidence.radius, atol, evidence
         )

@@ -35,7 +35,9 @@ MOST_ENTRIES, MOST_UNKNOWNS = 2_000_000, 800
 THRESHOLDS = (0.0, 1e-7, 1e-5, 1e-3)
 
 
-def projected_points(problem: Problem, free: FreeDirections, w: Vector, start: DualPoint) -> Iterator[DualPoint]:
+def projected_points(
+    problem: Problem, free: FreeDirections, w: Vector, z: Vector, start: DualPoint
+) -> Iterator[DualPoint]:
     """The gradient point moved to Q'v(alpha) = Q'g for the subgradients g of R at w (see `Subgradients.normals`).
 
     On the support of w these are the signs. What counts as support is tried at a few thresholds.
@@ -43,12 +45,12 @@ def projected_points(problem: Problem, free: FreeDirections, w: Vector, start: D
     if not isinstance(problem.penalty, NormPenalty):
         return
     n, _ = problem.shape
-    size = weight_size(problem, w)
+    size = weight_size(w, z)
     seen = -1
     for threshold in THRESHOLDS:
         target = problem.penalty.subgradients(w, threshold * size)
-        normals = target.normals()
-        if normals is None or normals.shape[1] == seen:
+        normals = None if target is None else target.normals()
+        if target is None or normals is None or normals.shape[1] == seen:
             continue
         if n * normals.shape[1] * (normals.shape[1] + 10) > MOST_ENTRIES + problem.design.nnz:
             continue  # forming the equations would cost more than a few passes
@@ -63,16 +65,18 @@ def projected_points(problem: Problem, free: FreeDirections, w: Vector, start: D
         yield free.satisfy(problem, DualPoint(alpha, how="projected"))
 
 
-def weight_size(problem: Problem, w: Vector) -> float:
-    """What a weight is compared with to call it zero: the largest one, or one that alone would move a score by 1."""
-    column = float(problem.design.column_norms(2.0, problem.weights).max()) / np.sqrt(problem.total_weight)
-    return max(float(np.abs(w).max(initial=0.0)), 1.0 / column if column > 0.0 else 0.0)
+def weight_size(w: Vector, z: Vector) -> float:
+    """What a weight is compared with to call it zero: the largest one, or that of weights that move a score by 1."""
+    largest, reach = float(np.abs(w).max(initial=0.0)), float(np.ptp(z))
+    return max(largest, largest / reach) if reach > 0.0 else np.inf
 
 
 def recovered_points(problem: Problem, free: FreeDirections, w: Vector, z: Vector) -> Iterator[DualPoint]:
     """Dual points for a few windows around the kinks, each window with another set of free multipliers."""
     kinks = problem.loss.kinks(problem.y)
     if not kinks or not np.all(np.isfinite(z)):
+        return
+    if problem.penalty.subgradients(w, 0.0) is None:
         return
     distance = np.min([np.abs(z - kink) for kink in kinks], axis=0)
     scale = 1.0 + float(np.median(np.abs(z)))
@@ -95,7 +99,7 @@ def _fit(problem: Problem, free: FreeDirections, w: Vector, z: Vector, on_kink: 
     low, high = _intervals(problem, z[which], which)
     alpha[which] = 0.5 * (low + high)
     if len(which):
-        alpha[which] = _least_squares(problem, free, w, alpha, which, low, high, window)
+        alpha[which] = _least_squares(problem, free, w, z, alpha, which, low, high, window)
     return DualPoint(alpha, how="recovered")
 
 
@@ -112,6 +116,7 @@ def _least_squares(
     problem: Problem,
     free: FreeDirections,
     w: Vector,
+    z: Vector,
     alpha: Vector,
     which: NDArray[np.intp],
     low: Vector,
@@ -122,7 +127,8 @@ def _least_squares(
 
     The equations of the free directions are rows of their own. Unknowns are scaled by the size of their box.
     """
-    target = problem.penalty.subgradients(w, window * weight_size(problem, w))
+    target = problem.penalty.subgradients(w, window * weight_size(w, z))
+    assert target is not None
     fixed = alpha.copy()
     fixed[which] = 0.0
     share = problem.weights[which] / problem.total_weight
@@ -169,7 +175,6 @@ def _extra_columns(target: Subgradients, count: int) -> tuple[NDArray[np.intp], 
     everything = np.arange(d)
     if target.directions is None or target.directions.shape[1] == 0:
         return everything, None
-    directions = target.directions.toarray() if sp.issparse(target.directions) else target.directions
-    if directions.shape[1] + count <= 400:
-        return everything, directions
-    return np.flatnonzero(~np.any(directions != 0, axis=1)), None
+    if target.directions.shape[1] + count <= 400:
+        return everything, target.directions.toarray() if sp.issparse(target.directions) else target.directions
+    return np.setdiff1d(everything, sp.coo_array(target.directions).coords[0]), None

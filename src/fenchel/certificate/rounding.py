@@ -103,6 +103,11 @@ def dual_bound(problem: Problem, point: DualPoint) -> DualBound:
     return DualBound(point, value, float(lower), v, error / W * (1.0 + EVALUATION))
 
 
+def gap_between(upper: float, lower: float) -> float:
+    """upper - lower, rounded up."""
+    return upper - lower + 2.0 * UNIT_ROUNDOFF * (abs(upper) + abs(lower))
+
+
 def clip_to_domain(problem: Problem, alpha: Vector) -> Vector:
     """alpha moved into the domain of the conjugate, exactly; samples of weight zero get 0."""
     low, high = problem.loss.domain(problem.y)

@@ -17,7 +17,12 @@ import click
 @click.option("--epsilon", type=float, default=None, help="The -p of support vector regression.")
 @click.option("--format", "format_", default=None, help="Of the data; told from the file's name by default.")
 @click.option("--effort", type=click.Choice(["low", "auto", "high"]), default="auto", show_default=True)
-@click.option("--tol", type=float, default=None, help="The relative gap asked for; exit status 1 if it is not proven.")
+@click.option(
+    "--tol",
+    type=float,
+    default=None,
+    help="The relative gap asked for; exit status 1 if it is not proven, 2 for an error.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     model: Path,
@@ -36,6 +41,6 @@ def command(
         X, y = fl.read(data, format=format_)
         certificate = fl.certify(str(model), X, y, effort=effort, tol=tol, **options)
     except (ValueError, TypeError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+        raise click.UsageError(str(error)) from error
     click.echo(certificate.to_json() if as_json else str(certificate))
     sys.exit(0 if certificate.ok else 1)

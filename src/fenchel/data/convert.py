@@ -37,9 +37,11 @@ def _as_sparse(X: Any) -> Any:
     matrix = X if X.format in ("csr", "csc") else X.tocsr()
     if matrix.dtype not in (np.float32, np.float64) or not matrix.dtype.isnative:
         matrix = matrix.astype(np.float64)
-    if matrix.indices.dtype != matrix.indptr.dtype:
-        matrix = matrix.copy()
-        matrix.indptr, matrix.indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    parts = (matrix.data, matrix.indices, matrix.indptr)
+    index = matrix.indices.dtype if matrix.indices.dtype == matrix.indptr.dtype else np.dtype(np.int64)
+    plain = [np.require(part, kind, ["C", "A"]) for part, kind in zip(parts, (None, index, index), strict=True)]
+    if any(new is not old for new, old in zip(plain, parts, strict=True)):
+        matrix = type(matrix)(tuple(plain), shape=matrix.shape, copy=False)
     return matrix
 
 
@@ -47,8 +49,8 @@ def _as_dense(X: Any, name: str) -> NDArray[Any]:
     array = as_numbers(np.asarray(X), name)
     if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
         array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
-    if not (array.flags.c_contiguous or array.flags.f_contiguous):
-        array = np.ascontiguousarray(array)
+    if not (array.flags.c_contiguous or array.flags.f_contiguous) or not array.flags.aligned:
+        array = np.array(array, order="C")
     return array
 
 

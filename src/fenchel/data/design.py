@@ -94,6 +94,13 @@ class Design:
         other.threads = _usable_threads(self.nnz, threads)
         return other
 
+    def stored_by_rows(self) -> Design:
+        """This matrix, copied if it is stored by columns."""
+        if self.by_rows:
+            return self
+        rows = self.matrix.tocsr() if self.is_sparse else np.ascontiguousarray(self.matrix)
+        return Design(rows, constant=self.constant, threads=self.threads)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.matrix, self.constant)
 
@@ -191,7 +198,10 @@ class Design:
         return dense + self.constant * np.asarray(last)
 
     def _require_finite(self, name: str) -> None:
-        values = self.matrix.data if self.is_sparse else (self.matrix if self.by_rows else self.matrix.T)
+        if self.is_sparse:
+            values = self.matrix.data[: self.matrix.indptr[-1]]  # an array may be longer than what is in use
+        else:
+            values = self.matrix if self.by_rows else self.matrix.T
         k = kernels.first_nonfinite(values.reshape(-1), self.threads)
         if k < 0:
             return
@@ -221,8 +231,10 @@ def _lines(matrix: Any, by_rows: bool) -> kernels.Lines:
 
 
 def _usable_threads(entries: int, limit: int | None) -> int:
-    if limit is not None and limit < 1:
-        raise ValueError(f"the number of threads must be at least 1, got {limit}")
+    if limit is not None and not (isinstance(limit, int | np.integer) and limit >= 1):
+        raise ValueError(
+            f"the number of threads must be an integer of at least 1, or None for all cores; got {limit!r}"
+        )
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores if limit is None else limit, entries // ENTRIES_PER_THREAD))
 

@@ -67,7 +67,9 @@ def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     if labels.size == 0:
         raise ValueError("y is empty")
     missing = (
-        np.flatnonzero([label is None or label != label for label in labels])
+        np.flatnonzero(
+            np.isnan(labels) if labels.dtype.kind == "f" else [label is None or label != label for label in labels]
+        )
         if labels.dtype.kind in "fO"
         else np.empty(0, int)
     )

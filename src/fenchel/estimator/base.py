@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +19,8 @@ from fenchel.data import Design
 from fenchel.data.design import Vector
 from fenchel.estimator.names import resolve_loss, resolve_penalty
 from fenchel.problem import Problem
-from fenchel.solver import NotCertifiedWarning, Result, solve
+from fenchel.solver import NotCertifiedWarning, Result, Stop, solve
+from fenchel.solver.solve import not_certified
 
 
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]
@@ -33,7 +36,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         params: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for name in ("loss", "penalty"):
-                if dataclasses.is_dataclass(value := params[name]):
+                if dataclasses.is_dataclass(value := params[name]) and not isinstance(value, type):
                     params |= {f"{name}__{f.name}": getattr(value, f.name) for f in dataclasses.fields(value)}
         return params
 
@@ -72,36 +75,51 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _problem(self, X: Any, y: Vector, weights: Vector) -> Problem:
         penalty = resolve_penalty(self.penalty, self.lam, float(weights.sum()))
-        return Problem(Design(X), y, resolve_loss(self.loss), penalty, weights, bool(self.fit_intercept))
+        return Problem(Design(X), y, resolve_loss(self.loss), penalty, weights, self.fit_intercept)
 
     def _solve(self, problems: list[Problem]) -> None:
-        """Fit every problem (one, or one per class) and set the attributes."""
-        starts = getattr(self, "_results", []) if self.warm_start else []
-        results = []
-        for k, problem in enumerate(problems):
-            start = starts[k] if k < len(starts) and _fits(starts[k], problem) else None
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", NotCertifiedWarning)
-                result = solve(
-                    problem,
-                    solver=self.solver,
-                    tol=self.tol,
-                    atol=self.atol,
-                    max_iter=self.max_iter,
-                    max_seconds=self.max_seconds,
-                    random_state=self.random_state,
-                    progress=bool(self.progress),
-                    n_threads=self.n_threads,
-                    start=start,
-                )
-            for message in caught:
-                warnings.warn(message.message, message.category, stacklevel=3)
-            results.append(result)
+        """Fit every problem (one, or one per class) within the time that all of them have, and set the attributes."""
+        deadline = (
+            None
+            if self.max_seconds is None
+            else time.monotonic() + float(Stop(max_seconds=self.max_seconds).max_seconds or 0)
+        )
+        starts = self._starts(problems)
+        results: list[Result] = []
+        for problem, start in zip(problems, starts, strict=True):
+            left = None if deadline is None else max(deadline - time.monotonic(), 1e-9)
+            interrupted = bool(results) and results[-1].status == "interrupted"
+            result = solve(
+                problem,
+                solver=self.solver,
+                tol=self.tol,
+                atol=self.atol,
+                max_iter=self.max_iter,
+                max_seconds=1e-9 if interrupted else left,
+                random_state=self.random_state,
+                progress=bool(self.progress),
+                n_threads=self.n_threads,
+                start=start,
+                warn=False,
+            )
+            results.append(replace(result, status="interrupted") if interrupted else result)
         self._keep(results)
+        short = [result for result in results if result.status != "certified"]
+        if short:
+            worst = max(short, key=lambda result: result.certificate.relative_gap)
+            of = f"{len(short)} of {len(results)} classes: " if len(results) > 1 else ""
+            warnings.warn(of + not_certified(worst), NotCertifiedWarning, stacklevel=3)
+
+    def _starts(self, problems: list[Problem]) -> list[Any]:
+        """The last fit's solution for a warm start, where shapes agree."""
+        if not (self.warm_start and hasattr(self, "coef_")):
+            return [None] * len(problems)
+        w, b, alpha = np.atleast_2d(self.coef_), np.ravel(self.intercept_), np.atleast_2d(self.dual_coef_)
+        fits = len(w) == len(problems) and problems[0].shape == (alpha.shape[1], w.shape[1])
+        return list(zip(w, b, alpha, strict=True)) if fits else [None] * len(problems)
 
     def _keep(self, results: list[Result]) -> None:
         several = len(results) > 1
-        self._results = results
         self.coef_ = np.stack([r.w for r in results])
         self.intercept_: Any = np.array([r.b for r in results])
         self.dual_coef_ = np.stack([r.alpha for r in results])
@@ -110,12 +128,6 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         self.certificate_ = (
             Certificate.combined([r.certificate for r in results]) if several else results[0].certificate
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: everything but the training data, which only the certificate's consequences need."""
-        state: dict[str, Any] = super().__getstate__()
-        state.pop("_results", None)
-        return state
 
     # Predicting ---------------------------------------------------------------------------------------------------
 
@@ -129,7 +141,3 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _fits(result: Result, problem: Problem) -> bool:
-    return (len(result.alpha), len(result.w)) == problem.shape

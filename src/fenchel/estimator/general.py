@@ -121,6 +121,8 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     def _problems(self, X: Any, codes: NDArray[np.intp], sample_weight: Any) -> list[Problem]:
         """One problem for two classes, else one for each class against the rest."""
         weights = self._weights(sample_weight, X)
+        if np.count_nonzero(np.bincount(codes, weights)) < 2:
+            raise ValueError("sample_weight leaves one class only; a classifier needs two with positive weight")
         weights = weights * _class_weights(self.class_weight, self.classes_, codes, weights)[codes]
         count = len(self.classes_)
         first = self._problem(X, np.where(codes == count - 1, 1.0, -1.0), weights)

@@ -68,8 +68,13 @@ class Problem:
         design = X if isinstance(X, Design) else Design(X)
         n, d = design.shape
         penalty.check(d)
+        if not (penalty.strong_convexity > 0 or isinstance(penalty, NormPenalty)):
+            raise TypeError(
+                f"{penalty!r} must be strongly convex or a norm (a NormPenalty): without either, D has no bound"
+            )
         y = as_signs(y, n) if loss.is_classification else as_vector(y, n, "y")
-        values = (design, y, loss, penalty, as_weights(sample_weight, n), bool(intercept))
+        weights = as_weights(sample_weight, n)
+        values = (design, _frozen(y), loss, penalty, _frozen(weights), bool(intercept))
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -148,6 +153,13 @@ class Problem:
         n, d = self.shape
         b = ", intercept" if self.intercept else ""
         return f"Problem({n} x {d}, {self.loss!r}, {self.penalty!r}{b})"
+
+
+def _frozen(values: Vector) -> Vector:
+    """A copy that nobody can change: what was proven about a problem must stay true of it."""
+    copy = values.copy()
+    copy.flags.writeable = False
+    return copy
 
 
 def _require_instance(value: object, kind: type, name: str, example: str) -> None:

@@ -31,17 +31,23 @@ class Stop:
     def __post_init__(self) -> None:
         for name in ("tol", "atol"):
             value = getattr(self, name)
-            if not (np.isscalar(value) and np.isreal(value) and value >= 0):  # type: ignore[operator]
+            if not (_is_number(value) and value >= 0):
                 raise ValueError(f"{name} must be a number >= 0, got {value!r}")
-        if self.max_iter is not None and not (isinstance(self.max_iter, int | np.integer) and self.max_iter >= 1):
+        if self.max_iter is not None and not (
+            isinstance(self.max_iter, int | np.integer) and self.max_iter >= 1 and self.max_iter is not True
+        ):
             raise ValueError(f"max_iter must be a positive integer or None, got {self.max_iter!r}")
-        if self.max_seconds is not None and not self.max_seconds > 0:
-            raise ValueError(f"max_seconds must be positive or None, got {self.max_seconds!r}")
+        if self.max_seconds is not None and not (_is_number(self.max_seconds) and self.max_seconds > 0):
+            raise ValueError(f"max_seconds must be a positive number or None, got {self.max_seconds!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
-class Check:
-    """One row of the trace, and what a callback sees."""
+class Row:
+    """One row of the trace."""
 
     iteration: int
     seconds: float
@@ -49,24 +55,30 @@ class Check:
     dual: float
     gap: float
     nonzeros: int
+
+
+@dataclass(frozen=True)
+class Check(Row):
+    """What a callback sees: the row that the trace keeps, and the best model so far."""
+
     w: Vector = field(repr=False)
     b: float = field(repr=False)
 
 
-class Trace(Sequence[Check]):
+class Trace(Sequence[Row]):
     """The history of a run, one row a check. Columns by name: `trace["gap"]`."""
 
     def __init__(self) -> None:
-        self._rows: list[Check] = []
+        self._rows: list[Row] = []
 
-    def append(self, row: Check) -> None:
+    def append(self, check: Check) -> None:
         """Add a row; weights are kept only by the result."""
-        self._rows.append(row)
+        self._rows.append(Row(**{name: getattr(check, name) for name in COLUMNS}))
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __iter__(self) -> Iterator[Check]:
+    def __iter__(self) -> Iterator[Row]:
         return iter(self._rows)
 
     def __getitem__(self, key: Any) -> Any:
@@ -88,9 +100,8 @@ Callback = Callable[[Check], Any]
 class Result:
     """A solved problem: the best model found, and the proof of how good it is.
 
-    `status` is "certified" or says why the run ended before: "max_iter", "max_seconds", "interrupted", "callback" or
-    "stalled" (what is left of the
-    gap is rounding).
+    `status` is "certified", or says why the run ended before that: "max_iter", "max_seconds", "interrupted",
+    "callback", "stalled" (what is left of the gap is rounding) or "overflow".
     """
 
     w: Vector = field(repr=False)

@@ -58,7 +58,14 @@ def run(
     if status != "certified":
         status = _last_effort(judge, start, stop, status)
     return Result(
-        judge.w, judge.b, judge.best.alpha, judge.certificate(stop.tol), trace, iteration, solver.name, status
+        judge.w,
+        judge.b,
+        judge.best.alpha,
+        judge.certificate(stop.tol, stop.atol),
+        trace,
+        iteration,
+        solver.name,
+        status,
     )
 
 

@@ -29,6 +29,7 @@ def solve(
     progress: bool = False,
     n_threads: int | None = 1,
     start: Any = None,
+    warn: bool = True,
     **solver_options: Any,
 ) -> Result:
     """Minimise a problem until its certificate is good enough.
@@ -53,14 +54,16 @@ def solve(
         Threads for products with X; None for all cores. Results repeat bit for bit with one.
     start : Result or tuple (w, b, alpha), optional
         Where to begin.
+    warn : bool, default True
+        Whether a certificate short of the tolerance gives a warning; a run that a callback stops gives none.
     **solver_options
         What the chosen solver takes; anything else is an error.
 
     Returns
     -------
     Result
-        With the best model found and its certificate, also when it was interrupted. A certificate short of the
-        tolerance comes with a `NotCertifiedWarning`.
+        With the best model found and its certificate, also when it was interrupted: Ctrl-C ends the run, not the
+        program. A certificate short of the tolerance comes with a `NotCertifiedWarning`.
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
@@ -69,8 +72,8 @@ def solve(
     problem = problem.replace(design=problem.design.using(n_threads))
     seed = 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
     result = run(problem, chosen, stop, _start(problem, start), seed, callback, progress)
-    if result.status not in ("certified", "callback"):
-        warnings.warn(_not_certified(result, stop), NotCertifiedWarning, stacklevel=2)
+    if warn and result.status not in ("certified", "callback"):
+        warnings.warn(not_certified(result), NotCertifiedWarning, stacklevel=2)
     return result
 
 
@@ -87,16 +90,17 @@ def _start(problem: Problem, start: Any) -> Start:
     return Start(w, float(b) if problem.intercept else 0.0, clip_to_domain(problem, np.nan_to_num(alpha)))
 
 
-def _not_certified(result: Result, stop: Stop) -> str:
+def not_certified(result: Result) -> str:
+    """What a run that fell short has to say."""
+    certificate = result.certificate
     reasons = {
         "max_iter": f"stopped after {result.n_iter} steps; raise max_iter, or scale the features",
-        "max_seconds": f"stopped after {stop.max_seconds} seconds",
+        "max_seconds": f"stopped after {max(result.trace['seconds'], default=0.0):.2g} seconds",
         "interrupted": "interrupted",
         "overflow": "the problem's scale exceeds double precision; rescale the features or lam",
         "stalled": "what is left of the gap is rounding; a smaller gap cannot be proven in double precision",
     }
-    certificate = result.certificate
     return (
-        f"{result.solver} did not reach tol={stop.tol:g}: the model is proven to be within "
+        f"{result.solver} did not reach tol={certificate.tol:g}: the model is proven to be within "
         f"{percent(certificate.relative_gap)} of the optimum (gap {certificate.gap:.3g}); {reasons[result.status]}."
     )

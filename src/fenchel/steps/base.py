@@ -42,11 +42,13 @@ class Solver(Protocol, Generic[State]):
     name : str
     requires : traits that the loss and the penalty must have
     steps_per_check : how many steps are worth one certificate; sized so that checking costs a tenth of the run at most
+    passes_per_step : how often a step goes through the data
     """
 
     name: str
     requires: frozenset[Trait]
     steps_per_check: int
+    passes_per_step: int
 
     def init(self, problem: Problem, start: Start, seed: int) -> State:
         """The state before the first step."""

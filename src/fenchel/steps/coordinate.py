@@ -41,6 +41,7 @@ class CoordinateAscent:
     name = "coordinate_ascent"
     requires = frozenset({Trait.STRONGLY_CONVEX_PENALTY, Trait.COMPILED_LOSS, Trait.THRESHOLD_LINK})
     steps_per_check = 10
+    passes_per_step = 1
 
     def init(self, problem: Problem, start: Start, seed: int) -> AscentState:
         design, mu = problem.design, problem.penalty.strong_convexity
@@ -51,7 +52,7 @@ class CoordinateAscent:
             )
         loss = problem.loss.kernel()
         assert loss is not None
-        norms = design.row_norms(2.0) ** 2 - design.constant**2
+        norms = design.lines.norms_along(2.0, np.ones(design.matrix.shape[1])) ** 2
         if design.constant:
             inverse_rho = design.constant**2 / mu
         else:

@@ -44,7 +44,7 @@ class FISTA:
     """Accelerated proximal gradient steps, for differentiable losses and penalties with a prox.
 
     At the extrapolated point y: x = prox_{T/L}(y - (T/L) grad), T the steps of `ScoreMap`. L grows until
-    <grad f(x) - grad f(y), x - y> <= L |x - y|^2 (a test without cancellation) and shrinks a little after every step.
+    (grad f(x) - grad f(y)).(x - y) <= L |x - y|^2 (a test without cancellation) and shrinks a little after every step.
 
     Parameters
     ----------
@@ -56,6 +56,7 @@ class FISTA:
     name = "fista"
     requires = frozenset({Trait.DIFFERENTIABLE_LOSS, Trait.PROX_PENALTY})
     steps_per_check = 20
+    passes_per_step = 2
 
     def init(self, problem: Problem, start: Start, seed: int) -> FistaState:
         map_ = ScoreMap.of(problem, seed)

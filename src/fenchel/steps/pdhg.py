@@ -20,6 +20,7 @@ class PDHG:
     name = "pdhg"
     requires = frozenset[Trait]()
     steps_per_check = 30
+    passes_per_step = 2
 
     def init(self, problem: Problem, start: Start, seed: int) -> tuple[Saddle, SaddleState]:
         saddle = Saddle(problem, seed)

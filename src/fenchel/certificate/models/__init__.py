@@ -6,7 +6,7 @@ positive factor.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights
@@ -28,6 +28,21 @@ from fenchel.problem import Problem
 __all__ = ["certify"]
 
 
+@overload
+def certify(
+    subject: Problem, w: Any, b: float = 0.0, alpha: Any = None, effort: str = "auto", tol: float | None = None
+) -> Certificate: ...
+@overload
+def certify(
+    subject: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    effort: str = "auto",
+    tol: float | None = None,
+    **options: Any,
+) -> Certificate: ...
 def certify(subject: Any, *args: Any, **kwargs: Any) -> Certificate:
     """Bound how far a model is from the optimum of its objective, whoever fitted it.
 
@@ -53,7 +68,9 @@ def certify(subject: Any, *args: Any, **kwargs: Any) -> Certificate:
     X, y, sample_weight
         The data of the fit; labels of any type for classifiers. X is not copied.
     effort : {"low", "auto", "high"}, default "auto"
-        How long to look for a better dual point.
+        How long to look for a better dual point. "low": one look. "auto": losses with kinks get more, smooth ones are
+        tight near the optimum without. "high": until the bound is (nearly) as good as it can be, also far from the
+        optimum; data stored by columns may be copied by rows.
     tol : float, optional
         The relative gap to aim at, and what `ok` compares with.
 

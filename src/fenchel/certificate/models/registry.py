@@ -72,7 +72,18 @@ def claims_of(model: Any, X: Any, y: Any, sample_weight: Any, options: dict[str,
         raise TypeError(f"certify does not use {', '.join(unused)} for {_name(model)}, which {takes}")
     if X is None or y is None:
         raise TypeError(f"certify needs the data that {_name(model)} was fitted to: certify(model, X, y)")
+    _require_same_columns(model, X)
     return entry.claims(model, X, y, sample_weight, **options)
+
+
+def _require_same_columns(model: Any, X: Any) -> None:
+    """A data frame must have the columns of the fit, in the same order."""
+    names, columns = getattr(model, "feature_names_in_", None), getattr(X, "columns", None)
+    if names is None or columns is None or len(names) != len(columns):
+        return
+    for k, (name, column) in enumerate(zip(names, columns, strict=True)):
+        if name != column:
+            raise ValueError(f"X has the column {column!r} at position {k} where the model was fitted with {name!r}")
 
 
 def _find(model: Any) -> Entry | None:

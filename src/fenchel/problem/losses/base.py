@@ -12,7 +12,7 @@ from fenchel.problem.traits import Trait
 
 
 class Loss(ABC):
-    """A convex function phi(z; y) >= 0 of the score z, for a target y, as NumPy functions of arrays.
+    """A convex function phi(z; y), bounded below, of the score z, for a target y, as NumPy functions of arrays.
 
     A loss of your own is a subclass with `value`, `derivative`, `conjugate` and `domain`, and whichever of the
     constants
@@ -101,11 +101,16 @@ class Loss(ABC):
         return x + t * self.dual_step(np.zeros_like(x), x, t, y)
 
     def rise(self, z: Vector, y: Vector, error: Vector) -> Vector:
-        """A bound on phi(z') - phi(z) over |z' - z| <= error: by convexity, the rise at one of the two ends."""
-        if np.isfinite(self.lipschitz):
-            return self.lipschitz * error
-        value = self.value(z, y)
-        return np.maximum(self.value(z - error, y), self.value(z + error, y)) - value
+        """A bound on phi(z') - phi(z) over |z' - z| <= error.
+
+        |phi'(z)| error + (smoothness / 2) error^2 for a smooth loss; else, by convexity, the rise at one of the two
+        ends (taken a little further out, since they are rounded).
+        """
+        if np.isfinite(self.smoothness):
+            slope = np.abs(self.derivative(z, y)) * (1.0 + 1e-9)
+            return slope * error + 0.5 * self.smoothness * error**2
+        ends = (self.value(z + 1.25 * side * error, y) for side in (-1.0, 1.0))
+        return np.maximum(*ends) - self.value(z, y)
 
     def kernel(self) -> kernels.Loss | None:
         """The compiled twin of this loss, if there is one."""

@@ -128,9 +128,9 @@ class Penalty(ABC):
         """How much, relatively, w must shrink or grow to lie in the domain exactly; 0 where R is finite everywhere."""
         return 0.0
 
-    def subgradients(self, w: Vector, tol: float) -> Subgradients:
-        """The subdifferential at w, coordinates (or groups) below tol counted as zero."""
-        raise TypeError(f"{type(self).__name__} does not describe its subdifferential")
+    def subgradients(self, w: Vector, tol: float) -> Subgradients | None:
+        """The subdifferential at w, coordinates (or groups) below tol counted as zero; None if it is not described."""
+        return None
 
     def admissible_steps(self, t: Vector) -> Vector | float:
         """The largest steps below t that `prox` can take: one for all coordinates, unless separable."""

@@ -20,6 +20,8 @@ from fenchel.problem.vectors import require_positive
 
 #: The widest D, other than the difference operator of a graph, whose null space we compute (by a dense decomposition).
 WIDEST_GENERAL = 2000
+#: The most directions that D may leave free: each is an equation that dual points must satisfy.
+MOST_FREE = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +77,11 @@ class FusedL1(NormPenalty):
                 f"FusedL1: a D other than the differences of a graph may have at most {WIDEST_GENERAL} columns, got {d}"
             )
 
+        if (free := self._free_directions) > MOST_FREE:
+            raise ValueError(
+                f"FusedL1: D leaves {free} directions unpenalised (its null space); at most {MOST_FREE} work"
+            )
+
     def differences(self, w: Vector) -> Vector:
         """D w."""
         return np.diff(w) if self.D is None else np.asarray(self.operator @ w)
@@ -100,6 +107,21 @@ class FusedL1(NormPenalty):
         return kernels.total_variation(np.ascontiguousarray(w), float(np.min(t)) * self.lam)
 
     @cached_property
+    def _free_directions(self) -> int:
+        """The dimension of the null space of D."""
+        return self._components[0] if self._edges is not None else self._decomposition[0].basis.shape[1]
+
+    @cached_property
+    def _components(self) -> tuple[int, NDArray[np.intp]]:
+        """How many components the graph has, and the one of each node."""
+        assert self._edges is not None
+        tail, head, _ = self._edges
+        d = self.operator.shape[1]
+        graph = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(d, d))
+        count, label = connected_components(graph, directed=False)
+        return int(count), label
+
+    @cached_property
     def _decomposition(self) -> tuple[NullSpace, float]:
         """The null space of D, and a lower bound on its smallest nonzero singular value.
 
@@ -111,9 +133,8 @@ class FusedL1(NormPenalty):
         """
         D, d = self.operator, self.operator.shape[1]
         if self._edges is not None:
-            tail, head, scale = self._edges
-            graph = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(d, d))
-            count, label = connected_components(graph, directed=False)
+            scale = self._edges[2]
+            count, label = self._components
             indicators = np.zeros((d, count))
             indicators[np.arange(d), label] = 1.0
             return NullSpace(indicators), float(np.abs(scale).min()) * 2.0 / d
