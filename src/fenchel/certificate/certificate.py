@@ -154,7 +154,7 @@ class Certificate:
         return "\n".join(lines)
 
     def _asked(self) -> str:
-        return percent(self.tol) + (f" or a gap of {self.atol:.3g}" if self.atol else "")
+        return f"{100 * self.tol:.3g} %" + (f" or a gap of {self.atol:.3g}" if self.atol else "")
 
     def _repr_html_(self) -> str:
         colour = "#1a7f37" if self.ok else "#9a6700"

@@ -20,7 +20,7 @@ from fenchel.steps import Candidate
 
 #: Relative gaps between which a better fit to the penalty's subdifferential is tried.
 NEGLIGIBLE, WORTH_FITTING = 1e-9, 0.3
-#: Passes that may leave the gap where it is, beside as many as there were before.
+#: Passes that may leave the gap where it is, beside as many as there were before (or a tenth of all, if that is more).
 PATIENCE = 200
 #: The share of the gap that may be left to the dual point, the rest being the model's own.
 OWN = 0.1
@@ -104,7 +104,7 @@ class Judge:
                     progress, last = passes, self.gap
                 if self.reached(tol) or left <= OWN * self.gap:
                     return
-                if passes >= most_passes or passes > 2 * progress + PATIENCE:
+                if passes >= most_passes or passes > 2 * progress + max(PATIENCE, most_passes // 10):
                     break
 
     def _try_candidate(self, candidate: Candidate, last: float) -> float:
