@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
+from fenchel.certificate.certificate import percent
+
 
 @click.command("demo", help="Fit a model, prove how good it is, and ask the same of scikit-learn's models.")
 @click.option(
@@ -63,7 +65,7 @@ def _explain(console: Console, model: Any, X: Any) -> None:
     labels, proven = model.predict_certified(X)
     console.print(
         "In words: nobody can find weights that lower this objective by more than "
-        f"{model.certificate_.relative_gap:.0e} of it, not with more time, not with another solver.\n"
+        f"{percent(model.certificate_.relative_gap)} of it, not with more time, not with another solver.\n"
         f"And what follows: for [bold]{proven.sum()} of {len(labels)}[/] patients the predicted label is proven to be "
         "the one that the exact optimum predicts.\n"
     )
@@ -104,7 +106,7 @@ def _table(rows: list[tuple[str, str, Any, float]]) -> Table:
     table.add_column("proven distance to its own optimum", justify="right")
     for name, said, certificate, _ in rows:
         colour = "green" if certificate.relative_gap < 1e-3 else "yellow" if certificate.relative_gap < 0.1 else "red"
-        table.add_row(name, said, f"[{colour}]{100 * certificate.relative_gap:.3g} %[/]")
+        table.add_row(name, said, f"[{colour}]{percent(certificate.relative_gap)}[/]")
     return table
 
 
