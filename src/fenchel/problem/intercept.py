@@ -47,7 +47,9 @@ def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vec
             return float(b)
         if fb * fa < 0:
             return _root(slope, a, fa, b, fb)
-        a, fa, b = b, fb, 4.0 * b
+        # beyond the secant's root, so that a bracket comes soon, but not too far beyond
+        ahead = abs(fb * (b - a) / (fb - fa)) if fb != fa else np.inf
+        a, fa, b = b, fb, b + np.sign(b) * min(1.1 * ahead, 3.0 * abs(b))
 
 
 def _root(slope: Callable[[float], tuple[float, float]], a: float, fa: float, b: float, fb: float) -> float:

@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, wrightomega, xlog1py, xlogy
+from scipy.special import wrightomega, xlogy
 
 from fenchel._core import kernels
 from fenchel.data.design import Vector
 from fenchel.problem.losses.base import Loss
 from fenchel.problem.vectors import inside, require_positive
+
+
+def sigmoid(x: Vector) -> Vector:
+    """1 / (1 + exp(-x)), accurate in both tails; NumPy's exp is many times faster than scipy's expit."""
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0.0, 1.0, e) / (1.0 + e)
 
 
 class MarginLoss(Loss):
@@ -128,14 +134,16 @@ class Logistic(MarginLoss):
         return np.log1p(np.exp(-np.abs(m))) + np.maximum(0.0, -m)
 
     def derivative(self, z: Vector, y: Vector) -> Vector:
-        return np.asarray(-y * expit(-y * z))
+        return -y * sigmoid(-y * z)
 
     def conjugate(self, u: Vector, y: Vector) -> Vector:
         t = np.clip(-u * y, 0.0, 1.0)
-        return inside(t == -u * y, xlogy(t, t) + xlog1py(1.0 - t, -t))
+        # 0 log 0 = 0 at both ends
+        entropy = t * np.log(np.maximum(t, 1e-300)) + (1.0 - t) * np.log1p(-np.minimum(t, 1.0 - 2.0**-53))
+        return inside(t == -u * y, entropy)
 
     def dual_step(self, a: Vector, z: Vector, q: Vector | float, y: Vector) -> Vector:
-        """With t' = expit(-s) the equation is g(s) = s - m + q t - q expit(-s) = 0, root in [m - q t, m - q t + q].
+        """With t' = sigmoid(-s) the equation is g(s) = s - m + q t - q sigmoid(-s) = 0, root in [m - q t, m - q t + q].
 
         g increases; it is convex left of 0 and concave right of it. So Newton's method that stays on the root's side
         of 0
@@ -147,13 +155,13 @@ class Logistic(MarginLoss):
         high = np.where(right, base + q, np.minimum(base + q, 0.0))
         s = np.clip(y * z, low, high)
         for _ in range(60):
-            t = expit(-s)
+            t = sigmoid(-s)
             step = np.clip(s - (s - base - q * t) / (1.0 + q * t * (1.0 - t)), low, high)
             done = np.abs(step - s) <= 4e-16 * (1.0 + np.abs(s))
             s = step
             if done.all():
                 break
-        return np.asarray(y * expit(-s))
+        return y * sigmoid(-s)
 
     def kernel(self) -> kernels.Loss:
         return kernels.Logistic()
