@@ -268,3 +268,22 @@ def test_a_users_own_loss_and_penalty_are_solved_and_certified(solver, penalty, 
     constraints = [w >= 0] if isinstance(penalty, NonNegativeL2) else []
     best = cp.Problem(cp.Minimize(cp.sum(log_cosh) / 120 + size), constraints).solve(solver="CLARABEL")
     assert abs(result.certificate.primal - best) <= result.certificate.gap + 1e-6 * best
+
+
+def test_numpys_true_stops_too_and_other_callbacks_are_refused():
+    assert fl.solve(problem(), tol=1e-12, callback=lambda check: np.bool_(True)).status == "callback"
+    with pytest.raises(TypeError, match="callback must be callable"):
+        fl.solve(problem(), callback=3)
+    for solver in (None, FISTA, [1]):
+        with pytest.raises(TypeError, match="solver must be a name or an object"):
+            fl.solve(problem(), solver=solver)
+
+
+@pytest.mark.parametrize("penalty", [fl.penalties.LpSquared(1e-6, 1.3), fl.penalties.Entropy(1e-9)], ids=str)
+def test_proximal_maps_survive_tiny_penalties(penalty):
+    X = np.random.default_rng(2).normal(size=(30, 4))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fl.NotCertifiedWarning)
+        result = fl.solve(fl.Problem(X, y, fl.losses.SmoothedHinge(1e-3), penalty), max_iter=3000)
+    assert np.isfinite(result.certificate.gap)

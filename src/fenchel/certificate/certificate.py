@@ -184,8 +184,8 @@ class Certificate:
 
 def percent(x: float) -> str:
     """A bound as a percentage of two digits (or of all before the point), rounded up: it is still a bound."""
-    if not 0.0 < x < np.inf:
-        return f"{100 * x:g} %"
+    if not 0.0 < x < 1e20:
+        return f"{100 * x:g} %" if x <= 0.0 or np.isinf(x) else f"{101 * x:.2g} %"
     exact = Decimal(x) * 100
     digits = Decimal(1).scaleb(min(exact.adjusted() - 1, 0))
     return f"{float(exact.quantize(digits, ROUND_CEILING)):g} %"

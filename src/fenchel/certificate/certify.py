@@ -9,6 +9,7 @@ import numpy as np
 
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.judge import Judge
+from fenchel.data.convert import unmasked
 from fenchel.data.design import Vector
 from fenchel.data.target import as_vector
 from fenchel.problem import Problem
@@ -41,9 +42,9 @@ EFFORTS = {
 
 def search_plan(effort: str, tol: float | None) -> Effort:
     """The effort of that name, with another tolerance if one is given."""
-    if effort not in EFFORTS:
+    if not isinstance(effort, str) or effort not in EFFORTS:
         raise ValueError(f"effort must be one of {', '.join(map(repr, EFFORTS))}, got {effort!r}")
-    if tol is not None and not tol > 0:
+    if tol is not None and not (isinstance(tol, int | float | np.number) and tol > 0):
         raise ValueError(f"tol must be positive, got {tol!r}")
     return EFFORTS[effort] if tol is None else replace(EFFORTS[effort], tol=float(tol))
 
@@ -69,7 +70,7 @@ def certify_weights(
 
 def _model(problem: Problem, w: Any, b: float) -> tuple[Vector, float]:
     d = problem.shape[1]
-    w = np.asarray(w)
+    w = unmasked(w, "w")
     if w.dtype.kind not in "fiub":
         raise ValueError(f"w must be numbers, got entries of type {w.dtype}")
     w = np.array(w, dtype=np.float64)  # our own: what is proven of it must stay true of it
@@ -78,7 +79,7 @@ def _model(problem: Problem, w: Any, b: float) -> tuple[Vector, float]:
     bad = np.flatnonzero(~np.isfinite(w))
     if bad.size:
         raise ValueError(f"w has {w[bad[0]]} at position {bad[0]}; a model with such a weight cannot be certified")
-    if np.ndim(b) != 0 or not np.isfinite(b):
+    if not (isinstance(b, int | float | np.number) and np.isfinite(b)):
         raise ValueError(f"b must be a finite number, got {b!r}")
     if b != 0.0 and not problem.intercept:
         raise ValueError(f"b is {b:g}, but the problem has no intercept; state it with intercept=True")

@@ -40,7 +40,14 @@ class Evidence:
     @cached_property
     def intercept_interval(self) -> tuple[float, float]:
         """Where the intercept of every optimum lies; twenty passes over the data, once."""
+        if self.problem.intercept:
+            self.require_same_data()
         return intercept_interval(self)
+
+    def require_same_data(self) -> None:
+        """Raise if X has been changed in place since the certificate was made: nothing is proven about the new one."""
+        if not np.array_equal(self.problem.design.matvec_bounded(self.w).value + self.b, self.z, equal_nan=True):
+            raise ValueError("X has changed since this certificate was made; certify the model again")
 
     @property
     def radius(self) -> float:
@@ -85,12 +92,23 @@ def _new_design(evidence: Evidence, X: Any) -> Design:
 def multipliers(evidence: Evidence) -> tuple[Vector, Vector]:
     """-phi' decreases in z, so the optimal score's interval gives one for alpha_i*: [-phi'(high), -phi'(low)]."""
     problem = evidence.problem
+    evidence.require_same_data()
     low, high = _score_interval(evidence, problem.design)
     first, last = problem.loss.domain(problem.y)
     with np.errstate(over="ignore", invalid="ignore"):
         least = np.where(np.isfinite(high), -problem.loss.subdifferential(high, problem.y)[1], first)
         most = np.where(np.isfinite(low), -problem.loss.subdifferential(low, problem.y)[0], last)
-    return np.maximum(least, first), np.minimum(most, last)
+    return (
+        np.maximum(_outwards(problem, least, -1.0), first),
+        np.minimum(_outwards(problem, most, 1.0), last),
+    )
+
+
+def _outwards(problem: Problem, alpha: Vector, side: float) -> Vector:
+    """A multiplier rounded away from the interval, unless it is one that a loss with flat or straight parts attains."""
+    first, last = problem.loss.domain(problem.y)
+    exact = problem.loss.has_straight_parts & ((alpha == 0.0) | (alpha == first) | (alpha == last))
+    return np.where(exact, alpha, alpha + side * (16 * UNIT_ROUNDOFF * np.abs(alpha) + 5e-324))
 
 
 def zeros(evidence: Evidence) -> Mask:
@@ -99,6 +117,7 @@ def zeros(evidence: Evidence) -> Mask:
     Then |v_j - v_j*| <= sqrt(sum_i s_i x_ij^2 / W) sqrt(2 beta G), and the penalty knows which v* force zeros.
     """
     problem, bound = evidence.problem, evidence.feasible
+    evidence.require_same_data()
     gap = gap_between(evidence.primal_upper, bound.lower)
     smoothness = problem.loss.smoothness
     if not (np.isfinite(smoothness) and np.isfinite(gap)):

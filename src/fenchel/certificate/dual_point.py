@@ -57,8 +57,12 @@ def lower_bounds(problem: Problem, point: DualPoint, primal_upper: float) -> lis
     """Every bound on the optimum that this dual point gives: for a finite R* the point itself and, far from the
     optimum, its best multiple; for a norm its best feasible multiple and the Lipschitzed one."""
     bound = dual_bound(problem, point)
+    if not np.isfinite(bound.lower):
+        return []
     if isinstance(problem.penalty, NormPenalty):
         norm = problem.penalty.dual_norm_upper(bound.v, bound.error)
+        if not norm >= 0.0:  # not a number: it overflowed
+            return []
         largest = problem.penalty.lam / norm * DOWN if norm > 0.0 else 1.0
         return [rescaled(problem, bound, largest), lipschitzed(problem, bound, norm, primal_upper)]
     conjugate = problem.penalty.conjugate_upper(bound.v, bound.error)
@@ -104,8 +108,8 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
     scaled = DualPoint(
         clip_to_domain(problem, theta * alpha),
         shrink=point.shrink + 4.0 * UNIT_ROUNDOFF,  # exactly: a scale two roundings below theta
-        moved=point.moved,
-        cost=max(theta, 1.0) * point.cost,
+        moved=None if point.moved is None else theta * point.moved,
+        fraction=point.fraction,
         how=f"{point.how}, rescaled",
     )
     mean, lower = loss_bound(problem, scaled)

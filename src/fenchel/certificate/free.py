@@ -106,7 +106,7 @@ class FreeDirections:
         return None
 
     def _doubt(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
-        s, W, room = problem.weights, problem.total_weight, room_inside(problem, alpha)
+        s, room = problem.weights, room_inside(problem, alpha)
         n = len(alpha)
         depth = (n + 4) * UNIT_ROUNDOFF
         residual = np.abs(self.F.T @ (s * alpha)) + (depth * np.abs(self.F) + self.error).T @ (s * np.abs(alpha))
@@ -123,14 +123,7 @@ class FreeDirections:
         part = mu * np.linalg.norm(np.abs(self.F) + self.error, axis=1) * (1.0 + EVALUATION)
         if not np.all(part[room > 0] <= 0.5):
             return None
-        moved = part * room
-        g = [
-            -problem.loss.conjugate(-np.clip(a, *problem.loss.domain(problem.y)), problem.y)
-            for a in (alpha, alpha - room, alpha + room)
-        ]
-        worst = np.where(room > 0, np.abs(g[0]) + np.maximum(np.abs(g[1]), np.abs(g[2])), 0.0)
-        cost = float((s * part * worst).sum()) / W * (1.0 + EVALUATION)
-        return DualPoint(alpha, moved=moved, cost=cost, how=how)
+        return DualPoint(alpha, moved=part * room, fraction=float(part[room > 0].max(initial=0.0)), how=how)
 
 
 def room_inside(problem: Problem, alpha: Vector) -> Vector:

@@ -16,6 +16,7 @@ from fenchel.certificate.recovery import projected_points, recovered_points
 from fenchel.certificate.rounding import DualPoint, PrimalBound, gap_between, primal_bound
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
+from fenchel.problem.vectors import frozen
 from fenchel.steps import Candidate
 
 #: Relative gaps between which a better fit to the penalty's subdifferential is tried.
@@ -61,7 +62,7 @@ class Judge:
         """Keep a model if it is the best so far."""
         primal = primal_bound(self.problem, w, b)
         if primal.upper < self.primal.upper or not np.isfinite(self.primal.upper):
-            self.w, self.b, self.primal = w, b, primal
+            self.w, self.b, self.primal = frozen(w), b, primal
         return primal
 
     def try_point(self, point: DualPoint) -> None:

@@ -32,15 +32,14 @@ class PrimalBound:
 class DualPoint:
     """A dual point known up to a little: some feasible point in exact arithmetic lies this close to alpha.
 
-    That point has entries theta_i alpha_i with 1 - shrink <= theta_i <= 1, moved by at most moved_i; moving lowers
-    the mean
-    of -phi* by at most `cost`.
+    That point has entries theta_i alpha_i with 1 - shrink <= theta_i <= 1, moved by at most moved_i; ways of
+    moved_i / fraction to either side would still lie in the domain.
     """
 
     alpha: Vector
     shrink: float = 0.0
     moved: Vector | None = None
-    cost: float = 0.0
+    fraction: float = 0.0
     how: str = "gradient"
 
 
@@ -80,12 +79,19 @@ def loss_bound(problem: Problem, point: DualPoint) -> tuple[float, float]:
     """The mean of g(alpha) = -phi*(-alpha), and a bound below it at the exact feasible point near `point`.
 
     g is concave, so g(theta a) >= theta g(a) + (1 - theta) g(0): shrinking costs at most shrink (|g(a)| + |g(0)|).
+    In the same way, moving by a fraction of a way that ends at e costs at most fraction (|g(a)| + |g(e)|).
     """
     alpha, y = point.alpha, problem.y
     g = -problem.loss.conjugate(-alpha, y)
     scale = np.abs(g) + np.abs(problem.conjugate_at_zero) + 2.0 * np.abs(alpha) * (1.0 + np.abs(y))
     value = problem.mean(g)
-    return value, value - (2.0 * EVALUATION + point.shrink) * problem.mean(scale) - point.cost
+    lower = value - (2.0 * EVALUATION + point.shrink) * problem.mean(scale)
+    if point.moved is not None and point.fraction > 0.0:
+        way = point.moved / point.fraction
+        ends = (problem.loss.conjugate(-clip_to_domain(problem, alpha + side * way), y) for side in (-1.0, 1.0))
+        worst = np.where(way > 0, np.abs(g) + np.maximum(*map(np.abs, ends)), 0.0)
+        lower -= (1.0 + EVALUATION) * point.fraction * problem.mean(worst)
+    return value, lower
 
 
 def dual_bound(problem: Problem, point: DualPoint) -> DualBound:

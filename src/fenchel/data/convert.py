@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 def as_matrix(X: Any, name: str) -> Any:
     """A C- or F-contiguous array, or a CSR or CSC matrix, of float32 or float64."""
-    matrix = _as_sparse(X) if sp.issparse(X) else _as_dense(X, name)
+    matrix = _as_sparse(X, name) if sp.issparse(X) else _as_dense(X, name)
     if matrix.ndim != 2:
         raise ValueError(f"{name} must have two dimensions (samples x features), got {matrix.ndim}")
     if 0 in matrix.shape:
@@ -31,9 +31,19 @@ def as_numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
     return array.astype(np.float64)
 
 
-def _as_sparse(X: Any) -> Any:
+def unmasked(values: Any, name: str) -> NDArray[Any]:
+    """An array; masked entries are missing values, and an error."""
+    if np.ma.is_masked(values):
+        place = tuple(int(k) for k in np.argwhere(np.ma.getmaskarray(values))[0])
+        raise ValueError(f"{name} has a masked entry at {_place(place)}; impute or drop missing values first")
+    return np.asarray(values)
+
+
+def _as_sparse(X: Any, name: str) -> Any:
     if X.ndim != 2:
         return X
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"{name} has entries of type {X.dtype}; only real numbers are supported")
     matrix = X if X.format in ("csr", "csc") else X.tocsr()
     if matrix.dtype not in (np.float32, np.float64) or not matrix.dtype.isnative:
         matrix = matrix.astype(np.float64)
@@ -46,7 +56,7 @@ def _as_sparse(X: Any) -> Any:
 
 
 def _as_dense(X: Any, name: str) -> NDArray[Any]:
-    array = as_numbers(np.asarray(X), name)
+    array = as_numbers(unmasked(X, name), name)
     if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
         array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
     if not (array.flags.c_contiguous or array.flags.f_contiguous) or not array.flags.aligned:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.data.convert import as_numbers
+from fenchel.data.convert import as_numbers, unmasked
 from fenchel.data.design import Vector
 
 
 def as_vector(values: Any, n: int, name: str) -> Vector:
     """`values` as n finite float64 numbers; errors name the argument and the first bad position."""
-    array = np.asarray(values)
+    array = unmasked(values, name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -42,16 +42,20 @@ def as_signs(values: Any, n: int, name: str = "y") -> Vector:
 
 
 def as_weights(values: Any, n: int, name: str = "sample_weight") -> Vector:
-    """Nonnegative weights with a positive sum; ones when None."""
+    """Nonnegative weights with a positive sum; ones when None.
+
+    Only their ratios matter, so weights of an extreme size are scaled, exactly, by a power of two.
+    """
     if values is None:
         return np.ones(n)
-    s = np.full(n, float(values)) if np.ndim(values) == 0 else as_vector(values, n, name)
+    s = as_vector(np.full(n, values) if np.ndim(values) == 0 else values, n, name)
     bad = np.flatnonzero(~(s >= 0))
     if bad.size:
         raise ValueError(f"{name} has {s[bad[0]]:g} at position {bad[0]}; weights must not be negative")
     if not s.any():
         raise ValueError(f"{name} is zero everywhere; at least one sample needs a positive weight")
-    return s
+    exponent = int(np.frexp(s.max())[1])
+    return np.ldexp(s, -exponent) if abs(exponent) > 300 else s
 
 
 def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -33,7 +33,7 @@ def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vec
 
     here, size = slope(0.0)
     width = float(np.abs(direction).max())
-    if abs(here) <= NEGLIGIBLE * size or not np.isfinite(here) or width == 0.0:
+    if abs(here) <= NEGLIGIBLE * size or not np.isfinite(here) or width < 1e-290:
         return 0.0
     reach = (1.0 + float(np.abs(z).max(initial=0.0)) + float(np.abs(y).max())) / width
     # a smooth loss cannot turn before |slope| / curvature

@@ -14,6 +14,7 @@ from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses import Loss, Squared
 from fenchel.problem.penalties import L2, Penalty
 from fenchel.problem.penalties.base import NormPenalty
+from fenchel.problem.vectors import frozen
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -65,6 +66,8 @@ class Problem:
         _require_instance(penalty, Penalty, "penalty", "L2(1e-4)")
         if not isinstance(intercept, bool | np.bool_):
             raise TypeError(f"intercept must be True or False, got {intercept!r}")
+        for part in (loss, penalty):
+            _require_double(part)
         design = X if isinstance(X, Design) else Design(X)
         n, d = design.shape
         penalty.check(d)
@@ -74,7 +77,7 @@ class Problem:
             )
         y = as_signs(y, n) if loss.is_classification else as_vector(y, n, "y")
         weights = as_weights(sample_weight, n)
-        values = (design, _frozen(y), loss, penalty, _frozen(weights), bool(intercept))
+        values = (design, frozen(y), loss, penalty, frozen(weights), bool(intercept))
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -155,11 +158,11 @@ class Problem:
         return f"Problem({n} x {d}, {self.loss!r}, {self.penalty!r}{b})"
 
 
-def _frozen(values: Vector) -> Vector:
-    """A copy that nobody can change: what was proven about a problem must stay true of it."""
-    copy = values.copy()
-    copy.flags.writeable = False
-    return copy
+def _require_double(part: Loss | Penalty) -> None:
+    """Parameters of a user's own classes: NumPy computes with a float32 in single precision, where no bound holds."""
+    for name, value in vars(part).items():
+        if isinstance(value, np.floating) and value.dtype.itemsize < 8:
+            raise TypeError(f"{type(part).__name__}.{name} is a {value.dtype}; pass float({name})")
 
 
 def _require_instance(value: object, kind: type, name: str, example: str) -> None:

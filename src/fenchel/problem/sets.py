@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from fenchel.data.design import Vector
-from fenchel.problem.vectors import require_positive
+from fenchel.problem.vectors import set_positive
 
 
 @runtime_checkable
@@ -89,7 +89,7 @@ class Ball:
     radius: float = 1.0
 
     def __post_init__(self) -> None:
-        require_positive(self.radius, "radius", self)
+        set_positive(self, "radius")
 
     def project(self, z: Vector) -> Vector:
         away = z - self.centre
@@ -107,7 +107,7 @@ class Simplex:
     total: float = 1.0
 
     def __post_init__(self) -> None:
-        require_positive(self.total, "total", self)
+        set_positive(self, "total")
 
     def project(self, z: Vector) -> Vector:
         """Shift by the threshold that leaves a sum of `total` (sort, then the last index where the entry exceeds

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from fenchel.data.design import Vector
 
 Mask = NDArray[np.bool_]
+
+
+def frozen(values: Vector) -> Vector:
+    """A copy that nobody can change: what was proven about it must stay true of it."""
+    copy = values.copy()
+    copy.flags.writeable = False
+    return copy
 
 
 def soft(x: Vector, t: Vector | float) -> Vector:
@@ -41,14 +51,39 @@ def p_norm(x: Vector, p: float) -> float:
         return largest * float(np.sqrt(total) if p == 2 else total ** (1.0 / p))
 
 
-def require_positive(value: object, name: str, owner: object) -> None:
-    """Raise unless a parameter is a positive finite number."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not (number and 0.0 < float(value) < np.inf):  # type: ignore[arg-type]
+def set_number(owner: object, name: str) -> float:
+    """Make a parameter of a frozen object a Python float, or raise.
+
+    A float32 would not do: NumPy would go on in single precision, and no bound holds there.
+    """
+    value = getattr(owner, name)
+    try:
+        if isinstance(value, bool | str | bytes) or np.ndim(value) != 0:
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{type(owner).__name__}: {name} must be a number, got {value!r}") from None
+    object.__setattr__(owner, name, number)
+    return number
+
+
+def set_positive(owner: object, name: str) -> None:
+    """Make a parameter a positive finite float, or raise."""
+    value = getattr(owner, name)
+    if not 0.0 < set_number(owner, name) < np.inf:
         raise ValueError(f"{type(owner).__name__}: {name} must be a positive finite number, got {value!r}")
 
 
-def require_nonnegative(value: object, name: str, owner: object) -> None:
-    """Raise unless a parameter is a finite number >= 0."""
-    if value != 0:
-        require_positive(value, name, owner)
+def set_nonnegative(owner: object, name: str) -> None:
+    """Make a parameter a finite float >= 0, or raise."""
+    value = getattr(owner, name)
+    if not 0.0 <= set_number(owner, name) < np.inf:
+        raise ValueError(f"{type(owner).__name__}: {name} must be a finite number >= 0, got {value!r}")
+
+
+def bracketed_root(f: Callable[[float], float], low: float, high: float) -> float:
+    """A root of f between low and high; where rounding hides the change of sign, the better end."""
+    at_low, at_high = f(low), f(high)
+    if not at_low * at_high < 0.0:
+        return high if abs(at_high) < abs(at_low) or not np.isfinite(at_low) else low
+    return float(brentq(f, low, high, xtol=1e-300, rtol=1e-14, maxiter=500, disp=False))

@@ -15,6 +15,8 @@ SOLVERS: dict[str, type[Any]] = {"fista": FISTA, "pdhg": PDHG}
 def choose(problem: Problem, solver: str | Solver[Any], options: dict[str, Any]) -> Solver[Any]:
     """The solver by name, or an instance as it is; raise if it cannot solve the problem."""
     if not isinstance(solver, str):
+        if isinstance(solver, type) or not all(hasattr(solver, part) for part in ("init", "step", "candidates")):
+            raise TypeError(f"solver must be a name or an object with init, step and candidates; got {solver!r}")
         if options:
             raise TypeError(f"{', '.join(options)}: options belong to the solver object that was passed")
         return _require_traits(problem, solver)

@@ -49,7 +49,7 @@ def run(
                 trace.append(row)
                 bar.update(row)
                 status = _status(judge, stop, row, limit)
-                if callback is not None and callback(row) is True:
+                if callback is not None and _is_true(callback(row)):
                     status = status or "callback"
         except KeyboardInterrupt:
             status = "interrupted"
@@ -60,13 +60,18 @@ def run(
     return Result(
         judge.w,
         judge.b,
-        judge.best.alpha,
+        judge.best.alpha.copy(),
         judge.certificate(stop.tol, stop.atol),
         trace,
         iteration,
         solver.name,
         status,
     )
+
+
+def _is_true(answer: object) -> bool:
+    """Python's True or NumPy's; other truthy values may be accidents."""
+    return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
 def _check(judge: Judge, solver: Solver[Any], state: Any, iteration: int, seconds: float) -> Check:

@@ -67,6 +67,8 @@ def solve(
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable, got {callback!r}")
     stop = Stop(tol, atol, max_iter, max_seconds)
     chosen = choose(problem, solver, solver_options)
     problem = problem.replace(design=problem.design.using(n_threads))

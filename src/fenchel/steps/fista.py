@@ -9,7 +9,7 @@ import numpy as np
 
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
-from fenchel.steps.base import Candidate, Start
+from fenchel.steps.base import Candidate, Overflow, Start
 from fenchel.steps.score_map import ScoreMap
 
 
@@ -92,6 +92,8 @@ class FISTA:
             t = 1.0 / curvature
             w = problem.penalty.prox(y.w + t * map_.steps * v, t * map_.steps)
             shift = y.shift + t * map_.intercept_step * r
+            if not np.all(np.isfinite(w)):
+                raise Overflow("the penalty's proximal map overflows; rescale the features or lam")
             x = Point(w, shift, map_.forward(w, shift))
             with np.errstate(over="ignore", invalid="ignore"):
                 bend = -problem.mean((-alpha - problem.loss.derivative(x.z, problem.y)) * (x.z - y.z))

@@ -108,6 +108,8 @@ class Saddle:
         w = at.w + tau * self.map.steps * at.v
         if self.D is None:
             w = self.problem.penalty.prox(w, tau * self.map.steps)
+            if not np.all(np.isfinite(w)):
+                raise Overflow("the penalty's proximal map overflows; rescale the features or lam")
         shift = at.shift + tau * self.map.intercept_step * at.r
         z = self.map.forward(w, shift)
         with np.errstate(over="ignore", invalid="ignore"):

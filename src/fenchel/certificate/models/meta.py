@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from fenchel.certificate.models.claim import Claim
+from fenchel.certificate.models.claim import Claim, LinearClaim
 from fenchel.certificate.models.fitted import codes, require
 from fenchel.certificate.models.registry import adapter, claims_of
 
 
 @adapter("Pipeline", package="sklearn.pipeline")
 def pipeline(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
-    """The objective of the last step, on what the steps before it make of X."""
+    """The objective of the last step, on what the steps before it make of X.
+
+    The certificate has its numbers only: its labels would take what the last step sees for what the pipeline is given.
+    """
     *before, (_, last) = model.steps
     for _, step in before:
         X = X if step is None or isinstance(step, str) else step.transform(X)
-    return claims_of(last, X, y, sample_weight, {})
+    claims = claims_of(last, X, y, sample_weight, {})
+    return [replace(claim, evidence=False) if isinstance(claim, LinearClaim) else claim for claim in claims]
 
 
 @adapter(

@@ -88,9 +88,13 @@ class MultinomialClaim:
         if not eps < 0.5:
             return []
         V, error = self._dual_matrix(off, eps)
+        if not (np.all(np.isfinite(V)) and np.all(np.isfinite(error))):
+            return []
         penalty = self.penalty
         if isinstance(penalty, NormPenalty):
             norm = penalty.dual_norm_upper(V, error)
+            if not norm >= 0.0:  # not a number: it overflowed
+                return []
             largest = min(1.0, penalty.lam / norm * DOWN) if norm > 0.0 else 1.0
             theta = _best(lambda t: self._entropy(off, t)[0], largest)
             excess = max(0.0, norm - penalty.lam) * UP

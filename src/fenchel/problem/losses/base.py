@@ -23,6 +23,8 @@ class Loss(ABC):
     ----------
     is_classification : bool
         Whether targets are the labels -1 and +1.
+    has_straight_parts : bool
+        Whether the derivative is exactly constant (0, or an end of the domain) on some intervals.
     smoothness : float
         Lipschitz constant of the derivative; infinite if there is none.
     lipschitz : float
@@ -30,6 +32,7 @@ class Loss(ABC):
     """
 
     is_classification = False
+    has_straight_parts = False
 
     @property
     def smoothness(self) -> float:

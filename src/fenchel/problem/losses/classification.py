@@ -10,7 +10,7 @@ from scipy.special import wrightomega, xlogy
 from fenchel._core import kernels
 from fenchel.data.design import Vector
 from fenchel.problem.losses.base import Loss
-from fenchel.problem.vectors import inside, require_positive
+from fenchel.problem.vectors import inside, set_positive
 
 
 def sigmoid(x: Vector) -> Vector:
@@ -38,6 +38,7 @@ class MarginLoss(Loss):
 class Hinge(MarginLoss):
     """max(0, 1 - m): the support vector machine. -phi*(-a) = t on 0 <= t <= 1."""
 
+    has_straight_parts = True
     lipschitz = 1.0
 
     def value(self, z: Vector, y: Vector) -> Vector:
@@ -69,11 +70,12 @@ class Hinge(MarginLoss):
 class SmoothedHinge(MarginLoss):
     """The hinge with its corner replaced by a parabola of width gamma. -phi*(-a) = t - gamma a^2 / 2."""
 
+    has_straight_parts = True
     gamma: float = 1.0
     lipschitz = 1.0
 
     def __post_init__(self) -> None:
-        require_positive(self.gamma, "gamma", self)
+        set_positive(self, "gamma")
 
     @property
     def smoothness(self) -> float:
@@ -102,6 +104,7 @@ class SmoothedHinge(MarginLoss):
 class SquaredHinge(MarginLoss):
     """max(0, 1 - m)^2. -phi*(-a) = t - a^2 / 4 on t >= 0."""
 
+    has_straight_parts = True
     bound = np.inf
     smoothness = 2.0
 

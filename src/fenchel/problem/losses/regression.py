@@ -9,7 +9,7 @@ import numpy as np
 from fenchel._core import kernels
 from fenchel.data.design import Vector
 from fenchel.problem.losses.base import Loss
-from fenchel.problem.vectors import inside, require_nonnegative, require_positive, soft
+from fenchel.problem.vectors import inside, set_nonnegative, set_number, set_positive, soft
 
 
 class ResidualLoss(Loss):
@@ -50,10 +50,11 @@ class Squared(ResidualLoss):
 class Pinball(Loss):
     """tau (y - z)+ + (1 - tau)(z - y)+: the tau-quantile. -phi*(-a) = y a on tau - 1 <= a <= tau."""
 
+    has_straight_parts = True
     tau: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.tau < 1.0:
+        if not 0.0 < set_number(self, "tau") < 1.0:
             raise ValueError(f"Pinball: tau must lie strictly between 0 and 1, got {self.tau!r}")
 
     @property
@@ -89,6 +90,7 @@ class Pinball(Loss):
 class InsensitiveLoss(ResidualLoss):
     """max(0, |r| - epsilon). -phi*(-a) = y a - epsilon |a| on |a| <= 1."""
 
+    has_straight_parts = True
     bound = 1.0
     lipschitz = 1.0
 
@@ -129,7 +131,7 @@ class EpsilonInsensitive(InsensitiveLoss):
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
-        require_nonnegative(self.epsilon, "epsilon", self)
+        set_nonnegative(self, "epsilon")
 
 
 @dataclass(frozen=True)
@@ -141,11 +143,12 @@ class Absolute(InsensitiveLoss):
 class SquaredEpsilonInsensitive(ResidualLoss):
     """max(0, |r| - epsilon)^2. -phi*(-a) = y a - epsilon |a| - a^2 / 4."""
 
+    has_straight_parts = True
     epsilon: float = 0.1
     smoothness = 2.0
 
     def __post_init__(self) -> None:
-        require_nonnegative(self.epsilon, "epsilon", self)
+        set_nonnegative(self, "epsilon")
 
     def value(self, z: Vector, y: Vector) -> Vector:
         return np.maximum(0.0, np.abs(z - y) - self.epsilon) ** 2
@@ -168,11 +171,12 @@ class SquaredEpsilonInsensitive(ResidualLoss):
 class Huber(ResidualLoss):
     """r^2 / 2 up to |r| = delta, then delta |r| - delta^2 / 2. -phi*(-a) = y a - a^2 / 2 on |a| <= delta."""
 
+    has_straight_parts = True
     delta: float = 1.35
     smoothness = 1.0
 
     def __post_init__(self) -> None:
-        require_positive(self.delta, "delta", self)
+        set_positive(self, "delta")
 
     @property
     def bound(self) -> float:

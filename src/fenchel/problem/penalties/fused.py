@@ -16,7 +16,7 @@ from fenchel._core import kernels
 from fenchel.data.design import UNIT_ROUNDOFF, Vector, gamma
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty, NullSpace, Penalty, Subgradients
 from fenchel.problem.penalties.norms import L1
-from fenchel.problem.vectors import require_positive
+from fenchel.problem.vectors import p_norm, set_positive
 
 #: The widest D, other than the difference operator of a graph, whose null space we compute (by a dense decomposition).
 WIDEST_GENERAL = 2000
@@ -42,16 +42,20 @@ class FusedL1(NormPenalty):
     D: Any = None
 
     def __post_init__(self) -> None:
-        require_positive(self.lam, "lam", self)
+        set_positive(self, "lam")
         if self.D is not None and (np.ndim(self.D) != 2 and not sp.issparse(self.D)):
             raise ValueError("FusedL1: D must be a matrix")
         values = self.operator.data if self.D is not None else np.zeros(1)
         if not np.all(np.isfinite(values)):
             raise ValueError("FusedL1: D has entries that are not finite numbers")
+        if self.D is not None and not np.any(values):
+            raise ValueError("FusedL1: D must have entries other than zero")
 
     @cached_property
     def operator(self) -> Any:
         """D as a CSR matrix."""
+        if np.iscomplexobj(self.D):
+            raise ValueError("FusedL1: D has complex entries; only real numbers are supported")
         return sp.csr_array(self.D, dtype=np.float64)
 
     @cached_property
@@ -174,11 +178,15 @@ class FusedL1(NormPenalty):
         residual = (
             np.abs(self.operator.T @ u - v)
             + error
-            + 64 * UNIT_ROUNDOFF * (abs(self.operator).T @ np.abs(u) + np.abs(v))
+            + self._column_gamma * (abs(self.operator).T @ np.abs(u) + np.abs(v))
         )
-        return (float(np.abs(u).max(initial=0.0)) + float(np.linalg.norm(residual)) / self._decomposition[1]) * (
-            1.0 + EVALUATION
-        )
+        slack = p_norm(residual, 2.0) / self._decomposition[1]
+        return (float(np.abs(u).max(initial=0.0)) + slack) * (1.0 + EVALUATION)
+
+    @cached_property
+    def _column_gamma(self) -> float:
+        """Relative rounding of D' u: its sums run over the longest column of D, one term after the other."""
+        return gamma(int(np.diff(self.operator.tocsc().indptr).max(initial=0)) + 4)
 
     def conjugate(self, v: Vector) -> float:
         """0 if v is orthogonal to the null space (up to rounding) and its dual norm is at most lam, else infinite."""

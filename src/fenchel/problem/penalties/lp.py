@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem.penalties.base import FEASIBILITY, Penalty, Subgradients
-from fenchel.problem.vectors import dual_exponent, p_norm, require_positive, square
+from fenchel.problem.vectors import bracketed_root, dual_exponent, p_norm, set_number, set_positive, square
 
 
 @dataclass(frozen=True)
@@ -26,11 +25,11 @@ class LpSquared(Penalty):
     radius: float | None = None
 
     def __post_init__(self) -> None:
-        require_positive(self.lam, "lam", self)
-        if not 1.0 < self.p <= 2.0:
+        set_positive(self, "lam")
+        if not 1.0 < set_number(self, "p") <= 2.0:
             raise ValueError(f"LpSquared: p must lie in (1, 2], got {self.p!r}")
         if self.radius is not None:
-            require_positive(self.radius, "radius", self)
+            set_positive(self, "radius")
 
     @property
     def q(self) -> float:
@@ -97,7 +96,7 @@ class LpSquared(Penalty):
         low = reached(high)
         if not np.isfinite(low):
             return np.zeros_like(w)
-        log_s = high if low >= high else float(brentq(lambda t: reached(t) - t, low, high, xtol=1e-14, disp=False))
+        log_s = high if low >= high else bracketed_root(lambda t: reached(t) - t, low, high)
         x = at(tau * np.exp(log_s * (2.0 - self.p)))
         if p_norm(x, self.p) <= self.ball:
             return x
@@ -107,7 +106,7 @@ class LpSquared(Penalty):
             low, high = high, high + 2.0
         while p_norm(at(np.exp(low)), self.p) < self.ball:
             low, high = low - 2.0, low
-        x = at(np.exp(float(brentq(lambda t: p_norm(at(np.exp(t)), self.p) - self.ball, low, high, disp=False))))
+        x = at(np.exp(bracketed_root(lambda t: p_norm(at(np.exp(t)), self.p) - self.ball, low, high)))
         return x * min(1.0, self.ball / p_norm(x, self.p))
 
     def subgradients(self, w: Vector, tol: float) -> Subgradients:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fenchel.data.design import Vector, gamma
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty, Subgradients
 from fenchel.problem.penalties.strong import signs_and_intervals
-from fenchel.problem.vectors import Mask, require_positive, soft
+from fenchel.problem.vectors import Mask, set_positive, soft
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class L1(NormPenalty):
     separable = True
 
     def __post_init__(self) -> None:
-        require_positive(self.lam, "lam", self)
+        set_positive(self, "lam")
 
     def value(self, w: Vector) -> float:
         return self.lam * float(np.abs(w).sum())
@@ -62,7 +62,7 @@ class GroupL2(NormPenalty):
     weights: Any = None
 
     def __post_init__(self) -> None:
-        require_positive(self.lam, "lam", self)
+        set_positive(self, "lam")
         bad = np.flatnonzero(~(np.isfinite(self._weight) & (self._weight > 0)))
         if bad.size:
             raise ValueError(

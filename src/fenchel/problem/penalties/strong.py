@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import brentq
 from scipy.special import logsumexp, softmax, wrightomega, xlogy
 
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem.penalties.base import EVALUATION, FEASIBILITY, Penalty, Subgradients
 from fenchel.problem.sets import Simplex
-from fenchel.problem.vectors import Mask, p_norm, require_positive, soft, square
+from fenchel.problem.vectors import Mask, bracketed_root, p_norm, set_number, set_positive, soft, square
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class L2(Penalty):
     threshold_link = True
 
     def __post_init__(self) -> None:
-        require_positive(self.lam, "lam", self)
+        set_positive(self, "lam")
 
     @property
     def strong_convexity(self) -> float:
@@ -59,8 +58,8 @@ class ElasticNet(Penalty):
     threshold_link = True
 
     def __post_init__(self) -> None:
-        require_positive(self.lam, "lam", self)
-        if not 0.0 <= self.l1_ratio < 1.0:
+        set_positive(self, "lam")
+        if not 0.0 <= set_number(self, "l1_ratio") < 1.0:
             raise ValueError(f"ElasticNet: l1_ratio must lie in [0, 1), got {self.l1_ratio!r}; for 1 use L1(lam)")
 
     @property
@@ -108,7 +107,7 @@ class Entropy(Penalty):
     lam: float
 
     def __post_init__(self) -> None:
-        require_positive(self.lam, "lam", self)
+        set_positive(self, "lam")
 
     @property
     def strong_convexity(self) -> float:
@@ -167,15 +166,7 @@ class Entropy(Penalty):
         top, d = float(w.max()), len(w)
         low, high = top - 1.0 - tau, top - 1.0 / d + tau * np.log(d) + tau
         x = point(
-            float(
-                brentq(
-                    lambda nu: point(nu).sum() - 1.0,
-                    low - 1e-9 * abs(low),
-                    high + 1e-9 * abs(high),
-                    xtol=1e-300,
-                    rtol=1e-15,
-                )
-            )
+            bracketed_root(lambda nu: float(point(nu).sum()) - 1.0, low - 1e-9 * abs(low), high + 1e-9 * abs(high))
         )
         return np.asarray(x / x.sum())
 
