@@ -93,18 +93,20 @@ def _against_fits(X: Any, y: Any) -> Table:
     table = Table("LinearSVC", "fit (s)", "certificate (s)", "ratio", "proven within", title="someone else's SVM")
     for loss in ("hinge", "squared_hinge"):
         for C in (0.1, 1.0, 10.0):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model = LinearSVC(loss=loss, C=C)
-                fit = _seconds(lambda: model.fit(X, y))  # noqa: B023
-            found: list[Any] = []
-            certify = _seconds(lambda: found.append(fl.certify(model, X, y, tol=1e-3)))  # noqa: B023
+            fits, certificates, found = [], [], []
+            for seed in range(3):
+                model = LinearSVC(loss=loss, C=C, random_state=seed)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    fits.append(_seconds(lambda: model.fit(X, y)))  # noqa: B023
+                certificates.append(_seconds(lambda: found.append(fl.certify(model, X, y, tol=1e-3))))  # noqa: B023
+            fit, certify = median(fits), median(certificates)
             table.add_row(
                 f"{loss}, C={C:g}",
                 f"{fit:.2f}",
                 f"{certify:.2f}",
                 f"{certify / fit:.2f}",
-                f"{found[0].relative_gap:.1e}",
+                f"{max(c.relative_gap for c in found):.1e}",
             )
     return table
 

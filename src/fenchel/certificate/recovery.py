@@ -52,7 +52,10 @@ def projected_points(
         normals = None if target is None else target.normals()
         if target is None or normals is None or normals.shape[1] == seen:
             continue
-        if n * normals.shape[1] * (normals.shape[1] + 10) > MOST_ENTRIES + problem.design.nnz:
+        cost, most = n * normals.shape[1] * (normals.shape[1] + 10), MOST_ENTRIES + problem.design.nnz
+        if cost > 100 * most:
+            return
+        if cost > most:
             continue  # forming the equations would cost more than a few passes
         seen = normals.shape[1]
         if seen == 0:
