@@ -1,0 +1,90 @@
+"""The certificate against exact rational arithmetic, on the same floating-point data."""
+
+from fractions import Fraction as Q
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import fenchel as fl
+from fenchel.problem import losses, penalties
+from tests.registry import name, targets
+
+LOSS = {
+    losses.Hinge: lambda f, z, y: max(Q(0), 1 - y * z),
+    losses.SquaredHinge: lambda f, z, y: max(Q(0), 1 - y * z) ** 2,
+    losses.SmoothedHinge: lambda f, z, y: _huber(max(Q(0), 1 - y * z), Q(f.gamma)) / Q(f.gamma),
+    losses.Squared: lambda f, z, y: (z - y) ** 2 / 2,
+    losses.Absolute: lambda f, z, y: abs(z - y),
+    losses.Pinball: lambda f, z, y: max(Q(f.tau) * (y - z), (1 - Q(f.tau)) * (z - y)),
+    losses.EpsilonInsensitive: lambda f, z, y: max(Q(0), abs(z - y) - Q(f.epsilon)),
+    losses.SquaredEpsilonInsensitive: lambda f, z, y: max(Q(0), abs(z - y) - Q(f.epsilon)) ** 2,
+    losses.Huber: lambda f, z, y: _huber(z - y, Q(f.delta)),
+}
+PENALTY = {
+    penalties.L2: lambda r, w: Q(r.lam) / 2 * sum(x * x for x in w),
+    penalties.L1: lambda r, w: Q(r.lam) * sum(map(abs, w)),
+    penalties.ElasticNet: lambda r, w: (
+        Q(r.lam) * (Q(r.l1_ratio) * sum(map(abs, w)) + (1 - Q(r.l1_ratio)) / 2 * sum(x * x for x in w))
+    ),
+    penalties.FusedL1: lambda r, w: Q(r.lam) * sum(abs(b - a) for a, b in pairwise(w)),
+}
+
+
+def _huber(r, delta):
+    return r * r / 2 if abs(r) <= delta else delta * abs(r) - delta * delta / 2
+
+
+def exact(problem, w, b):
+    """P(w, b), every digit of it."""
+    w = [Q(x) for x in w]
+    total, weight = Q(0), Q(0)
+    for row, y, s in zip(problem.design.matrix, problem.y, problem.weights, strict=True):
+        z = sum(Q(float(x)) * u for x, u in zip(row, w, strict=True)) + Q(b)
+        total += Q(s) * LOSS[type(problem.loss)](problem.loss, z, Q(y))
+        weight += Q(s)
+    return total / weight + PENALTY[type(problem.penalty)](problem.penalty, w)
+
+
+def plain(rng, n, d):
+    return rng.normal(size=(n, d))
+
+
+def offset(rng, n, d):
+    return 1e8 + plain(rng, n, d)
+
+
+def cancelling(rng, n, d):
+    """Two columns that all but cancel."""
+    X = plain(rng, n, d)
+    return np.column_stack([1e6 * X[:, :1] + X[:, 1:2], -1e6 * X[:, :1], X[:, 2:]])
+
+
+def badly_scaled(rng, n, d):
+    return plain(rng, n, d) * 10.0 ** np.linspace(-6, 6, d)
+
+
+def single(rng, n, d):
+    return plain(rng, n, d).astype(np.float32)
+
+
+slow = [pytest.param(design, marks=pytest.mark.slow) for design in (plain, offset, badly_scaled, single)]
+
+
+@pytest.mark.parametrize("design", [cancelling, *slow])
+@pytest.mark.parametrize("penalty", [penalties.L2, penalties.L1, penalties.ElasticNet, penalties.FusedL1])
+@pytest.mark.parametrize("loss", [kind() for kind in LOSS], ids=name)
+def test_the_gap_holds_in_exact_arithmetic(loss, penalty, design):
+    rng = np.random.default_rng(0)
+    n, d = 14, 4
+    X, y = design(rng, n, d), targets(loss, rng, n)
+    for intercept in (False, True):
+        problem = fl.Problem(X, y, loss, penalty(0.03), rng.random(n) + 1e-3, intercept)
+        best = fl.solve(problem, tol=1e-13, max_iter=900, warn=False)
+        lowest = exact(problem, best.w, best.b)
+        assert best.certificate.primal - best.certificate.gap <= lowest
+        for distance in (1.0, 1e-3, 1e-6, 1e-9, 0.0):
+            w = best.w + distance * rng.normal(size=d) * (1 + np.abs(best.w))
+            b = best.b + distance * float(rng.normal()) if intercept else 0.0
+            c = fl.certify(problem, w, b, alpha=best.alpha, effort="low")
+            assert Q(c.gap) >= exact(problem, w, b) - lowest
