@@ -58,7 +58,7 @@ def run(
     if status != "certified":
         status = _last_effort(judge, start, stop, status)
     return Result(
-        judge.w,
+        judge.w.copy(),  # the caller's to change; the certificate keeps its own
         judge.b,
         judge.best.alpha.copy(),
         judge.certificate(stop.tol, stop.atol),
