@@ -38,8 +38,8 @@ test: .venv/test
 	$(PY) -m pytest
 
 check: .venv/test
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
+	$(PY) -m ruff check src tests benchmarks
+	$(PY) -m ruff format --check src tests benchmarks
 	$(PY) -m mypy
 	.venv/bin/lint-imports
 	$(PY) -m pytest
