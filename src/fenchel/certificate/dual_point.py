@@ -96,7 +96,8 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
     largest = min(largest, max(1.0, float(np.min(room))) if bound.point.moved is None else 1.0)
 
     def value(theta: float) -> float:
-        loss = -problem.mean(problem.loss.conjugate(-clip_to_domain(problem, theta * alpha), y))
+        point = theta * alpha if theta <= 1.0 else clip_to_domain(problem, theta * alpha)
+        loss = -problem.mean(problem.loss.conjugate(-point, y) if theta else problem.conjugate_at_zero)
         return loss if isinstance(penalty, NormPenalty) else loss - penalty.conjugate(theta * bound.v)
 
     # a norm's dual point that needs hardly any scaling is near the optimum, where the end is best
@@ -121,30 +122,20 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
 
 
 def _climb(f: Callable[[float], float], largest: float) -> float:
-    """A good theta in [0, largest] for a concave f: nearly always the right end, else by parabolas (exact for
+    """A good theta in [0, largest] for a concave f: an end, the middle, or the vertex of their parabola (exact for
     squares).
     """
     if not np.isfinite(largest):
         return 1.0
     if not largest > 0.0:
         return 0.0
-    known = {theta: f(theta) for theta in (largest, 0.999 * largest)}
-    if known[largest] >= known[0.999 * largest]:
-        return largest
-    known |= {theta: f(theta) for theta in (0.0, 0.5 * largest)}
-    for _ in range(4):
-        best = max(known, key=lambda theta: known[theta])
-        left = max((theta for theta in known if theta < best), default=None)
-        right = min((theta for theta in known if theta > best), default=None)
-        if left is None or right is None:
-            vertex = 0.1 * (right or largest)
-        else:
-            up, down = (known[best] - known[left]) / (best - left), (known[right] - known[best]) / (right - best)
-            vertex = 0.5 * (left + best) + 0.5 * (right - left) * up / (up - down) if up > down else best
-        if vertex in known or not 0.0 < vertex < largest:
-            break
-        known[vertex] = f(vertex)
-    return max(known, key=lambda theta: known[theta])
+    known = {theta: f(theta) for theta in (0.0, 0.5 * largest, largest)}
+    rise, fall = (known[0.5 * largest] - known[0.0]), (known[largest] - known[0.5 * largest])
+    if rise > fall:
+        vertex = largest * (0.25 + 0.5 * rise / (rise - fall))
+        if 0.0 < vertex < largest:
+            known[vertex] = f(vertex)
+    return max(known, key=known.__getitem__)
 
 
 def _bound(value: float, lower: float, bound: DualBound) -> LowerBound:
