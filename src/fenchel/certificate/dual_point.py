@@ -16,6 +16,8 @@ from fenchel.problem.penalties.base import EVALUATION, NormPenalty
 DOWN = 1.0 - EVALUATION
 #: A relative gap above which a multiple of the dual point is worth a look.
 FAR = 0.01
+#: So few samples that evaluating their losses a few times more costs nothing that anyone would notice.
+FEW = 10_000
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
 
     # a norm's dual point that needs hardly any scaling is near the optimum, where the end is best
     near = isinstance(penalty, NormPenalty) and 0.9 <= largest <= 1.0
-    theta = largest if near else _climb(value, largest)
+    theta = largest if near else _climb(value, largest, rounds=5 if len(y) <= FEW else 1)
     if theta == 1.0 and isinstance(penalty, NormPenalty):
         return _bound(bound.value, bound.lower, bound)
     point = bound.point
@@ -121,20 +123,24 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
     return replace(found, point=scaled, v=v, error=error)
 
 
-def _climb(f: Callable[[float], float], largest: float) -> float:
-    """A good theta in [0, largest] for a concave f: an end, the middle, or the vertex of their parabola (exact for
-    squares).
-    """
+def _climb(f: Callable[[float], float], largest: float, rounds: int) -> float:
+    """A good theta in [0, largest] for a concave f: an end, the middle, or a vertex of their parabolas."""
     if not np.isfinite(largest):
         return 1.0
     if not largest > 0.0:
         return 0.0
     known = {theta: f(theta) for theta in (0.0, 0.5 * largest, largest)}
-    rise, fall = (known[0.5 * largest] - known[0.0]), (known[largest] - known[0.5 * largest])
-    if rise > fall:
-        vertex = largest * (0.25 + 0.5 * rise / (rise - fall))
-        if 0.0 < vertex < largest:
-            known[vertex] = f(vertex)
+    for _ in range(rounds):
+        points = sorted(known)
+        middle = min(max(points.index(max(points, key=known.__getitem__)), 1), len(points) - 2)
+        left, centre, right = points[middle - 1 : middle + 2]
+        up, down = (known[centre] - known[left]) / (centre - left), (known[right] - known[centre]) / (right - centre)
+        if not up > down:
+            break
+        vertex = 0.5 * (left + centre) + 0.5 * (right - left) * up / (up - down)
+        if not 0.0 < vertex < largest or min(abs(vertex - theta) for theta in points) < 1e-6 * largest:
+            break
+        known[vertex] = f(vertex)
     return max(known, key=known.__getitem__)
 
 
