@@ -158,7 +158,9 @@ def test_bad_options_are_refused_before_any_work(arguments, error, message):
 
 
 def test_a_mismatch_names_the_trait_and_the_solvers_that_would_work():
-    with pytest.raises(TypeError, match=r"'fista' needs a differentiable loss, which Hinge\(\).*'pdhg' would work"):
+    with pytest.raises(
+        TypeError, match=r"'fista' needs a differentiable loss, which Hinge\(\).*'pdhg', 'sdca', 'newton' would work"
+    ):
         fl.solve(problem(fl.losses.Hinge()), solver="fista")
     with pytest.raises(TypeError, match="a penalty with a proximal map"):
         fl.solve(problem(penalty=fl.penalties.FusedL1(0.1, D=np.eye(8))), solver="fista")
@@ -177,7 +179,7 @@ def test_solvers_can_be_objects_and_anyone_can_write_one():
         steps_per_check = 50
         passes_per_step = 2
 
-        def init(self, problem, start, seed):
+        def begin(self, problem, start, seed):
             return problem, start.w
 
         def step(self, state):

@@ -1,50 +1,177 @@
-// Dual coordinate ascent (Shalev-Shwartz and Zhang 2013) for penalties whose dual link is a soft threshold.
+// Stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2013): one pass over samples in a given order.
 //
-// With R(w) = l1 |w|_1 + mu/2 |w|_2^2 the link is w_j = soft(u_j, l1 / mu) for u = v / mu; l1 = 0 is the L2 penalty.
-// A quadratic on the intercept, rho/2 (b - b0)^2, makes b = b0 + sum_i s_i a_i / (rho W) one more coordinate:
-// inverse_rho = 0 switches it off, b0 = 0 is a penalised intercept, and a loop that moves b0 is the proximal-point
-// method for an unpenalised one.
+// D is maximised over one multiplier after another; u = v / mu = (1/(mu W)) sum_i s_i a_i x_i follows, and the weights
+// follow u through a link. The step is exact for the 2-norm; for other norms it maximises the lower bound on D that strong
+// convexity gives, with the dual norm of x_i.
+// A quadratic on the intercept, rho/2 (b - b0)^2, makes b = b0 + sum_i s_i a_i / (rho W) one more coordinate, stored behind
+// the entries of u: inverse_rho = 0 switches it off, b0 = 0 is a penalised intercept, and a loop that moves b0 is the
+// proximal-point method for an unpenalised one.
 #pragma once
-#include "losses.hpp"
-#include "products.hpp"
+#include <atomic>
+
+#include "links.hpp"
 
 namespace fenchel {
 
-struct Ascent {
-    double mu, threshold;    // threshold = l1 / mu
-    double inverse_rho, W;   // W = sum of the weights
-    double b;                // in and out
+struct Samples {
+    const double *y, *s, *squared_norm;
 };
 
-template <bool Soft, class Line>
-double score(const Line &x, const double *u, double threshold) {
-    if constexpr (!Soft) return dot(x, u);
-    double sum = 0;
-    for (Index k = 0; k < x.size; ++k) sum += static_cast<double>(x.value[k]) * soft(u[x.index(k)], threshold);
-    return sum;
+struct Scale {
+    double mu, inverse_rho, W;  // W = sum of the weights
+};
+
+// What a pass saw: sums over the samples visited, each at the time of its visit.
+struct Pass {
+    double loss = 0;  // sum s_i phi(z_i) / W
+    double gap = 0;   // sum s_i (phi(z_i) + phi*(-a_i) + a_i z_i) / W: about the duality gap
+    double move = 0;  // the largest change of a score by its own step
+    Index kept = 0;   // samples that stay in the order
+};
+
+// u where one thread works on it.
+struct Own {
+    double *values;
+    template <class Link, class Line>
+    double score(const Line &x, const Link &link) const {
+        if constexpr (std::is_same_v<Link, Linear>) return dot(x, values);
+        double sum = 0;
+        for (Index k = 0; k < x.size; ++k) sum += static_cast<double>(x.value[k]) * link.weight(values[x.index(k)]);
+        return sum;
+    }
+    double intercept(Index width) const { return values[width]; }
+    template <class Link, class Line>
+    void move(const Line &x, double a, Link &link, Index width, double shift) {
+        values[width] += shift;
+        if constexpr (Link::stateless) {
+            add(x, a, values);
+        } else {
+            for (Index k = 0; k < x.size; ++k) {
+                double &entry = values[x.index(k)];
+                const double before = entry;
+                entry += a * static_cast<double>(x.value[k]);
+                link.changed(before, entry);
+            }
+            link.settle();
+        }
+    }
+};
+
+// u where several threads work on it: what they read may be a moment old; they write under a lock, so no change is lost.
+struct Shared {
+    double *values;
+    std::atomic_flag *lock;
+    double operator[](Index j) const { return std::atomic_ref(values[j]).load(std::memory_order_relaxed); }
+    template <class Link, class Line>
+    double score(const Line &x, const Link &link) const {
+        double sum = 0;
+        for (Index k = 0; k < x.size; ++k) sum += static_cast<double>(x.value[k]) * link.weight((*this)[x.index(k)]);
+        return sum;
+    }
+    double intercept(Index width) const { return (*this)[width]; }
+    void shift(Index j, double by) { std::atomic_ref(values[j]).store((*this)[j] + by, std::memory_order_relaxed); }
+    template <class Link, class Line>
+    void move(const Line &x, double a, Link &, Index width, double by) {
+        static_assert(Link::stateless);
+        while (lock->test_and_set(std::memory_order_acquire)) {}
+        shift(width, by);
+        for (Index k = 0; k < x.size; ++k) shift(x.index(k), a * static_cast<double>(x.value[k]));
+        lock->clear(std::memory_order_release);
+    }
+};
+
+// Software prefetch in two stages: what belongs to a sample, then its row.
+template <class Matrix>
+void look_ahead(const Matrix &rows, const Samples &data, const double *alpha, const Index *order, Index k, Index steps) {
+#if defined(__GNUC__)
+    constexpr Index near = 4, far = 8;
+    if (k + far < steps) {
+        const Index i = order[k + far];
+        rows.prefetch_start(i);
+        __builtin_prefetch(alpha + i), __builtin_prefetch(data.y + i);
+        __builtin_prefetch(data.s + i), __builtin_prefetch(data.squared_norm + i);
+    }
+    if (k + near < steps) rows.prefetch(order[k + near]);
+#endif
 }
 
-// One step for each sample in `order`. Returns the new intercept.
-template <bool Soft, class Loss, class Matrix>
-double ascend(const Loss &loss, const Matrix &rows, const double *y, const double *s, const double *squared_norm,
-              const Index *order, Index steps, double *alpha, double *u, Ascent p) {
-    constexpr Index ahead = 4;
+// Whether the multiplier would stay where it is even if its score were off by `margin`.
+template <class Loss>
+bool stays(const Loss &loss, double a, double z, double q, double y, double margin) {
+    return loss.dual_step(a, z + margin, q, y) == a && loss.dual_step(a, z - margin, q, y) == a;
+}
+
+// One step for each sample in `order`. Samples whose multiplier stays put by `margin` are dropped from it: order is
+// compacted in place; an infinite margin drops none. `held`, if given, collects sum_k k (change at step k), from which the
+// average over the pass follows.
+template <class Link, class Loss, class Matrix, class Weights>
+Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link link, const Scale &scale, Index *order, Index steps,
+            double *alpha, Weights u, double margin, double *held) {
+    Pass pass;
     for (Index k = 0; k < steps; ++k) {
-        if (k + ahead < steps) rows.prefetch(order[k + ahead]);
+        look_ahead(rows, data, alpha, order, k, steps);
         const Index i = order[k];
-        if (s[i] == 0) continue;
+        if (data.s[i] == 0) continue;
         const auto x = rows.line(i);
-        const double share = s[i] / p.W;
-        const double z = score<Soft>(x, u, p.threshold) + p.b;
-        const double q = share * (squared_norm[i] / p.mu + p.inverse_rho);
-        const double next = loss.dual_step(alpha[i], z, q, y[i]);
-        const double change = next - alpha[i];
-        if (change == 0) continue;
+        const double share = data.s[i] / scale.W, y = data.y[i], a = alpha[i];
+        const double z = u.score(x, link) + u.intercept(rows.width);
+        const double q = share * (data.squared_norm[i] / scale.mu + scale.inverse_rho);
+        const double phi = loss.value(z, y);
+        pass.loss += share * phi;
+        pass.gap += share * (phi + loss.conjugate(-a, y) + a * z);
+        const double next = loss.dual_step(a, z, q, y), change = next - a;
+        if (change == 0) {
+            if (!(margin < infinity) || !stays(loss, a, z, q, y, margin)) order[pass.kept++] = i;
+            continue;
+        }
+        order[pass.kept++] = i;
+        pass.move = std::max(pass.move, q * std::fabs(change));
         alpha[i] = next;
-        add(x, share * change / p.mu, u);
-        p.b += share * change * p.inverse_rho;
+        u.move(x, share * change / scale.mu, link, rows.width, share * change * scale.inverse_rho);
+        if (held) held[i] += change * static_cast<double>(k + 1);
     }
-    return p.b;
+    return pass;
+}
+
+// The same by several threads, each with its part of the order.
+template <class Loss, class Matrix>
+Pass ascend_together(const Loss &loss, const Matrix &rows, const Samples &data, Linear link, const Scale &scale, Index *order, Index steps,
+                     double *alpha, double *u, double margin, double *held, Index threads) {
+    std::vector<Pass> passes(threads);
+    std::atomic_flag lock;
+    const auto first = [&](Index part) { return steps * part / threads; };
+    parallel(threads, [&](Index part) {
+        passes[part] = ascend(loss, rows, data, link, scale, order + first(part), first(part + 1) - first(part), alpha,
+                              Shared{u, &lock}, margin, held);
+    });
+    Pass all;
+    for (Index part = 0; part < threads; ++part) {
+        const Pass &one = passes[part];
+        std::copy(order + first(part), order + first(part) + one.kept, order + all.kept);
+        all.loss += one.loss, all.gap += one.gap, all.kept += one.kept, all.move = std::max(all.move, one.move);
+    }
+    return all;
+}
+
+// Modified SGD (section 4 of the paper), the first pass from zero: sample t takes the step of the problem of the first t
+// samples, whose total weight is W_t. Until the end u is (1/mu) sum_i s_i a_i x_i, divided by W_t where it is used.
+template <class Link, class Loss, class Matrix>
+void first_pass(const Loss &loss, const Matrix &rows, const Samples &data, Link link, const Scale &scale, const Index *order, Index steps,
+                double *alpha, double *u) {
+    Own own{u};
+    double weight = 0;
+    for (Index k = 0; k < steps; ++k) {
+        look_ahead(rows, data, alpha, order, k, steps);
+        const Index i = order[k];
+        if (data.s[i] == 0) continue;
+        weight += data.s[i];
+        const auto x = rows.line(i);
+        const double z = (own.score(x, link.stretched(weight)) + own.intercept(rows.width)) / weight;
+        const double q = data.s[i] / weight * (data.squared_norm[i] / scale.mu + scale.inverse_rho);
+        alpha[i] = loss.dual_step(0, z, q, data.y[i]);
+        own.move(x, data.s[i] * alpha[i] / scale.mu, link, rows.width, data.s[i] * alpha[i] * scale.inverse_rho);
+    }
+    for (Index j = 0; j <= rows.width; ++j) u[j] /= scale.W;
 }
 
 }  // namespace fenchel

@@ -1,75 +1,17 @@
-// The only file that knows nanobind: arrays in, arrays out, the GIL released in between.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/variant.h>
+// Arrays in, arrays out, the GIL released in between. Only bind.hpp and the bind*.cpp know nanobind.
+#include "bind.hpp"
 
-#include <stdexcept>
-#include <tuple>
-#include <variant>
+#include <nanobind/stl/optional.h>
 
-#include "ascent.hpp"
+#include <optional>
+
+#include "products.hpp"
+#include "response.hpp"
+#include "subset.hpp"
 #include "svmlight.hpp"
 #include "total_variation.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
-
 namespace fenchel {
-
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Mutable = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Output = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
-
-struct Result {
-    double *data;
-    Output array;
-    explicit Result(Index size) : data(new double[size > 0 ? size : 1]()) {
-        nb::capsule owner(data, [](void *p) noexcept { delete[] static_cast<double *>(p); });
-        array = Output(data, {static_cast<size_t>(size)}, owner);
-    }
-};
-
-void check_size(Index given, Index expected, const char *what) {
-    if (given != expected)
-        throw std::invalid_argument(std::string(what) + " has " + std::to_string(given) + " entries, expected " + std::to_string(expected));
-}
-
-// A matrix as a list of lines; keeps the arrays it looks at alive.
-class Lines {
-  public:
-    template <class T>
-    explicit Lines(Matrix<T> a)
-        : view_(Dense<T>{a.data(), static_cast<Index>(a.shape(0)), static_cast<Index>(a.shape(1))}), keep_{nb::cast(a)} {}
-    template <class T, class I>
-    Lines(Vector<I> indptr, Vector<I> indices, Vector<T> data, Index width)
-        : view_(Sparse<T, I>{indptr.data(), indices.data(), data.data(), static_cast<Index>(indptr.size()) - 1, width}),
-          keep_{nb::cast(indptr), nb::cast(indices), nb::cast(data)} {
-        const Index entries = static_cast<Index>(indices.size());
-        if (indptr.size() == 0 || indptr(0) != 0 || data.size() != indices.size())
-            throw std::invalid_argument("malformed sparse matrix: indptr must start at 0 and data and indices have one length");
-        for (size_t i = 1; i < indptr.size(); ++i)
-            if (indptr(i) < indptr(i - 1) || indptr(i) > entries)
-                throw std::invalid_argument("malformed sparse matrix: indptr decreases or points past the data at position " + std::to_string(i));
-        const Indices found = check_indices(std::get<Sparse<T, I>>(view_));
-        if (found == Indices::outside)
-            throw std::invalid_argument("malformed sparse matrix: an index lies outside 0 .. " + std::to_string(width - 1));
-        has_duplicates_ = found == Indices::duplicated;
-    }
-    template <class F>
-    auto visit(F &&f) const { return std::visit(std::forward<F>(f), view_); }
-    bool has_duplicates() const { return has_duplicates_; }
-    Index lines() const { return visit([](const auto &A) { return A.lines; }); }
-    Index width() const { return visit([](const auto &A) { return A.width; }); }
-
-  private:
-    std::variant<Dense<double>, Dense<float>, Sparse<double, int>, Sparse<double, Index>, Sparse<float, int>, Sparse<float, Index>> view_;
-    nb::object keep_[3];
-    bool has_duplicates_ = false;
-};
 
 using Product = std::tuple<Output, Output, Index>;
 
@@ -115,27 +57,48 @@ Output norms_across(const Lines &A, double p, Vector<double> s) {
     return out.array;
 }
 
-using Loss = std::variant<Hinge, SmoothedHinge, SquaredHinge, Logistic, Exponential, Squared, Pinball, EpsilonInsensitive,
-                          SquaredEpsilonInsensitive, Huber>;
+using Which = Vector<Index>;
 
-double ascend_rows(const Loss &loss, const Lines &rows, Vector<double> y, Vector<double> s, Vector<double> squared_norm,
-                   Vector<Index> order, Mutable alpha, Mutable u, double mu, double threshold, double inverse_rho, double W, double b) {
-    for (Index size : {Index(y.size()), Index(s.size()), Index(squared_norm.size()), Index(alpha.size())})
-        check_size(size, rows.lines(), "a vector over the samples");
-    check_size(u.size(), rows.width(), "u");
-    for (size_t k = 0; k < order.size(); ++k)
-        if (order.data()[k] < 0 || order.data()[k] >= rows.lines()) throw std::invalid_argument("order names a sample that does not exist");
-    const Ascent p{mu, threshold, inverse_rho, W, b};
+void check_lines(const Lines &A, const Which &which) {
+    for (size_t k = 0; k < which.size(); ++k)
+        if (which(k) < 0 || which(k) >= A.lines()) throw std::invalid_argument("which names a line that does not exist");
+}
+
+Output gather_which(const Lines &A, Which which, Vector<double> w, Index threads) {
+    check_size(w.size(), A.width(), "the vector");
+    check_lines(A, which);
+    Result out(which.size());
     nb::gil_scoped_release release;
-    return std::visit(
-        [&](const auto &phi) {
-            return rows.visit([&](const auto &M) {
-                const Index steps = static_cast<Index>(order.size());
-                return threshold > 0 ? ascend<true>(phi, M, y.data(), s.data(), squared_norm.data(), order.data(), steps, alpha.data(), u.data(), p)
-                                     : ascend<false>(phi, M, y.data(), s.data(), squared_norm.data(), order.data(), steps, alpha.data(), u.data(), p);
-            });
-        },
-        loss);
+    A.visit([&](const auto &M) { gather_some(M, which.data(), which.size(), w.data(), out.data, threads); });
+    return out.array;
+}
+
+Output scatter_which(const Lines &A, Which which, Vector<double> a, std::optional<Vector<double>> p, Index threads) {
+    check_size(a.size(), which.size(), "the coefficients");
+    if (p) check_size(p->size(), A.width(), "the vector");
+    check_lines(A, which);
+    Result out(A.width());
+    nb::gil_scoped_release release;
+    A.visit([&](const auto &M) { scatter_some(M, which.data(), which.size(), a.data(), p ? p->data() : nullptr, out.data, threads); });
+    return out.array;
+}
+
+Output squares_which(const Lines &A, Which which, Vector<double> a) {
+    check_size(a.size(), which.size(), "the coefficients");
+    check_lines(A, which);
+    Result out(A.width());
+    nb::gil_scoped_release release;
+    A.visit([&](const auto &M) { squares_some(M, which.data(), which.size(), a.data(), out.data); });
+    return out.array;
+}
+
+auto gram_which(const Lines &A, Which which, Vector<double> a) {
+    check_size(a.size(), which.size(), "the coefficients");
+    check_lines(A, which);
+    Result out(A.width() * A.width());
+    nb::gil_scoped_release release;
+    A.visit([&](const auto &M) { gram_some(M, which.data(), which.size(), a.data(), out.data); });
+    return out.array;
 }
 
 template <class F>
@@ -154,6 +117,22 @@ nb::class_<L> bind_loss(nb::module_ &m, const char *name) {
         .def("value", [](const L &l, V z, V y) { return over_samples({Index(z.size()), Index(y.size())}, [&](Index i) { return l.value(z(i), y(i)); }); })
         .def("derivative", [](const L &l, V z, V y) { return over_samples({Index(z.size()), Index(y.size())}, [&](Index i) { return l.derivative(z(i), y(i)); }); })
         .def("conjugate", [](const L &l, V u, V y) { return over_samples({Index(u.size()), Index(y.size())}, [&](Index i) { return l.conjugate(u(i), y(i)); }); })
+        .def("respond", [](const L &l, V z, V y, V s, V c, double tau) {
+            for (const Index size : {Index(y.size()), Index(s.size()), Index(c.size())}) check_size(size, z.size(), "a vector over the samples");
+            Result a(z.size()), h(z.size());
+            Totals sums;
+            {
+                nb::gil_scoped_release release;
+                sums = respond_all(l, z.data(), y.data(), s.data(), c.data(), tau, z.size(), a.data, h.data);
+            }
+            return std::make_tuple(a.array, h.array, sums.loss, sums.gap);
+        })
+        .def("slope_along", [](const L &l, V z, V dz, V y, V s, V c, double tau, double t) {
+            for (const Index size : {Index(dz.size()), Index(y.size()), Index(s.size()), Index(c.size())}) check_size(size, z.size(), "a vector over the samples");
+            nb::gil_scoped_release release;
+            const Response sum = slope_along(l, z.data(), dz.data(), y.data(), s.data(), c.data(), tau, t, z.size());
+            return std::make_tuple(sum.a, sum.h);
+        })
         .def("dual_step", [](const L &l, V a, V z, V q, V y) {
             return over_samples({Index(a.size()), Index(z.size()), Index(q.size()), Index(y.size())}, [&](Index i) { return l.dual_step(a(i), z(i), q(i), y(i)); });
         });
@@ -210,6 +189,10 @@ NB_MODULE(FENCHEL_MODULE, m) {
         .def_prop_ro("has_duplicates", &Lines::has_duplicates)
         .def("gather", &gather_lines, "w"_a, "bound"_a, "threads"_a)
         .def("scatter", &scatter_lines, "a"_a, "bound"_a, "threads"_a)
+        .def("gather_some", &gather_which, exact("which"), "w"_a, "threads"_a)
+        .def("scatter_some", &scatter_which, exact("which"), "a"_a, "p"_a.none(), "threads"_a)
+        .def("gram_some", &gram_which, exact("which"), "a"_a)
+        .def("squares_some", &squares_which, exact("which"), "a"_a)
         .def("norms_along", &norms_along, "p"_a, "s"_a)
         .def("norms_across", &norms_across, "p"_a, "s"_a);
 
@@ -224,8 +207,7 @@ NB_MODULE(FENCHEL_MODULE, m) {
     bind_loss_with_parameter<SquaredEpsilonInsensitive>(m, "SquaredEpsilonInsensitive");
     bind_loss_with_parameter<Huber>(m, "Huber");
 
-    m.def("ascend", &ascend_rows, "loss"_a, "rows"_a, "y"_a, "s"_a, "squared_norm"_a, "order"_a, exact("alpha"), exact("u"),
-          "mu"_a, "threshold"_a, "inverse_rho"_a, "W"_a, "b"_a);
+    bind_ascent(m);
     m.def("total_variation", [](Vector<double> y, double lam) {
         Result out(y.size());
         {

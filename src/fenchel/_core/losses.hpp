@@ -2,6 +2,8 @@
 //
 // The dual step returns the a' that maximises  -phi*(-a'; y) - z (a' - a) - q (a' - a)^2 / 2.
 // The same formulas, derived, stand in fenchel/problem/losses; a law test holds the two together.
+// `straight` losses are made of straight pieces, and is_slope says whether a multiplier is minus the slope of one; the others
+// have a second derivative (from one side where it jumps).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -26,6 +28,8 @@ struct Hinge {
     double dual_step(double a, double z, double q, double y) const {
         return y * clip(ratio_step(a * y, 1 - y * z, q), 0, 1);
     }
+    static constexpr bool straight = true;
+    bool is_slope(double a, double y) const { return a == 0 || a == y; }
 };
 
 struct SmoothedHinge {
@@ -41,6 +45,8 @@ struct SmoothedHinge {
     double dual_step(double a, double z, double q, double y) const {
         return y * clip((1 - y * z + q * a * y) / (gamma + q), 0, 1);
     }
+    static constexpr bool straight = false;
+    double curvature(double z, double y) const { return y * z < 1 && y * z > 1 - gamma ? 1 / gamma : 0.0; }
 };
 
 struct SquaredHinge {
@@ -53,6 +59,8 @@ struct SquaredHinge {
     double dual_step(double a, double z, double q, double y) const {
         return y * std::max(0.0, (1 - y * z + q * a * y) / (0.5 + q));
     }
+    static constexpr bool straight = false;
+    double curvature(double z, double y) const { return y * z < 1 ? 2.0 : 0.0; }
 };
 
 struct Logistic {
@@ -86,6 +94,8 @@ struct Logistic {
         }
         return y * sigmoid(-s);
     }
+    static constexpr bool straight = false;
+    double curvature(double z, double y) const { return sigmoid(y * z) * sigmoid(-y * z); }
 };
 
 struct Exponential {
@@ -107,6 +117,8 @@ struct Exponential {
         }
         return y * p / q;
     }
+    static constexpr bool straight = false;
+    double curvature(double z, double y) const { return std::exp(-y * z); }
 };
 
 struct Squared {
@@ -114,6 +126,8 @@ struct Squared {
     double derivative(double z, double y) const { return z - y; }
     double conjugate(double u, double y) const { return u * y + u * u / 2; }
     double dual_step(double a, double z, double q, double y) const { return (y - z + q * a) / (1 + q); }
+    static constexpr bool straight = false;
+    double curvature(double, double) const { return 1.0; }
 };
 
 struct Pinball {
@@ -124,6 +138,8 @@ struct Pinball {
     double dual_step(double a, double z, double q, double y) const {
         return clip(ratio_step(a, y - z, q), tau - 1, tau);
     }
+    static constexpr bool straight = true;
+    bool is_slope(double a, double) const { return a == tau || a == tau - 1; }
 };
 
 struct EpsilonInsensitive {  // epsilon = 0: the absolute loss
@@ -137,6 +153,8 @@ struct EpsilonInsensitive {  // epsilon = 0: the absolute loss
         q = positive(q);
         return clip(soft(a * q + (y - z), epsilon) / q, -1, 1);
     }
+    static constexpr bool straight = true;
+    bool is_slope(double a, double) const { return std::fabs(a) == 1 || (a == 0 && epsilon > 0); }
 };
 
 struct SquaredEpsilonInsensitive {
@@ -148,6 +166,8 @@ struct SquaredEpsilonInsensitive {
     double dual_step(double a, double z, double q, double y) const {
         return soft(q * a + y - z, epsilon) / (0.5 + q);
     }
+    static constexpr bool straight = false;
+    double curvature(double z, double y) const { return excess(z, y) != 0 ? 2.0 : 0.0; }
 };
 
 struct Huber {
@@ -161,6 +181,8 @@ struct Huber {
     double dual_step(double a, double z, double q, double y) const {
         return clip((y - z + q * a) / (1 + q), -delta, delta);
     }
+    static constexpr bool straight = false;
+    double curvature(double z, double y) const { return std::fabs(z - y) < delta ? 1.0 : 0.0; }
 };
 
 }  // namespace fenchel

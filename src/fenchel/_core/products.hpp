@@ -8,8 +8,8 @@
 
 namespace fenchel {
 
-template <class Line>
-double dot(const Line &x, const double *w) {
+template <class Line, class Values>
+double dot(const Line &x, const Values &w) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (Index k = 0; k < x.size; ++k) sum += static_cast<double>(x.value[k]) * w[x.index(k)];

@@ -38,7 +38,12 @@ struct Dense {
     Index longest_line() const { return width; }
     // First line of part p of `parts` of about equal work.
     Index split(Index p, Index parts) const { return lines * p / parts; }
-    void prefetch(Index) const {}
+    void prefetch_start(Index) const {}
+    void prefetch(Index i) const {
+#if defined(__GNUC__)
+        for (Index k = 0; k < width; k += 64 / static_cast<Index>(sizeof(T))) __builtin_prefetch(data + i * width + k);
+#endif
+    }
 };
 
 template <class T, class I>
@@ -70,6 +75,11 @@ struct Sparse {
             if (static_cast<Index>(indptr[middle]) < target) low = middle + 1; else high = middle;
         }
         return low;
+    }
+    void prefetch_start(Index i) const {
+#if defined(__GNUC__)
+        __builtin_prefetch(indptr + i);
+#endif
     }
     void prefetch(Index i) const {
 #if defined(__GNUC__)

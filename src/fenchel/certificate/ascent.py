@@ -12,7 +12,7 @@ import numpy as np
 
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
-from fenchel.steps import FISTA, PDHG, Candidate, CoordinateAscent, Overflow, Solver, Start
+from fenchel.steps import FISTA, PDHG, SDCA, Candidate, Overflow, Solver, Start
 
 
 def methods(problem: Problem, may_copy: bool) -> list[tuple[Problem, Solver[Any]]]:
@@ -24,8 +24,8 @@ def methods(problem: Problem, may_copy: bool) -> list[tuple[Problem, Solver[Any]
     traits = problem.loss.traits | problem.penalty.traits
     if traits >= FISTA.requires:
         return [(problem, FISTA())]
-    if traits >= CoordinateAscent.requires and (problem.design.by_rows or may_copy):
-        return [(problem.replace(design=problem.design.stored_by_rows()), CoordinateAscent()), (problem, PDHG())]
+    if traits >= SDCA.requires and (problem.design.by_rows or may_copy):
+        return [(problem.replace(design=problem.design.stored_by_rows()), SDCA(shrink=False)), (problem, PDHG())]
     return [(problem, PDHG())]
 
 
@@ -36,7 +36,7 @@ def offers(
     if not np.isfinite(problem.penalty.value(w)):
         w = np.zeros_like(w)
     try:
-        state = method.init(problem, Start(w, b, alpha), seed=0)
+        state = method.begin(problem, Start(w, b, alpha), seed=0)
         steps = 0
         while True:
             for _ in range(max(2, steps // 8)):

@@ -13,5 +13,6 @@ class Trait(Enum):
     SEPARABLE_PENALTY = "a penalty that is a sum over coordinates"
     STRONGLY_CONVEX_PENALTY = "a strongly convex penalty"
     COMPILED_LOSS = "a loss with a compiled kernel"
-    THRESHOLD_LINK = "a penalty whose dual link is a soft threshold (L2, ElasticNet)"
+    COMPILED_LINK = "a penalty with a compiled link (L2, ElasticNet, LpSquared)"
+    QUADRATIC_PENALTY = "a quadratic penalty (L2)"
     NORM_PENALTY = "a penalty that is a norm or seminorm"

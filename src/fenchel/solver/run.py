@@ -11,6 +11,7 @@ from fenchel.certificate.judge import Judge
 from fenchel.problem import Problem
 from fenchel.solver.base import Callback, Check, Result, Stop, Trace
 from fenchel.solver.progress import Progress
+from fenchel.solver.schedule import Schedule
 from fenchel.steps import Overflow, Solver, Start
 
 DEFAULT_MAX_ITER = 100_000
@@ -27,28 +28,29 @@ def run(
     seed: int,
     callback: Callback | None,
     progress: bool,
+    check_every: int | None,
 ) -> Result:
-    """Step a solver until the stop rule says so; the best model and the best bound seen are what comes back.
-
-    Checks are counted in steps, not seconds, so that the same seed gives the same bits.
-    """
+    """Step a solver until the stop rule says so; the best model and the best bound seen are what comes back."""
     clock = time.perf_counter()
-    judge, trace = Judge(problem), Trace()
+    judge, trace, schedule = Judge(problem), Trace(), Schedule(solver, stop, check_every)
     iteration, status = 0, ""
     limit = DEFAULT_MAX_ITER if stop.max_iter is None else stop.max_iter
     with Progress(problem, solver.name, stop, enabled=progress) as bar:
         try:
-            state = solver.init(problem, start, seed)
+            state = solver.begin(problem, start, seed)
             while not status:
-                for _ in range(min(solver.steps_per_check, limit - iteration)):
-                    state = solver.step(state)
-                    iteration += 1
-                    if stop.max_seconds is not None and time.perf_counter() - clock > stop.max_seconds:
-                        break
+                state = solver.step(state)
+                iteration += 1
+                late = stop.max_seconds is not None and time.perf_counter() - clock > stop.max_seconds
+                if not (schedule.due(state) or late or iteration >= limit):
+                    continue
                 row = _check(judge, solver, state, iteration, time.perf_counter() - clock)
                 trace.append(row)
                 bar.update(row)
+                schedule.checked(judge.gap)
                 status = _status(judge, stop, row, limit)
+                if not status and hasattr(solver, "observe"):
+                    solver.observe(state, judge.primal.z, judge.gap)
                 if callback is not None and _is_true(callback(row)):
                     status = status or "callback"
         except KeyboardInterrupt:

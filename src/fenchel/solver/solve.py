@@ -30,6 +30,7 @@ def solve(
     n_threads: int | None = 1,
     start: Any = None,
     warn: bool = True,
+    check_every: int | None = None,
     **solver_options: Any,
 ) -> Result:
     """Minimise a problem until its certificate is good enough.
@@ -56,6 +57,9 @@ def solve(
         Where to begin.
     warn : bool, default True
         Whether a certificate short of the tolerance gives a warning; a run that a callback stops gives none.
+    check_every : int, optional
+        Certify every so many steps; by default as often as a tenth of the run's time allows, and when the solver
+        believes that it is done.
     **solver_options
         What the chosen solver takes; anything else is an error.
 
@@ -69,11 +73,13 @@ def solve(
         raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable, got {callback!r}")
+    if check_every is not None and not (isinstance(check_every, int | np.integer) and check_every >= 1):
+        raise ValueError(f"check_every must be a whole number of steps, at least 1; got {check_every!r}")
     stop = Stop(tol, atol, max_iter, max_seconds)
     chosen = choose(problem, solver, solver_options)
     problem = problem.replace(design=problem.design.using(n_threads))
     seed = 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
-    result = run(problem, chosen, stop, _start(problem, start), seed, callback, progress)
+    result = run(problem, chosen, stop, _start(problem, start), seed, callback, progress, check_every)
     if warn and result.status not in ("certified", "callback"):
         warnings.warn(not_certified(result), NotCertifiedWarning, stacklevel=2)
     return result

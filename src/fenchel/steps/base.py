@@ -34,6 +34,15 @@ class Candidate:
     alpha: Vector | None = None
 
 
+@dataclass(frozen=True)
+class Progress:
+    """Where an algorithm believes it is, for the price of what it computes anyway: not proven, but worth a check."""
+
+    primal: float
+    gap: float
+    passes: float  # over the data so far
+
+
 class Solver(Protocol, Generic[State]):
     """An algorithm that can be stepped: it knows nothing of stopping, tracing or certificates.
 
@@ -43,6 +52,10 @@ class Solver(Protocol, Generic[State]):
     requires : traits that the loss and the penalty must have
     steps_per_check : how many steps are worth one certificate; sized so that checking costs a tenth of the run at most
     passes_per_step : how often a step goes through the data
+
+    Three more methods are optional: `obstacle(problem)` says in words what else stands in the way, or returns None;
+    `progress(state) -> Progress` says when a certificate is worth its price; `observe(state, z, gap)` learns from one:
+    the scores of the best model, and its certified gap.
     """
 
     name: str
@@ -50,7 +63,7 @@ class Solver(Protocol, Generic[State]):
     steps_per_check: int
     passes_per_step: int
 
-    def init(self, problem: Problem, start: Start, seed: int) -> State:
+    def begin(self, problem: Problem, start: Start, seed: int) -> State:
         """The state before the first step."""
 
     def step(self, state: State) -> State:

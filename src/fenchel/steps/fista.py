@@ -58,7 +58,7 @@ class FISTA:
     steps_per_check = 20
     passes_per_step = 2
 
-    def init(self, problem: Problem, start: Start, seed: int) -> FistaState:
+    def begin(self, problem: Problem, start: Start, seed: int) -> FistaState:
         map_ = ScoreMap.of(problem, seed)
         w = problem.penalty.prox(start.w, 0.0) if problem.penalty.separable else start.w
         if not np.isfinite(problem.penalty.value(w)):

@@ -22,7 +22,7 @@ class PDHG:
     steps_per_check = 30
     passes_per_step = 2
 
-    def init(self, problem: Problem, start: Start, seed: int) -> tuple[Saddle, SaddleState]:
+    def begin(self, problem: Problem, start: Start, seed: int) -> tuple[Saddle, SaddleState]:
         saddle = Saddle(problem, seed)
         return saddle, saddle.start(start.w, start.b, start.alpha)
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import null_space
 
+from fenchel._core import kernels
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem.traits import Trait
 from fenchel.problem.vectors import Mask, dual_exponent, p_norm, square
@@ -75,7 +76,7 @@ class Penalty(ABC):
 
     lam: float
     separable = False
-    threshold_link = False
+    quadratic = False
 
     @property
     def evaluation(self) -> float:
@@ -145,6 +146,10 @@ class Penalty(ABC):
         """The directions that the penalty does not see, if there are any."""
         return None
 
+    def kernel(self) -> kernels.Link | None:
+        """The compiled twin of the link w(u) with u = v / mu, if there is one."""
+        return None
+
     def check(self, d: int) -> None:  # noqa: B027 - most penalties fit any d
         """Raise if the penalty does not fit d weights."""
 
@@ -171,7 +176,8 @@ class Penalty(ABC):
             Trait.SEPARABLE_PENALTY: self.separable,
             Trait.STRONGLY_CONVEX_PENALTY: self.strong_convexity > 0,
             Trait.NORM_PENALTY: isinstance(self, NormPenalty),
-            Trait.THRESHOLD_LINK: self.threshold_link,
+            Trait.COMPILED_LINK: self.kernel() is not None,
+            Trait.QUADRATIC_PENALTY: self.quadratic,
         }
         return frozenset(trait for trait, holds in promised.items() if holds)
 

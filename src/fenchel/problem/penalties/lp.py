@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fenchel._core import kernels
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem.penalties.base import FEASIBILITY, Penalty, Subgradients
 from fenchel.problem.vectors import bracketed_root, dual_exponent, p_norm, set_number, set_positive, square
@@ -43,6 +44,9 @@ class LpSquared(Penalty):
     @property
     def norm(self) -> float:
         return self.p
+
+    def kernel(self) -> kernels.Link:
+        return kernels.Power(self.p, self.ball)
 
     @property
     def ball(self) -> float:

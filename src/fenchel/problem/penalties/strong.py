@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp, softmax, wrightomega, xlogy
 
+from fenchel._core import kernels
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem.penalties.base import EVALUATION, FEASIBILITY, Penalty, Subgradients
 from fenchel.problem.sets import Simplex
@@ -20,7 +21,7 @@ class L2(Penalty):
 
     lam: float
     separable = True
-    threshold_link = True
+    quadratic = True
 
     def __post_init__(self) -> None:
         set_positive(self, "lam")
@@ -28,6 +29,9 @@ class L2(Penalty):
     @property
     def strong_convexity(self) -> float:
         return self.lam
+
+    def kernel(self) -> kernels.Link:
+        return kernels.Linear()
 
     def value(self, w: Vector) -> float:
         return self.lam / 2.0 * square(p_norm(w, 2))
@@ -55,7 +59,6 @@ class ElasticNet(Penalty):
     lam: float
     l1_ratio: float = 0.5
     separable = True
-    threshold_link = True
 
     def __post_init__(self) -> None:
         set_positive(self, "lam")
@@ -79,6 +82,9 @@ class ElasticNet(Penalty):
     @property
     def sparsity(self) -> float:
         return self.l1_ratio
+
+    def kernel(self) -> kernels.Link:
+        return kernels.Threshold(self.l1 / self.l2)
 
     def value(self, w: Vector) -> float:
         return self.l1 * float(np.abs(w).sum()) + self.l2 / 2.0 * square(p_norm(w, 2))

@@ -1,0 +1,84 @@
+// Dual coordinate ascent for Python: an Ascent keeps the data of a problem, `epoch` makes one pass over some samples.
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
+#include "ascent.hpp"
+#include "bind.hpp"
+
+namespace fenchel {
+
+using Link = std::variant<Linear, Threshold, Power>;
+using Order = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+class Ascent {
+  private:
+    void check(const Order &order, const Mutable &alpha, const Mutable &u) const {
+        check_size(alpha.size(), rows_->lines(), "alpha");
+        check_size(u.size(), rows_->width() + 1, "u");
+        for (size_t k = 0; k < order.size(); ++k)
+            if (order.data()[k] < 0 || order.data()[k] >= rows_->lines()) throw std::invalid_argument("order names a sample that does not exist");
+    }
+    Samples samples() const { return {y_.data(), s_.data(), squared_norm_.data()}; }
+    template <class F>
+    auto visit(F &&f) const {
+        return std::visit([&](const auto &loss, const auto &link) { return rows_->visit([&](const auto &rows) { return f(loss, link, rows); }); }, loss_, link_);
+    }
+
+  public:
+    Ascent(const Loss &loss, const Link &link, nb::object rows, Vector<double> y, Vector<double> s, Vector<double> squared_norm, double mu,
+           double inverse_rho, double W)
+        : loss_(loss), link_(link), rows_(nb::cast<const Lines *>(rows)), keep_(rows), y_(y), s_(s), squared_norm_(squared_norm),
+          scale_{mu, inverse_rho, W} {
+        for (Index size : {Index(y.size()), Index(s.size()), Index(squared_norm.size())}) check_size(size, rows_->lines(), "a vector over the samples");
+    }
+
+    std::tuple<double, double, double, Index> epoch(Order order, Mutable alpha, Mutable u, double margin, std::optional<Mutable> held,
+                                                    Index threads) const {
+        check(order, alpha, u);
+        if (held) check_size(held->size(), rows_->lines(), "held");
+        double *weighted = held ? held->data() : nullptr;
+        nb::gil_scoped_release release;
+        const Index steps = static_cast<Index>(order.size());
+        const Pass pass = visit([&](const auto &loss, auto link, const auto &rows) {
+            link.begin(u.data(), rows.width);
+            if constexpr (std::is_same_v<decltype(link), Linear>)
+                if (threads > 1)
+                    return ascend_together(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), u.data(), margin, weighted, threads);
+            return ascend(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), Own{u.data()}, margin, weighted);
+        });
+        return {pass.loss, pass.gap, pass.move, pass.kept};
+    }
+
+    void first_epoch(Order order, Mutable alpha, Mutable u) const {
+        check(order, alpha, u);
+        nb::gil_scoped_release release;
+        visit([&](const auto &loss, auto link, const auto &rows) {
+            link.begin(u.data(), rows.width);
+            first_pass(loss, rows, samples(), link, scale_, order.data(), static_cast<Index>(order.size()), alpha.data(), u.data());
+        });
+    }
+
+  private:
+    Loss loss_;
+    Link link_;
+    const Lines *rows_;
+    nb::object keep_;
+    Vector<double> y_, s_, squared_norm_;
+    Scale scale_;
+};
+
+void bind_ascent(nb::module_ &m) {
+    const auto exact = [](const char *name) { return nb::arg(name).noconvert(); };
+    using namespace nb::literals;
+    nb::class_<Linear>(m, "Linear").def(nb::init<>());
+    nb::class_<Threshold>(m, "Threshold").def("__init__", [](Threshold *self, double threshold) { new (self) Threshold{threshold}; });
+    nb::class_<Power>(m, "Power").def("__init__", [](Power *self, double p, double radius) { new (self) Power{p, radius}; });
+    nb::class_<Ascent>(m, "Ascent")
+        .def(nb::init<const Loss &, const Link &, nb::object, Vector<double>, Vector<double>, Vector<double>, double, double, double>(), "loss"_a, "link"_a,
+             "rows"_a, exact("y"), exact("s"), exact("squared_norm"), "mu"_a, "inverse_rho"_a, "W"_a)
+        .def("epoch", &Ascent::epoch, exact("order"), exact("alpha"), exact("u"), "margin"_a, "held"_a.none(), "threads"_a)
+        .def("first_epoch", &Ascent::first_epoch, exact("order"), exact("alpha"), exact("u"));
+}
+
+}  // namespace fenchel

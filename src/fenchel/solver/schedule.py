@@ -1,0 +1,46 @@
+"""When to certify: often enough to stop in time, rarely enough to cost a tenth of the run at most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.solver.base import Stop
+from fenchel.steps import Progress, Solver
+
+#: How far a solver's own estimate of its gap may be trusted, either way, after it was compared with a certificate.
+LEAST_RATIO, MOST_RATIO = 0.5, 20.0
+
+
+class Schedule:
+    """Counts what was done since the last certificate; a solver that knows its progress can ask for one.
+
+    Everything is counted in steps and passes, not in seconds, so that the same seed gives the same bits.
+    """
+
+    def __init__(self, solver: Solver[Any], stop: Stop, check_every: int | None) -> None:
+        self._progress = getattr(solver, "progress", None)
+        self._stop, self._every, self._budget = stop, check_every, solver.steps_per_check
+        self._steps, self._passes, self._ratio = 0, 0.0, 1.0
+        self._last: Progress | None = None
+
+    def due(self, state: Any) -> bool:
+        """Whether a certificate is due after one more step."""
+        self._steps += 1
+        if self._every is not None:
+            return self._steps >= self._every
+        if self._progress is None:
+            return self._steps >= self._budget
+        self._last = seen = self._progress(state)
+        spent = seen.passes - self._passes
+        target = max(self._stop.tol * abs(seen.primal), self._stop.atol) if np.isfinite(seen.primal) else 0.0
+        return spent >= self._budget or (seen.gap * self._ratio <= target and (spent >= 1.0 or self._passes == 0.0))
+
+    def checked(self, gap: float) -> None:
+        """A certificate was made: compare it with what the solver believed."""
+        self._steps = 0
+        if self._last is not None:
+            self._passes = self._last.passes
+            if self._last.gap > 0.0:
+                self._ratio = float(np.clip(gap / self._last.gap, LEAST_RATIO, MOST_RATIO))

@@ -1,0 +1,82 @@
+"""X with one more column for the intercept, on some of its rows: the linear algebra of second-order methods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
+
+from fenchel.data.design import Vector
+from fenchel.problem import Problem
+
+#: Entries of dense rows that are scaled at a time: they stay in the cache.
+BLOCK = 1_000_000
+
+
+@dataclass(frozen=True)
+class Border:
+    """[X, c]: c = 1 for an unpenalised intercept, the design's constant for a penalised one, absent (0) without any.
+
+    `ridge` holds the penalty's weight of every column. Rows are named by index, and never copied as a whole.
+    """
+
+    problem: Problem
+    column: float
+    ridge: Vector
+
+    @classmethod
+    def of(cls, problem: Problem) -> Border:
+        """For an L2 penalty."""
+        constant = problem.design.constant
+        column = 1.0 if problem.intercept else constant
+        ridge = np.full(problem.design.matrix.shape[1] + (column != 0.0), problem.penalty.lam)
+        if problem.intercept:
+            ridge[-1] = 0.0
+        return cls(problem, column, ridge)
+
+    def scores(self, rows: NDArray[np.int64], w: Vector) -> Vector:
+        """[X, c] w on some rows."""
+        lines, threads = self.problem.design.lines, self.problem.design.threads
+        if not self.column:
+            return lines.gather_some(rows, w, threads)
+        return np.asarray(lines.gather_some(rows, w[:-1], threads) + self.column * w[-1])
+
+    def combine(self, rows: NDArray[np.int64], a: Vector) -> Vector:
+        """[X, c]' a over some rows."""
+        product = self.problem.design.lines.scatter_some(rows, a, None, self.problem.design.threads)
+        return np.append(product, self.column * a.sum()) if self.column else product
+
+    def curve(self, rows: NDArray[np.int64], h: Vector, p: Vector) -> Vector:
+        """[X, c]' diag(h) [X, c] p over some rows, in one pass where there is no column c."""
+        if not self.column:
+            return self.problem.design.lines.scatter_some(rows, h, p, self.problem.design.threads)
+        return self.combine(rows, h * self.scores(rows, p))
+
+    def gram(self, rows: NDArray[np.int64], h: Vector) -> Vector:
+        """[X, c]' diag(h) [X, c] over some rows: its lower triangle."""
+        design = self.problem.design
+        width = design.matrix.shape[1]
+        if design.is_sparse:
+            inner = design.lines.gram_some(rows, h).reshape(width, width)
+        else:
+            inner = np.zeros((width, width), order="F")
+            root = np.sqrt(h)
+            size = max(1, BLOCK // max(1, width))
+            for start in range(0, len(rows), size):
+                part = slice(start, start + size)
+                block = design.matrix[rows[part]] * root[part, None]
+                # Fortran sees the transpose of a C-ordered block
+                inner = dsyrk(1.0, block.T, beta=1.0, c=inner, trans=0, lower=1, overwrite_c=1)
+        if not self.column:
+            return np.asarray(inner)
+        whole = np.zeros((width + 1, width + 1), order="F")
+        whole[:-1, :-1] = inner
+        whole[-1] = self.column * self.combine(rows, h)
+        return whole
+
+    def diagonal(self, rows: NDArray[np.int64], h: Vector) -> Vector:
+        """The diagonal of that Gram matrix."""
+        diagonal = self.problem.design.lines.squares_some(rows, h)
+        return np.append(diagonal, self.column**2 * h.sum()) if self.column else diagonal

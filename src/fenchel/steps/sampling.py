@@ -1,0 +1,88 @@
+"""The order in which coordinate ascent visits the samples, and which of them it leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.data.design import Vector
+from fenchel.problem import Problem
+
+SAMPLINGS = ("permutation", "uniform", "cyclic", "importance")
+#: The share of importance sampling that is uniform, so that rows of zeros are visited, too.
+UNIFORM_SHARE = 0.1
+
+
+@dataclass
+class Sampler:
+    """Orders for one epoch after another.
+
+    "permutation" visits every sample once, in a new random order; "cyclic" in the order of the data; "uniform" and
+    "importance" draw with replacement. Samples can be left out: for good, once their multipliers are proven
+    (`settle`), or until the next `restore` (the kernel compacts `order` in place, and `keep` says how many are left).
+    """
+
+    sampling: str
+    rng: np.random.Generator
+    pool: NDArray[np.int64]  # samples whose multipliers are not proven
+    order: NDArray[np.int64] = field(init=False)
+    active: int = field(init=False)
+    probability: Vector | None = None
+
+    def __post_init__(self) -> None:
+        self.restore()
+
+    @classmethod
+    def of(cls, problem: Problem, sampling: str, seed: int, pull: Vector) -> Sampler:
+        """For a problem whose q_i = s_i |x_i|^2 / (mu W) are `pull`.
+
+        Importance (Zhao and Zhang 2015): proportional to gamma + q_i for a (1/gamma)-smooth loss, to sqrt(s_i q_i) for
+        one that is only Lipschitz.
+        """
+        pool = np.flatnonzero(problem.weights > 0).astype(np.int64)
+        sampler = cls(sampling, np.random.default_rng(seed), pool)
+        if sampling == "importance":
+            smoothness = problem.loss.smoothness
+            p = 1.0 / smoothness + pull if np.isfinite(smoothness) else np.sqrt(problem.weights * pull)
+            p = p / p.sum() if p.sum() > 0 else np.full_like(p, 1.0 / len(p))
+            sampler.probability = (1.0 - UNIFORM_SHARE) * p + UNIFORM_SHARE / len(p)
+        return sampler
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether samples may be left out for a while."""
+        return self.sampling in ("permutation", "cyclic")
+
+    @property
+    def whole(self) -> bool:
+        """Whether the next epoch leaves out proven samples only."""
+        return self.active == len(self.pool)
+
+    def next(self) -> NDArray[np.int64]:
+        """The order of the next epoch; the kernel may compact it in place."""
+        if self.sampling == "permutation":
+            order = self.order[: self.active]
+            self.rng.shuffle(order)
+            return order
+        if self.sampling == "cyclic":
+            return self.order[: self.active]
+        size = len(self.pool)
+        if self.probability is None:
+            return self.pool[self.rng.integers(size, size=size)]
+        edges = np.cumsum(self.probability[self.pool])
+        return np.asarray(self.pool[np.minimum(np.searchsorted(edges, edges[-1] * self.rng.random(size)), size - 1)])
+
+    def keep(self, count: int) -> None:
+        """The kernel kept the first `count` of the order."""
+        self.active = count
+
+    def restore(self) -> None:
+        """Take everything back in but what is proven."""
+        self.order, self.active = self.pool.copy(), len(self.pool)
+
+    def settle(self, proven: NDArray[np.bool_]) -> None:
+        """Leave out samples for good."""
+        self.pool = self.pool[~proven[self.pool]]
+        self.restore()

@@ -1,0 +1,214 @@
+"""Stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2013), in the compiled core.
+
+One multiplier after another is set to its best value; the weights follow through the penalty's link. With
+q_i = s_i |x_i|_*^2 / (mu W) the step for sample i maximises
+
+    -phi*(-a_i'; y_i) - z_i (a_i' - a_i) - q_i (a_i' - a_i)^2 / 2,
+
+exact for L2, a lower bound on the change of D for any other mu-strongly convex penalty (prox-SDCA). A constant
+column is
+a quadratic on the intercept, lam/2 (b/c)^2. An unpenalised intercept is the limit of such quadratics around a centre
+that
+follows b: the proximal-point method, whose steps drive the sum of the multipliers to zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel._core import kernels
+from fenchel.data.design import Vector
+from fenchel.problem import Problem, Trait
+from fenchel.problem.vectors import dual_exponent
+from fenchel.steps.base import Candidate, Progress, Start
+from fenchel.steps.outputs import OUTPUTS, Outputs
+from fenchel.steps.sampling import SAMPLINGS, Sampler
+
+STARTS = ("zeros", "sgd")
+
+
+@dataclass
+class SDCAState:
+    """Multipliers alpha, and u = v / mu with the intercept behind it: changed in place by the kernel."""
+
+    problem: Problem
+    ascent: kernels.Ascent
+    norms: Vector  # dual norms of the rows
+    alpha: Vector
+    u: Vector
+    inverse_rho: float
+    sampler: Sampler
+    outputs: Outputs | None
+    margin: float = np.inf
+    gap: float = np.inf
+    primal: float = np.inf
+    passes: float = 0.0
+
+    def refresh(self) -> None:
+        """u from the multipliers, without the rounding of all the steps that made it."""
+        problem = self.problem
+        self.u[:-1] = problem.dual_vector(self.alpha)[: len(self.u) - 1] / problem.penalty.strong_convexity
+
+    def mean_multiplier(self) -> float:
+        """(1/W) sum_i s_i alpha_i."""
+        return float(np.sum(self.problem.weights * self.alpha)) / self.problem.total_weight
+
+    def weights(self, alpha: Vector | None = None) -> Vector:
+        """The weights that go with the current u, or with other multipliers."""
+        problem = self.problem
+        if alpha is not None:
+            return problem.link(alpha)
+        w = problem.penalty.grad_conjugate(self.u[:-1] * problem.penalty.strong_convexity)
+        constant = problem.design.constant
+        return np.append(w, self.u[-1] / constant) if constant else w
+
+
+@dataclass(frozen=True)
+class SDCA:
+    """One pass over the samples a step; each sample's multiplier is set to its best value.
+
+    Parameters
+    ----------
+    sampling : {"permutation", "uniform", "cyclic", "importance"}, default "permutation"
+        The order of the samples in an epoch.
+    init : {"zeros", "sgd"}, default "zeros"
+        "sgd" makes the first epoch one of Modified-SGD (section 4 of the paper); "zeros" begins at the start given.
+    output : {"last", "average", "random"}, default "last"
+        What is offered for certification beside the last iterate: the average over the last part of the run, or one
+        iterate from it at random. The certificate decides which is best.
+    shrink : bool, default True
+        Leave out samples whose multipliers look settled (they come back before the run may stop), and for good those
+        that a certificate proves. Only where every sample is visited once an epoch.
+    """
+
+    sampling: str = "permutation"
+    init: str = "zeros"
+    output: str = "last"
+    shrink: bool | None = None
+    name = "sdca"
+    requires = frozenset({Trait.STRONGLY_CONVEX_PENALTY, Trait.COMPILED_LOSS, Trait.COMPILED_LINK})
+    steps_per_check = 20
+    passes_per_step = 2
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("sampling", self.sampling, SAMPLINGS),
+            ("init", self.init, STARTS),
+            ("output", self.output, OUTPUTS),
+        ):
+            if value not in known:
+                raise ValueError(f"sdca: {name} must be one of {', '.join(map(repr, known))}; got {value!r}")
+        if self.shrink and self.sampling not in ("permutation", "cyclic"):
+            raise ValueError(f"sdca: shrink=True needs every sample once an epoch; sampling is {self.sampling!r}")
+
+    @staticmethod
+    def obstacle(problem: Problem) -> str | None:
+        """Why this problem cannot be solved this way, beyond its traits."""
+        if not problem.design.by_rows:
+            return (
+                f"walks over rows, but X is stored by columns ({problem.design!r}): "
+                "pass X.tocsr() or np.ascontiguousarray(X)"
+            )
+        if problem.design.constant and not problem.penalty.quadratic:
+            return f"needs an L2 penalty for a penalised intercept, got {problem.penalty!r}"
+        return None
+
+    def begin(self, problem: Problem, start: Start, seed: int) -> SDCAState:
+        design, penalty = problem.design, problem.penalty
+        mu, W = penalty.strong_convexity, problem.total_weight
+        loss, link = problem.loss.kernel(), penalty.kernel()
+        assert loss is not None
+        assert link is not None
+        width = design.matrix.shape[1]
+        norms = design.lines.norms_along(dual_exponent(penalty.norm), np.ones(width))
+        inverse_rho = float(np.mean(norms**2)) / mu if problem.intercept else design.constant**2 / mu
+        ascent = kernels.Ascent(loss, link, design.lines, problem.y, problem.weights, norms**2, mu, inverse_rho, W)
+        sampler = Sampler.of(problem, self.sampling, seed, problem.weights * (norms**2 / mu + inverse_rho) / W)
+        outputs = None if self.output == "last" else Outputs(problem.shape[0], sampler.rng)
+        state = SDCAState(
+            problem, ascent, norms, start.alpha.copy(), np.zeros(width + 1), inverse_rho, sampler, outputs
+        )
+        if self.init == "sgd":
+            state.alpha[:] = 0.0
+            ascent.first_epoch(sampler.next(), state.alpha, state.u)
+        else:
+            state.refresh()
+            state.u[-1] = start.b if problem.intercept else state.mean_multiplier() * inverse_rho
+        return state
+
+    def step(self, state: SDCAState) -> SDCAState:
+        """One epoch."""
+        sampler = state.sampler
+        whole, order = sampler.whole, sampler.next()
+        state.passes += len(order) / state.problem.shape[0]
+        if state.problem.intercept:
+            # the quadratic's centre moves to b: with the same multipliers, b moves on by their mean / rho
+            state.u[-1] += state.mean_multiplier() * state.inverse_rho
+        shrinks = sampler.shrinks and self.shrink is not False
+        margin = state.margin if shrinks else np.inf
+        loss, gap, move, kept = self._pass(state, order, margin)
+        if shrinks:
+            sampler.keep(kept)
+            state.margin = move if move > 0.0 else np.inf
+        if whole:
+            state.primal = loss + state.problem.penalty.value(state.weights())
+        state.gap = gap
+        return state
+
+    def candidates(self, state: SDCAState) -> Sequence[Candidate]:
+        b = float(state.u[-1]) if state.problem.intercept else 0.0
+        found = [Candidate(state.weights(), b, state.alpha.copy())]
+        if state.outputs is not None and state.outputs.epoch:
+            other = state.outputs.average if self.output == "average" else state.outputs.random
+            found.append(Candidate(state.weights(other), b, other))
+        return found
+
+    def progress(self, state: SDCAState) -> Progress:
+        """What the last epoch saw; shrunk samples count nothing, so a small gap has to be confirmed."""
+        return Progress(state.primal, state.gap, state.passes)
+
+    def observe(self, state: SDCAState, z: Vector, gap: float) -> None:
+        """After a check: take shrunk samples back in, and leave out for good those whose multipliers it proves.
+
+        |w - w*| <= sqrt(2 gap / mu) puts the optimal score of sample i within r_i = |x_i|_* sqrt(2 gap / mu) of z_i.
+        Where the loss is straight on that interval, its slope is the optimal multiplier.
+        """
+        state.sampler.restore()
+        state.margin = np.inf
+        problem = state.problem
+        if not (problem.loss.has_straight_parts and self.shrink is not False) or problem.intercept:
+            return
+        mu = problem.penalty.strong_convexity
+        norms = np.hypot(state.norms, problem.design.constant)
+        reach = (1.0 + 1e-9) * norms * np.sqrt(2.0 * max(gap, 0.0) / mu) + 1e-12 * (1.0 + np.abs(z))
+        below, above = (-problem.loss.derivative(z + side * reach, problem.y) for side in (-1.0, 1.0))
+        proven = below == above
+        if proven.any():
+            state.alpha[proven] = below[proven]
+            state.sampler.settle(proven)
+        state.refresh()
+        if not problem.intercept:
+            state.u[-1] = state.mean_multiplier() * state.inverse_rho
+
+    def _pass(self, state: SDCAState, order: NDArray[np.int64], margin: float) -> tuple[float, float, float, int]:
+        """One epoch of the kernel, and what the outputs need to know of it."""
+        threads = state.problem.design.threads
+        if state.outputs is None:
+            return state.ascent.epoch(order, state.alpha, state.u, margin, None, threads)
+        # split at a random step, where an iterate may be drawn
+        held, steps = np.zeros_like(state.alpha), len(order)
+        cut = int(state.sampler.rng.integers(1, steps + 1))
+        first = state.ascent.epoch(order[:cut], state.alpha, state.u, margin, held, 1)
+        inside = state.alpha.copy()
+        later = np.zeros_like(held)
+        second = state.ascent.epoch(order[cut:], state.alpha, state.u, margin, later, 1)
+        # a change at step k holds for the iterates after it: alpha_end - (1/steps) sum_k k (change at step k)
+        mean = state.alpha - (held + later + cut * (state.alpha - inside)) / steps
+        state.outputs.add(mean, inside)
+        kept = first[3] + second[3]
+        order[first[3] : kept] = order[cut : cut + second[3]]
+        return first[0] + second[0], first[1] + second[1], max(first[2], second[2]), kept
