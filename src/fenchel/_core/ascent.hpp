@@ -14,17 +14,20 @@
 namespace fenchel {
 
 struct Samples {
-    const double *y, *s, *squared_norm;
+    const double *y, *s;
+    const double *q;  // s_i (|x_i|^2 / mu + 1 / rho) / W: how much a score moves with its own multiplier
 };
 
 struct Scale {
-    double mu, inverse_rho, W;  // W = sum of the weights
+    double step;   // 1 / (mu W): how much u moves with s_i a_i x_i
+    double shift;  // 1 / (rho W): how much b does
+    double W;      // sum of the weights
 };
 
 // What a pass saw: sums over the samples visited, each at the time of its visit.
 struct Pass {
-    double loss = 0;  // sum s_i phi(z_i) / W
-    double gap = 0;   // sum s_i (phi(z_i) + phi*(-a_i) + a_i z_i) / W: about the duality gap
+    double loss = 0;  // sum s_i phi(z_i)
+    double gap = 0;   // sum s_i (phi(z_i) + phi*(-a_i) + a_i z_i): about W times the duality gap
     double move = 0;  // the largest change of a score by its own step
     Index kept = 0;   // samples that stay in the order
 };
@@ -89,7 +92,7 @@ void look_ahead(const Matrix &rows, const Samples &data, const double *alpha, co
         const Index i = order[k + far];
         rows.prefetch_start(i);
         __builtin_prefetch(alpha + i), __builtin_prefetch(data.y + i);
-        __builtin_prefetch(data.s + i), __builtin_prefetch(data.squared_norm + i);
+        __builtin_prefetch(data.s + i), __builtin_prefetch(data.q + i);
     }
     if (k + near < steps) rows.prefetch(order[k + near]);
 #endif
@@ -111,14 +114,13 @@ Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link link
     for (Index k = 0; k < steps; ++k) {
         look_ahead(rows, data, alpha, order, k, steps);
         const Index i = order[k];
-        if (data.s[i] == 0) continue;
+        const double s = data.s[i], q = data.q[i], y = data.y[i], a = alpha[i];
+        if (s == 0) continue;
         const auto x = rows.line(i);
-        const double share = data.s[i] / scale.W, y = data.y[i], a = alpha[i];
         const double z = u.score(x, link) + u.intercept(rows.width);
-        const double q = share * (data.squared_norm[i] / scale.mu + scale.inverse_rho);
         const double phi = loss.value(z, y);
-        pass.loss += share * phi;
-        pass.gap += share * (phi + loss.conjugate(-a, y) + a * z);
+        pass.loss += s * phi;
+        pass.gap += s * (phi + loss.conjugate(-a, y) + a * z);
         const double next = loss.dual_step(a, z, q, y), change = next - a;
         if (change == 0) {
             if (!(margin < infinity) || !stays(loss, a, z, q, y, margin)) order[pass.kept++] = i;
@@ -127,7 +129,7 @@ Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link link
         order[pass.kept++] = i;
         pass.move = std::max(pass.move, q * std::fabs(change));
         alpha[i] = next;
-        u.move(x, share * change / scale.mu, link, rows.width, share * change * scale.inverse_rho);
+        u.move(x, s * change * scale.step, link, rows.width, s * change * scale.shift);
         if (held) held[i] += change * static_cast<double>(k + 1);
     }
     return pass;
@@ -167,9 +169,9 @@ void first_pass(const Loss &loss, const Matrix &rows, const Samples &data, Link 
         weight += data.s[i];
         const auto x = rows.line(i);
         const double z = (own.score(x, link.stretched(weight)) + own.intercept(rows.width)) / weight;
-        const double q = data.s[i] / weight * (data.squared_norm[i] / scale.mu + scale.inverse_rho);
-        alpha[i] = loss.dual_step(0, z, q, data.y[i]);
-        own.move(x, data.s[i] * alpha[i] / scale.mu, link, rows.width, data.s[i] * alpha[i] * scale.inverse_rho);
+        alpha[i] = loss.dual_step(0, z, data.q[i] * (scale.W / weight), data.y[i]);
+        const double size = data.s[i] * alpha[i] * scale.W;
+        own.move(x, size * scale.step, link, rows.width, size * scale.shift);
     }
     for (Index j = 0; j <= rows.width; ++j) u[j] /= scale.W;
 }

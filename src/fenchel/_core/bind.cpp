@@ -37,12 +37,12 @@ Product scatter_lines(const Lines &A, Vector<double> a, bool bound, Index thread
     return {out.array, error.array, depth};
 }
 
-Output norms_along(const Lines &A, double p, Vector<double> s) {
-    check_size(s.size(), A.width(), "the weights");
+Output norms_along(const Lines &A, double p, std::optional<Vector<double>> s) {
+    if (s) check_size(s->size(), A.width(), "the weights");
     Result out(A.lines());
     {
         nb::gil_scoped_release release;
-        A.visit([&](const auto &M) { line_norms(M, p, s.data(), out.data); });
+        A.visit([&](const auto &M) { line_norms(M, p, s ? s->data() : nullptr, out.data); });
     }
     return out.array;
 }
@@ -193,7 +193,7 @@ NB_MODULE(FENCHEL_MODULE, m) {
         .def("scatter_some", &scatter_which, exact("which"), "a"_a, "p"_a.none(), "threads"_a)
         .def("gram_some", &gram_which, exact("which"), "a"_a)
         .def("squares_some", &squares_which, exact("which"), "a"_a)
-        .def("norms_along", &norms_along, "p"_a, "s"_a)
+        .def("norms_along", &norms_along, "p"_a, "s"_a.none())
         .def("norms_across", &norms_across, "p"_a, "s"_a);
 
     bind_plain_loss<Hinge>(m, "Hinge");

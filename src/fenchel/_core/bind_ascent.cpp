@@ -19,18 +19,18 @@ class Ascent {
         for (size_t k = 0; k < order.size(); ++k)
             if (order.data()[k] < 0 || order.data()[k] >= rows_->lines()) throw std::invalid_argument("order names a sample that does not exist");
     }
-    Samples samples() const { return {y_.data(), s_.data(), squared_norm_.data()}; }
+    Samples samples() const { return {y_.data(), s_.data(), q_.data()}; }
     template <class F>
     auto visit(F &&f) const {
         return std::visit([&](const auto &loss, const auto &link) { return rows_->visit([&](const auto &rows) { return f(loss, link, rows); }); }, loss_, link_);
     }
 
   public:
-    Ascent(const Loss &loss, const Link &link, nb::object rows, Vector<double> y, Vector<double> s, Vector<double> squared_norm, double mu,
-           double inverse_rho, double W)
-        : loss_(loss), link_(link), rows_(nb::cast<const Lines *>(rows)), keep_(rows), y_(y), s_(s), squared_norm_(squared_norm),
-          scale_{mu, inverse_rho, W} {
-        for (Index size : {Index(y.size()), Index(s.size()), Index(squared_norm.size())}) check_size(size, rows_->lines(), "a vector over the samples");
+    Ascent(const Loss &loss, const Link &link, nb::object rows, Vector<double> y, Vector<double> s, Vector<double> q, double step,
+           double shift, double W)
+        : loss_(loss), link_(link), rows_(nb::cast<const Lines *>(rows)), keep_(rows), y_(y), s_(s), q_(q),
+          scale_{step, shift, W} {
+        for (Index size : {Index(y.size()), Index(s.size()), Index(q.size())}) check_size(size, rows_->lines(), "a vector over the samples");
     }
 
     std::tuple<double, double, double, Index> epoch(Order order, Mutable alpha, Mutable u, double margin, std::optional<Mutable> held,
@@ -64,7 +64,7 @@ class Ascent {
     Link link_;
     const Lines *rows_;
     nb::object keep_;
-    Vector<double> y_, s_, squared_norm_;
+    Vector<double> y_, s_, q_;
     Scale scale_;
 };
 
@@ -76,7 +76,7 @@ void bind_ascent(nb::module_ &m) {
     nb::class_<Power>(m, "Power").def("__init__", [](Power *self, double p, double radius) { new (self) Power{p, radius}; });
     nb::class_<Ascent>(m, "Ascent")
         .def(nb::init<const Loss &, const Link &, nb::object, Vector<double>, Vector<double>, Vector<double>, double, double, double>(), "loss"_a, "link"_a,
-             "rows"_a, exact("y"), exact("s"), exact("squared_norm"), "mu"_a, "inverse_rho"_a, "W"_a)
+             "rows"_a, exact("y"), exact("s"), exact("q"), "step"_a, "shift"_a, "W"_a)
         .def("epoch", &Ascent::epoch, exact("order"), exact("alpha"), exact("u"), "margin"_a, "held"_a.none(), "threads"_a)
         .def("first_epoch", &Ascent::first_epoch, exact("order"), exact("alpha"), exact("u"));
 }

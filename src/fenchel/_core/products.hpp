@@ -120,11 +120,31 @@ inline double scaled_power(double x, double largest, double p) {
     return p == 2 ? ratio * ratio : (p == 1 ? ratio : std::pow(ratio, p));
 }
 
-// out[i] = (sum_k s_k |A_ik|^p)^(1/p) along each line, max over k with s_k > 0 for p = inf.
+// (sum_k |x_k|^p)^(1/p), max |x_k| for p = inf.
+template <class Line>
+double line_norm(const Line &x, double p) {
+    double largest = 0, sum = 0;
+    if (p == 2) {
+#pragma omp simd reduction(+ : sum)
+        for (Index k = 0; k < x.size; ++k) sum += static_cast<double>(x.value[k]) * static_cast<double>(x.value[k]);
+        if (sum > 1e-280 && sum < 1e280) return std::sqrt(sum);  // neither overflow nor underflow
+        sum = 0;
+    }
+    for (Index k = 0; k < x.size; ++k) largest = std::max(largest, std::fabs(static_cast<double>(x.value[k])));
+    if (largest > 0 && !std::isinf(p))
+        for (Index k = 0; k < x.size; ++k) sum += scaled_power(std::fabs(static_cast<double>(x.value[k])), largest, p);
+    return largest * root(sum, p);
+}
+
+// The same with weights: out[i] = (sum_k s_k |A_ik|^p)^(1/p) along each line, max over k with s_k > 0 for p = inf.
 template <class Matrix>
 void line_norms(const Matrix &A, double p, const double *s, double *out) {
     for (Index i = 0; i < A.lines; ++i) {
         const auto x = A.line(i);
+        if (!s) {
+            out[i] = line_norm(x, p);
+            continue;
+        }
         double largest = 0, sum = 0;
         for (Index k = 0; k < x.size; ++k)
             if (s[x.index(k)] > 0) largest = std::max(largest, std::fabs(static_cast<double>(x.value[k])));

@@ -153,7 +153,9 @@ class Design:
 
     def row_norms(self, p: float = 2.0) -> Vector:
         """The p-norm of every row, 1 <= p <= inf, safe against overflow."""
-        norms = self._norms(p, np.ones(self.matrix.shape[1]), along=self.by_rows)
+        _check_exponent(p)
+        ones = np.ones(self.matrix.shape[1])
+        norms = self.lines.norms_along(p, None) if self.by_rows else self.lines.norms_across(p, ones)
         if not self.constant:
             return norms
         return _norm_of_two(norms, np.full_like(norms, abs(self.constant)), p)
@@ -162,16 +164,12 @@ class Design:
         """(sum_i s_i |x_ij|^p)^(1/p) for every column j, 1 <= p <= inf, safe against overflow."""
         n = self.shape[0]
         s = np.ones(n) if weights is None else _vector(weights, n, "weights")
-        norms = self._norms(p, s, along=not self.by_rows)
+        _check_exponent(p)
+        norms = self.lines.norms_across(p, s) if self.by_rows else self.lines.norms_along(p, s)
         if not self.constant:
             return norms
         mass = float(np.any(s > 0)) if np.isinf(p) else float(s.sum()) ** (1.0 / p)
         return np.append(norms, abs(self.constant) * mass)
-
-    def _norms(self, p: float, s: Vector, along: bool) -> Vector:
-        if not p >= 1:
-            raise ValueError(f"p must be at least 1, got {p}")
-        return self.lines.norms_along(p, s) if along else self.lines.norms_across(p, s)
 
     def row(self, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Column indices and values of row i (views where rows are stored)."""
@@ -244,6 +242,11 @@ def _vector(x: ArrayLike, size: int, name: str) -> Vector:
     if vector.shape != (size,):
         raise ValueError(f"{name} must be a vector of {size} entries, got shape {vector.shape}")
     return vector
+
+
+def _check_exponent(p: float) -> None:
+    if not p >= 1:
+        raise ValueError(f"p must be at least 1, got {p}")
 
 
 def _error(absolute: Vector, depth: int) -> Vector:

@@ -76,7 +76,7 @@ def solve(
     if check_every is not None and not (isinstance(check_every, int | np.integer) and check_every >= 1):
         raise ValueError(f"check_every must be a whole number of steps, at least 1; got {check_every!r}")
     stop = Stop(tol, atol, max_iter, max_seconds)
-    chosen = choose(problem, solver, solver_options)
+    chosen = choose(problem, solver, solver_options, tol)
     problem = problem.replace(design=problem.design.using(n_threads))
     seed = 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
     result = run(problem, chosen, stop, _start(problem, start), seed, callback, progress, check_every)

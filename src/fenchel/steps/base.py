@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+import numpy as np
+
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
+from fenchel.problem.vectors import dual_exponent
 
 State = TypeVar("State")
 
@@ -43,6 +46,18 @@ class Progress:
     passes: float  # over the data so far
 
 
+def expected_epochs(problem: Problem, tol: float) -> float:
+    """Epochs of dual coordinate ascent to a relative gap tol, about (1 + q) log(1 / tol) (Theorem 5 of the SDCA paper).
+
+    q = L mean |x_i|_*^2 / (mu n), with L = 1 in place of a kink; an unpenalised intercept doubles the price.
+    """
+    penalty = problem.penalty
+    norms = problem.design.row_norms(dual_exponent(penalty.norm))
+    size = float(np.sum(problem.weights * norms**2)) / problem.total_weight
+    q = min(problem.loss.smoothness, 1.0) * size / (penalty.strong_convexity * problem.shape[0])
+    return (1.0 + q) * float(np.log(1.0 / min(max(tol, 1e-16), 0.5))) * (2.0 if problem.intercept else 1.0)
+
+
 class Solver(Protocol, Generic[State]):
     """An algorithm that can be stepped: it knows nothing of stopping, tracing or certificates.
 
@@ -53,9 +68,10 @@ class Solver(Protocol, Generic[State]):
     steps_per_check : how many steps are worth one certificate; sized so that checking costs a tenth of the run at most
     passes_per_step : how often a step goes through the data
 
-    Three more methods are optional: `obstacle(problem)` says in words what else stands in the way, or returns None;
-    `progress(state) -> Progress` says when a certificate is worth its price; `observe(state, z, gap)` learns from one:
-    the scores of the best model, and its certified gap.
+    Four more methods are optional: `obstacle(problem)` says in words what else stands in the way, or returns None; the
+    static `suits(problem, tol)` says whether "auto" should take it; `progress(state) -> Progress` says when a
+    certificate is worth its price; `observe(state, z, gap)` learns from one: the scores of the best model, and its
+    certified gap.
     """
 
     name: str

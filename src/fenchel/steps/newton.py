@@ -1,18 +1,14 @@
 """Semismooth Newton steps in the primal, and a proximal-point loop in the dual around them for losses with kinks.
 
-For a smooth loss F = P, with gradient lam w - v(a) at a = -phi'(z) and Hessian lam I + (1/W) X' diag(s h) X, h = phi''(z).
-
-A loss of straight pieces (hinge, absolute, ...) is smoothed around a centre c: -a(z) is the derivative of
-
-    psi(z) = max_a  -z a - phi*(-a) - tau (a - c)^2 / 2,
-
-whose curvature h is 1 / tau for the samples between two pieces, zero for all others: Newton steps see only those few
-rows. The minimiser of mean psi + R goes with the maximiser of D(a) - (tau/2) mean (a - c)^2: moving c there is the
-proximal-point method on the dual (Rockafellar 1976), and lowering tau makes it converge as fast as one likes.
+P, with a smooth loss, has the gradient lam w - v(a) at a = -phi'(z) and the Hessian lam I + (1/W) X' diag(s h) X with
+h = phi''(z). A loss with kinks is smoothed around a centre c (`steps.smoothing`): the minimiser of mean psi + R goes
+with the maximiser of D(a) - (tau/2) mean (a - c)^2. Moving c there is the proximal-point method on the dual
+(Rockafellar 1976), and lowering tau makes it converge as fast as one likes. Only samples between two pieces are
+curved, so that Newton systems have few rows; and only samples near a kink can change their multipliers, so that
+between two moves of the centre only those are looked at: the others are confirmed, or taken in, before it moves.
 
 The first steps are made on a few samples drawn at random, then on more of them, then on all: far from the optimum a
-part
-of the data says as much as all of it.
+part of the data says as much as all of it.
 """
 
 from __future__ import annotations
@@ -23,83 +19,122 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel._core import kernels
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
-from fenchel.steps.base import Candidate, Overflow, Progress, Start
+from fenchel.steps.base import Candidate, Overflow, Progress, Start, expected_epochs
 from fenchel.steps.border import Border
-from fenchel.steps.curvature import Curvature
+from fenchel.steps.curvature import WIDEST, Curvature
+from fenchel.steps.smoothing import Sheet
 
-#: Samples of the first steps, for every weight; how many times more in the next ones; the relative gap that ends them.
-FIRST_SAMPLES, GROWTH, ROUGH = 8, 8, 0.03
+#: Fewest samples for every weight in the first steps; how many times more in the next; the relative gap to end them.
+FIRST_SAMPLES, GROWTH, ROUGH = 4, 4, 0.1
 #: The proximal parameter falls by this factor whenever its problem is solved to a fraction of what moving on gains.
 FALL, ENOUGH = 0.5, 0.1
+#: Samples near a kink: as near as this many times the largest move of a score since the centre last moved.
+REACH = 2.0
+#: Epochs of dual coordinate ascent that take about as long as all steps here, for a loss with kinks.
+FEW_EPOCHS = 31.0
 
 
 @dataclass
 class NewtonState:
-    """Weights with the intercept behind them, scores of some rows, and how their multipliers respond: a, h."""
+    """Weights with the intercept behind them; all samples of this level, and those that steps look at."""
 
-    problem: Problem
-    loss: kernels.Loss
     curvature: Curvature
-    rows: NDArray[np.int64]
     later: list[NDArray[np.int64]]  # larger sets of rows, the last of them all rows that count
     w: Vector
-    z: Vector
-    c: Vector
-    tau: float
+    all: Sheet
     passes: float = 0.0
-    y: Vector = field(init=False)
-    s: Vector = field(init=False)
+    work: Sheet = field(init=False)
+    where: NDArray[np.intp] | None = None  # positions of `work` in `all`; None if it is all of them
+    combined: Vector = field(init=False)  # [X, c]' (s a)
     W: float = field(init=False)
-    a: Vector = field(init=False)
-    h: Vector = field(init=False)
-    gradient: Vector = field(init=False)
-    primal: float = field(init=False)
-    gap: float = field(init=False)
+    primal: float = np.inf
+    reference: Vector = field(init=False)  # scores when the centre last moved
 
     def __post_init__(self) -> None:
-        self.y, self.s = self.problem.y[self.rows], self.problem.weights[self.rows]
-        self.W = float(self.s.sum())
-        self.respond()
+        self.work, self.W, self.reference = self.all, float(self.all.s.sum()), self.all.z
+        self.combined = self.border.combine(self.all.rows, self.all.s * self.all.a)
+        self.passes += 2 * len(self.all.rows) / self.problem.shape[0]
+        self.look()
+
+    @property
+    def problem(self) -> Problem:
+        return self.all.problem
 
     @property
     def border(self) -> Border:
         return self.curvature.border
 
     @property
-    def share(self) -> float:
-        """The share of a pass that one product costs."""
-        return len(self.rows) / self.problem.shape[0]
+    def gradient(self) -> Vector:
+        return self.border.ridge * self.w - self.combined / self.W
 
-    def respond(self) -> None:
-        """a, h, the gradient, and from them P and the gap of these rows.
+    @property
+    def gap(self) -> float:
+        """P - D = (1/W) sum s (phi + phi* + a z) + |gradient|^2 / (2 lam), as far as the samples looked at tell.
 
-        P - D = (1/W) sum s_i (phi + phi* + a z) + |gradient|^2 / (2 lam), but for b times the sum of the multipliers.
+        An unpenalised intercept adds b times the mean multiplier, which is its entry of the gradient.
         """
-        self.a, self.h, loss, gap = self.loss.respond(self.z, self.y, self.s, self.c, self.tau)
-        ridge, lam = self.border.ridge, self.problem.penalty.lam
-        self.gradient = ridge * self.w - self.border.combine(self.rows, self.s * self.a) / self.W
-        self.passes += self.share
-        self.primal = loss / self.W + 0.5 * float(np.sum(ridge * self.w**2))
-        penalised = self.gradient * (ridge > 0)
-        self.gap = gap / self.W + float(penalised @ penalised) / (2.0 * lam)
+        g, lam = self.gradient, self.problem.penalty.lam
+        found = self.work.gap_sum / self.W
         if self.problem.intercept:
-            self.gap += abs(float(self.gradient[-1])) * (1.0 + abs(float(self.w[-1])))
-        if not np.isfinite(self.primal):
-            raise Overflow("the objective overflows; rescale the features or lam")
+            found += abs(float(g[-1])) * (1.0 + abs(float(self.w[-1])))
+            g = g[:-1]
+        return found + float(g @ g) / (2.0 * lam)
+
+    def look(self) -> None:
+        """P, when all samples have been looked at."""
+        if self.where is None:
+            penalty = 0.5 * float(np.sum(self.border.ridge * self.w**2))
+            self.primal = self.all.loss_sum / self.W + penalty
+            if not np.isfinite(self.primal):
+                raise Overflow("the objective overflows; rescale the features or lam")
+
+    def respond(self, sheet: Sheet) -> None:
+        """New multipliers for these samples; their combination follows."""
+        before = sheet.a
+        sheet.respond()
+        changed = np.flatnonzero(sheet.a != before)
+        self.combined = self.combined + self.border.combine(
+            sheet.rows[changed], (sheet.s * (sheet.a - before))[changed]
+        )
+        self.passes += len(changed) / self.problem.shape[0]
+
+    def multipliers(self) -> Vector:
+        """a of all samples of this level."""
+        if self.where is None:
+            return self.all.a
+        a = self.all.a.copy()
+        a[self.where] = self.work.a
+        return a
+
+    def look_at_all(self) -> NDArray[np.intp]:
+        """Scores and multipliers of every sample; which of those not looked at before have changed."""
+        if self.where is None:
+            return np.array([], dtype=np.intp)
+        self.all.a = before = self.multipliers()
+        self.all.z = self.border.scores(self.all.rows, self.w)
+        self.passes += len(self.all.rows) / self.problem.shape[0]
+        self.respond(self.all)
+        self.where, self.work = None, self.all
+        self.look()
+        return np.flatnonzero(self.all.a != before)
+
+    def look_at(self, near: NDArray[np.intp]) -> None:
+        """Only these samples from now on."""
+        if len(near) < 0.7 * len(self.all.rows):
+            self.where, self.work = near, self.all.part(near)
 
     def widen(self) -> NewtonState:
         """The same weights, with the next larger set of rows."""
-        rows = self.later[0]
+        self.look_at_all()
+        problem, rows = self.problem, self.later[0]
         z = self.border.scores(rows, self.w)
-        c = -self.problem.loss.derivative(z, self.problem.y[rows])
-        c[np.searchsorted(rows, self.rows)] = self.a
-        passes = self.passes + len(rows) / self.problem.shape[0]
-        return NewtonState(
-            self.problem, self.loss, self.curvature, rows, self.later[1:], self.w, z, c, self.tau, passes
-        )
+        c = -problem.loss.derivative(z, problem.y[rows])
+        c[np.searchsorted(rows, self.all.rows)] = self.all.a
+        sheet = Sheet(problem, self.all.loss, rows, z, c, self.all.tau)
+        return NewtonState(self.curvature, self.later[1:], self.w, sheet, self.passes)
 
 
 @dataclass(frozen=True)
@@ -118,32 +153,42 @@ class Newton:
             return None
         return f"needs rows, but X is stored by columns ({problem.design!r}): pass X.tocsr() or np.ascontiguousarray(X)"
 
+    @staticmethod
+    def suits(problem: Problem, tol: float) -> bool:
+        """Where the Hessian is narrow; with kinks, unless a few epochs of coordinate ascent do as well."""
+        width = problem.shape[1] + problem.intercept
+        if width > WIDEST or width > 2 * problem.shape[0]:
+            return False
+        return not problem.loss.kinks(problem.y[:1]) or expected_epochs(problem, tol) > FEW_EPOCHS
+
     def begin(self, problem: Problem, start: Start, seed: int) -> NewtonState:
         loss = problem.loss.kernel()
         assert loss is not None
         border, rng = Border.of(problem), np.random.default_rng(seed)
         w = np.append(start.w, start.b) if problem.intercept else start.w.copy()
-        rows, *later = _levels(problem, len(w), rng) if not start.w.any() else _levels(problem, problem.shape[0], rng)
+        rows, *later = _levels(problem, problem.shape[0] if start.w.any() else len(w), rng)
         z = border.scores(rows, w)
-        kinks = problem.loss.kinks(problem.y[rows])
-        # the scale of the scores
-        tau = float(np.mean(np.min(np.abs(np.stack(kinks) - z), axis=0))) if kinks else 0.0
-        return NewtonState(problem, loss, Curvature(border, rng), rows, later, w, z, start.alpha[rows], tau)
+        sheet = Sheet(problem, loss, rows, z, start.alpha[rows], 1.0)
+        if problem.loss.kinks(problem.y[:1]):
+            sheet.tau = float(np.mean(sheet.distance())) or 1.0  # the scale of the scores
+            sheet.respond()
+        return NewtonState(Curvature(border, rng), later, w, sheet)
 
     def step(self, state: NewtonState) -> NewtonState:
         """One Newton step; after it, if the smoothed problem is solved well enough, the centre moves and tau falls."""
-        curved = np.flatnonzero(state.h * state.s)
-        h = (state.h * state.s)[curved] / state.W
-        p = -state.curvature.solve(state.rows[curved], h, state.gradient)
-        dz = state.border.scores(state.rows, p)
+        work = state.work
+        weight = work.s * work.h
+        curved = np.flatnonzero(weight)
+        p = -state.curvature.solve(work.rows[curved], weight[curved] / state.W, state.gradient)
+        dz = state.border.scores(work.rows, p)
         t = _line_search(state, p, dz)
-        state.w, state.z = state.w + t * p, state.z + t * dz
-        state.passes += state.share
-        state.respond()
+        state.w, work.z = state.w + t * p, work.z + t * dz
+        state.passes += len(work.rows) / state.problem.shape[0]
+        state.respond(work)
+        state.look()
         rough = state.gap <= ROUGH * state.primal
-        if state.tau > 0.0 and _smoothed_problem_is_solved(state):
-            state.c, state.tau = state.a, FALL * state.tau
-            state.respond()
+        if state.problem.loss.kinks(state.problem.y[:1]) and _smoothed_problem_is_solved(state):
+            _move_centre(state)
         return state.widen() if state.later and rough else state
 
     def candidates(self, state: NewtonState) -> Sequence[Candidate]:
@@ -151,7 +196,7 @@ class Newton:
         if state.later:
             return [Candidate(w.copy(), b)]
         alpha = np.zeros(state.problem.shape[0])
-        alpha[state.rows] = state.a
+        alpha[state.all.rows] = state.multipliers()
         return [Candidate(w.copy(), b, alpha)]
 
     def progress(self, state: NewtonState) -> Progress:
@@ -164,7 +209,7 @@ def _levels(problem: Problem, width: int, rng: np.random.Generator) -> list[NDAr
     """Nested random sets of rows, each larger than the one before; the last has all rows of positive weight."""
     rows = np.flatnonzero(problem.weights > 0).astype(np.int64)
     shuffled, sizes = rng.permutation(rows), [len(rows)]
-    while sizes[0] >= 2 * GROWTH * FIRST_SAMPLES * width:
+    while sizes[0] >= GROWTH * FIRST_SAMPLES * width:
         sizes.insert(0, sizes[0] // GROWTH)
     return [np.sort(shuffled[:size]) for size in sizes]
 
@@ -173,20 +218,36 @@ def _smoothed_problem_is_solved(state: NewtonState) -> bool:
     """Whether its gradient is small beside what moving the centre gains, (tau/2) mean (a - c)^2."""
     g, lam = state.gradient, state.problem.penalty.lam
     short = float(g @ g) / (2.0 * lam)
-    gain = 0.5 * state.tau * float(np.sum(state.s * (state.a - state.c) ** 2)) / state.W
-    return short <= ENOUGH * gain or short <= 1e-15 * abs(state.primal)
+    return short <= ENOUGH * state.work.gain() / state.W or short <= 1e-15 * abs(state.primal)
+
+
+def _move_centre(state: NewtonState) -> None:
+    """Confirm the samples that were not looked at; if they are as before, move the centre and lower tau."""
+    crossed, sheet = state.look_at_all(), state.all
+    if len(crossed) and not _smoothed_problem_is_solved(state):
+        return
+    moved = float(np.max(np.abs(sheet.z - state.reference)))
+    sheet.c, sheet.tau, state.reference = sheet.a, FALL * sheet.tau, sheet.z
+    state.respond(sheet)
+    if moved > 0.0:
+        state.look_at(np.flatnonzero(sheet.distance() <= REACH * moved))
 
 
 def _line_search(state: NewtonState, p: Vector, dz: Vector) -> float:
-    """Where the slope along p, which increases, has come down to a tenth; the full step if it still goes down there."""
-    ridge, W = state.border.ridge, state.W
+    """Where the slope along p, which increases, has come down to a tenth; the full step if it still goes down there.
+
+    Samples that are not looked at keep their multipliers: their part of the slope is constant.
+    """
+    ridge, W, work = state.border.ridge, state.W, state.work
     linear, quadratic = float(np.sum(ridge * state.w * p)), float(np.sum(ridge * p * p))
-    small = 0.1 * abs(float(state.gradient @ p))
+    first = float(state.gradient @ p)
+    if state.where is not None:
+        linear -= float(state.combined @ p) / W + work.slope(dz, 0.0)[0] / W
     low, high, t = 0.0, np.inf, 1.0
     for _ in range(40):
-        slope, bend = state.loss.slope_along(state.z, dz, state.y, state.s, state.c, state.tau, t)
+        slope, bend = work.slope(dz, t)
         slope, bend = slope / W + linear + t * quadratic, bend / W + quadratic
-        if abs(slope) <= small or (t == 1.0 and slope < 0.0):
+        if abs(slope) <= 0.1 * abs(first) or (t == 1.0 and slope < 0.0):
             break
         low, high = (t, high) if slope < 0.0 else (low, t)
         newton = t - slope / bend if bend > 0.0 else np.inf

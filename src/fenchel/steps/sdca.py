@@ -24,11 +24,16 @@ from fenchel._core import kernels
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.vectors import dual_exponent
-from fenchel.steps.base import Candidate, Progress, Start
+from fenchel.steps.base import Candidate, Progress, Start, expected_epochs
+from fenchel.steps.momentum import Momentum
 from fenchel.steps.outputs import OUTPUTS, Outputs
 from fenchel.steps.sampling import SAMPLINGS, Sampler
 
 STARTS = ("zeros", "sgd")
+#: L |x_i|^2 / (lam n) from which momentum pays.
+ILL_CONDITIONED = 3.0
+#: From here on accelerated methods are faster.
+MANY_EPOCHS = 1000.0
 
 
 @dataclass
@@ -43,15 +48,18 @@ class SDCAState:
     inverse_rho: float
     sampler: Sampler
     outputs: Outputs | None
+    momentum: Momentum | None
     margin: float = np.inf
     gap: float = np.inf
     primal: float = np.inf
+    rate: float = 1.0
     passes: float = 0.0
 
     def refresh(self) -> None:
         """u from the multipliers, without the rounding of all the steps that made it."""
         problem = self.problem
-        self.u[:-1] = problem.dual_vector(self.alpha)[: len(self.u) - 1] / problem.penalty.strong_convexity
+        v = problem.dual_vector(self.alpha)[: len(self.u) - 1]
+        self.u[:-1] = v / problem.penalty.strong_convexity if self.momentum is None else self.momentum.weights(v)
 
     def mean_multiplier(self) -> float:
         """(1/W) sum_i s_i alpha_i."""
@@ -83,12 +91,16 @@ class SDCA:
     shrink : bool, default True
         Leave out samples whose multipliers look settled (they come back before the run may stop), and for good those
         that a certificate proves. Only where every sample is visited once an epoch.
+    accelerate : bool, optional
+        Solve a sequence of better conditioned problems, with momentum (`steps.momentum`). L2 only, and then by default
+        where the loss is smooth and the problem ill conditioned: L |x_i|^2 / (lam n) of 3 and more, in the mean.
     """
 
     sampling: str = "permutation"
     init: str = "zeros"
     output: str = "last"
     shrink: bool | None = None
+    accelerate: bool | None = None
     name = "sdca"
     requires = frozenset({Trait.STRONGLY_CONVEX_PENALTY, Trait.COMPILED_LOSS, Trait.COMPILED_LINK})
     steps_per_check = 20
@@ -104,9 +116,10 @@ class SDCA:
                 raise ValueError(f"sdca: {name} must be one of {', '.join(map(repr, known))}; got {value!r}")
         if self.shrink and self.sampling not in ("permutation", "cyclic"):
             raise ValueError(f"sdca: shrink=True needs every sample once an epoch; sampling is {self.sampling!r}")
+        if self.accelerate and self.init == "sgd":
+            raise ValueError('sdca: accelerate=True begins at the start given; init="sgd" is another way to begin')
 
-    @staticmethod
-    def obstacle(problem: Problem) -> str | None:
+    def obstacle(self, problem: Problem) -> str | None:
         """Why this problem cannot be solved this way, beyond its traits."""
         if not problem.design.by_rows:
             return (
@@ -115,7 +128,14 @@ class SDCA:
             )
         if problem.design.constant and not problem.penalty.quadratic:
             return f"needs an L2 penalty for a penalised intercept, got {problem.penalty!r}"
+        if self.accelerate and (problem.design.constant or not problem.penalty.quadratic):
+            return f"with accelerate=True needs an L2 penalty and no penalised intercept, got {problem.penalty!r}"
         return None
+
+    @staticmethod
+    def suits(problem: Problem, tol: float) -> bool:
+        """Always with L2, where momentum helps if need be; else unless it would take very many epochs."""
+        return problem.penalty.quadratic or expected_epochs(problem, tol) <= MANY_EPOCHS
 
     def begin(self, problem: Problem, start: Start, seed: int) -> SDCAState:
         design, penalty = problem.design, problem.penalty
@@ -124,21 +144,40 @@ class SDCA:
         assert loss is not None
         assert link is not None
         width = design.matrix.shape[1]
-        norms = design.lines.norms_along(dual_exponent(penalty.norm), np.ones(width))
+        norms = design.lines.norms_along(dual_exponent(penalty.norm), None)
+        momentum = self._momentum(problem, norms)
+        mu += momentum.kappa if momentum else 0.0
         inverse_rho = float(np.mean(norms**2)) / mu if problem.intercept else design.constant**2 / mu
-        ascent = kernels.Ascent(loss, link, design.lines, problem.y, problem.weights, norms**2, mu, inverse_rho, W)
-        sampler = Sampler.of(problem, self.sampling, seed, problem.weights * (norms**2 / mu + inverse_rho) / W)
+        q = problem.weights * ((norms**2 / mu + inverse_rho) / W)
+        step, shift = 1.0 / (mu * W), inverse_rho / W
+        ascent = kernels.Ascent(loss, link, design.lines, problem.y, problem.weights, q, step, shift, W)
+        sampler = Sampler.of(problem, self.sampling, seed, q)
         outputs = None if self.output == "last" else Outputs(problem.shape[0], sampler.rng)
-        state = SDCAState(
-            problem, ascent, norms, start.alpha.copy(), np.zeros(width + 1), inverse_rho, sampler, outputs
-        )
+        alpha, u = start.alpha.copy(), np.zeros(width + 1)
+        state = SDCAState(problem, ascent, norms, alpha, u, inverse_rho, sampler, outputs, momentum)
         if self.init == "sgd":
-            state.alpha[:] = 0.0
-            ascent.first_epoch(sampler.next(), state.alpha, state.u)
-        else:
-            state.refresh()
-            state.u[-1] = start.b if problem.intercept else state.mean_multiplier() * inverse_rho
+            alpha[:] = 0.0
+            ascent.first_epoch(sampler.next(), alpha, u)
+            return state
+        if momentum is not None:
+            momentum.centre = momentum.last = problem.link(alpha)
+        state.refresh()
+        u[-1] = start.b if problem.intercept else state.mean_multiplier() * inverse_rho
         return state
+
+    def _momentum(self, problem: Problem, norms: Vector) -> Momentum | None:
+        """With kappa such that a step moves its own score by about as much as it moves the multiplier's optimum."""
+        if not (self.accelerate or (self.accelerate is None and self._may_accelerate(problem))):
+            return None
+        lam, smoothness = problem.penalty.lam, problem.loss.smoothness
+        size = float(np.sum(problem.weights * norms**2)) / (problem.total_weight * problem.shape[0])
+        if self.accelerate is None and not ILL_CONDITIONED * lam <= smoothness * size < np.inf:
+            return None
+        zero = np.zeros(problem.shape[1])
+        return Momentum(lam, max(min(smoothness, 1.0) * size - lam, 0.0), zero, zero)
+
+    def _may_accelerate(self, problem: Problem) -> bool:
+        return problem.penalty.quadratic and not problem.design.constant and self.init == "zeros"
 
     def step(self, state: SDCAState) -> SDCAState:
         """One epoch."""
@@ -148,15 +187,21 @@ class SDCA:
         if state.problem.intercept:
             # the quadratic's centre moves to b: with the same multipliers, b moves on by their mean / rho
             state.u[-1] += state.mean_multiplier() * state.inverse_rho
-        shrinks = sampler.shrinks and self.shrink is not False
+        # where the centre moves, a multiplier that stays put says little of the next epoch
+        shrinks = sampler.shrinks and self.shrink is not False and state.momentum is None
         margin = state.margin if shrinks else np.inf
         loss, gap, move, kept = self._pass(state, order, margin)
         if shrinks:
             sampler.keep(kept)
             state.margin = move if move > 0.0 else np.inf
+        W = state.problem.total_weight
         if whole:
-            state.primal = loss + state.problem.penalty.value(state.weights())
-        state.gap = gap
+            state.primal = loss / W + state.problem.penalty.value(state.weights())
+        last, state.gap = state.gap, gap / W
+        if state.momentum is not None:
+            state.gap += state.momentum.mismatch(state.u[:-1])
+            state.momentum.advance(state.u[:-1])
+        state.rate = min(max(state.gap / last, 0.1), 1.0) if last > 0.0 else 1.0
         return state
 
     def candidates(self, state: SDCAState) -> Sequence[Candidate]:
@@ -168,8 +213,8 @@ class SDCA:
         return found
 
     def progress(self, state: SDCAState) -> Progress:
-        """What the last epoch saw; shrunk samples count nothing, so a small gap has to be confirmed."""
-        return Progress(state.primal, state.gap, state.passes)
+        """What the last epoch saw on its way, and on to its end; shrunk samples count nothing until they are back."""
+        return Progress(state.primal, state.gap * state.rate, state.passes)
 
     def observe(self, state: SDCAState, z: Vector, gap: float) -> None:
         """After a check: take shrunk samples back in, and leave out for good those whose multipliers it proves.

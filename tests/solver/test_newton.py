@@ -1,0 +1,166 @@
+"""Semismooth Newton: levels, working sets, conjugate gradients, and its compiled parts."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fenchel as fl
+from fenchel.data import Design
+from fenchel.steps import Newton, Start, curvature
+from fenchel.steps.border import Border
+from tests.registry import LOSSES, name, targets
+
+rng = np.random.default_rng(0)
+
+
+def separable(n, d, density=None, seed=0):
+    g = np.random.default_rng(seed)
+    X = g.normal(size=(n, d)) if density is None else sp.random_array((n, d), density=density, format="csr", rng=g)
+    y = np.where(X @ g.normal(size=d) + g.normal(size=n) > 0, 1.0, -1.0)
+    return X, y
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_multipliers_respond_as_the_smoothed_loss_says(loss):
+    """a(z) is minus the slope of psi, h its second derivative, both by differences of psi itself."""
+    z = 2.0 * rng.normal(size=400)
+    y = targets(loss, rng, 400)
+    ones = np.ones(400)
+    straight = bool(loss.kinks(y))
+    tau = 0.7 if straight else 0.0
+    c = np.clip(rng.normal(size=400), *loss.domain(y)) if straight else np.zeros(400)
+
+    def psi(z):
+        a = loss.kernel().respond(z, y, ones, c, tau)[0]
+        return -z * a - loss.conjugate(-a, y) - 0.5 * tau * (a - c) ** 2
+
+    eps = 1e-5
+    a, h, total, gap = loss.kernel().respond(z, y, ones, c, tau)
+    np.testing.assert_allclose((psi(z - eps) - psi(z + eps)) / (2 * eps), a, atol=1e-4)
+    slopes = [loss.kernel().respond(z + side * eps, y, ones, c, tau)[0] for side in (-1, 1)]
+    bend = (slopes[0] - slopes[1]) / (2 * eps)
+    away = np.abs(bend - h) > 1e-3 * (1 + np.abs(h))
+    assert away.mean() < 0.02  # h jumps at a few points, and differences straddle them
+    assert total == pytest.approx(loss.value(z, y).sum())
+    assert gap >= -1e-9
+
+
+def test_products_with_some_rows_are_those_of_numpy():
+    for X in (rng.normal(size=(40, 6)), sp.random_array((40, 6), density=0.4, format="csr", rng=rng)):
+        dense = X.toarray() if sp.issparse(X) else X
+        for dtype in (np.float32, np.float64):
+            lines = Design(X.astype(dtype)).lines
+            A = dense.astype(dtype).astype(np.float64)
+            which, p = np.array([3, 1, 17, 39]), rng.normal(size=6)
+            a = rng.random(4)
+            for threads in (1, 3):
+                np.testing.assert_allclose(lines.gather_some(which, p, threads), A[which] @ p)
+                np.testing.assert_allclose(lines.scatter_some(which, a, None, threads), A[which].T @ a)
+                np.testing.assert_allclose(lines.scatter_some(which, a, p, threads), A[which].T @ (a * (A[which] @ p)))
+            np.testing.assert_allclose(lines.squares_some(which, a), (A[which] ** 2).T @ a)
+            gram = A[which].T @ (a[:, None] * A[which])
+            np.testing.assert_allclose(np.tril(lines.gram_some(which, a).reshape(6, 6)), np.tril(gram))
+            with pytest.raises(ValueError, match="does not exist"):
+                lines.gather_some(np.array([40]), p, 1)
+
+
+@pytest.mark.parametrize("constant", [0.0, 1.5])
+@pytest.mark.parametrize("density", [None, 0.3])
+def test_the_border_is_one_more_column(constant, density):
+    X, y = separable(30, 5, density)
+    intercept = not constant
+    p = fl.Problem(Design(X, constant=constant), y, fl.losses.Logistic(), fl.penalties.L2(0.1), intercept=intercept)
+    border = Border.of(p)
+    A = np.column_stack([X.toarray() if density else X, np.full(30, constant or 1.0)])
+    rows, h, v = np.array([2, 5, 7, 20]), rng.random(4), rng.normal(size=6)
+    np.testing.assert_allclose(border.scores(rows, v), A[rows] @ v)
+    np.testing.assert_allclose(border.combine(rows, h), A[rows].T @ h)
+    np.testing.assert_allclose(border.curve(rows, h, v), A[rows].T @ (h * (A[rows] @ v)))
+    np.testing.assert_allclose(np.tril(border.gram(rows, h)), np.tril(A[rows].T @ (h[:, None] * A[rows])))
+    np.testing.assert_allclose(border.diagonal(rows, h), (A[rows] ** 2).T @ h)
+    assert border.ridge[-1] == (0.0 if intercept else 0.1)
+
+
+@pytest.mark.parametrize("width", ["factored", "sampled", "wide"])
+@pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Logistic(), fl.losses.Absolute()], ids=name)
+def test_every_way_to_solve_a_newton_system(width, loss, monkeypatch):
+    if width == "wide":
+        monkeypatch.setattr(curvature, "WIDEST", 3)
+    if width == "sampled":
+        monkeypatch.setattr(curvature, "DENSE_ROWS", 3)
+    X, y = separable(600, 8)
+    for intercept in (False, True):
+        p = fl.Problem(X, y, loss, fl.penalties.L2(1e-3), intercept=intercept)
+        assert fl.solve(p, solver="newton", tol=1e-8).certificate.ok
+
+
+def test_first_steps_look_at_a_part_of_the_samples():
+    X, y = separable(5000, 4)
+    p = fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L2(1e-3))
+    solver = Newton()
+    state = solver.begin(p, Start(np.zeros(4), 0.0, np.zeros(5000)), 0)
+    sizes = [len(state.all.rows)]
+    for _ in range(15):
+        state = solver.step(state)
+        sizes.append(len(state.all.rows))
+    assert sizes[0] < 100
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == 5000
+    assert not np.isfinite(solver.progress(solver.begin(p, Start(np.zeros(4), 0.0, np.zeros(5000)), 0)).gap)
+
+
+def test_samples_that_were_not_looked_at_are_taken_in_when_they_cross_a_kink():
+    X, y = separable(3000, 10)
+    p = fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(1e-4))
+    solver = Newton()
+    state = solver.begin(p, Start(np.zeros(10), 0.0, np.zeros(3000)), 0)
+    for _ in range(200):
+        state = solver.step(state)
+        if state.where is not None:
+            break
+    assert 0 < len(state.where) < 3000
+    state.w = state.w + 1.0  # so far that others cross
+    state.work.z = state.border.scores(state.work.rows, state.w)
+    crossed = state.look_at_all()
+    assert len(crossed)
+    np.testing.assert_allclose(state.combined, state.border.combine(state.all.rows, state.all.s * state.all.a))
+
+
+def test_warm_start_begins_with_all_samples():
+    X, y = separable(3000, 10)
+    p = fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L2(1e-3))
+    first = fl.solve(p, solver="newton", tol=1e-10)
+    again = fl.solve(p, solver="newton", tol=1e-8, start=first)
+    assert again.n_iter <= 2
+
+
+def test_auto_is_newton_where_narrow_and_sdca_where_wide():
+    X, y = separable(500, 5)
+    wide, labels = separable(200, 3000, density=0.01)
+    L2 = fl.penalties.L2(1e-3)
+    assert fl.solve(fl.Problem(X, y, fl.losses.Logistic(), L2)).solver == "newton"
+    assert fl.solve(fl.Problem(wide, labels, fl.losses.Logistic(), L2)).solver == "sdca"
+    assert fl.solve(fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(10.0))).solver == "sdca"
+    assert fl.solve(fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(1e-6))).solver == "newton"
+    assert fl.solve(fl.Problem(np.asfortranarray(X), y, fl.losses.Logistic(), L2)).solver == "fista"
+    assert fl.solve(fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L1(1e-2))).solver == "fista"
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_extremes_are_solved_or_say_so(loss):
+    """Whatever the scale, a result comes back, and its certificate is never a lie: P is at least D."""
+    for scale in (1e-150, 1e-8, 1e8, 1e150):
+        for lam in (1e-12, 1.0, 1e12):
+            X = scale * np.random.default_rng(1).normal(size=(20, 3))
+            p = fl.Problem(X, targets(loss, np.random.default_rng(2), 20), loss, fl.penalties.L2(lam), intercept=True)
+            for solver in ("newton", "sdca"):
+                c = fl.solve(p, solver=solver, max_iter=50, warn=False).certificate
+                assert c.gap >= 0.0
+
+
+def test_one_sample_and_one_feature():
+    for solver in ("newton", "sdca"):
+        for intercept in (False, True):
+            p = fl.Problem(np.array([[2.0]]), [1.0], fl.losses.Squared(), fl.penalties.L2(0.5), intercept=intercept)
+            c = fl.solve(p, solver=solver, tol=1e-6, atol=1e-12).certificate
+            assert c.ok
