@@ -205,7 +205,7 @@ def test_an_interrupt_ends_the_whole_fit(monkeypatch):
 
     monkeypatch.setattr(fl.solver.FISTA, "step", interrupted)
     with pytest.warns(fl.NotCertifiedWarning, match="of 3 classes.*interrupted"):
-        model = LinearClassifier(tol=1e-12).fit(X, y)
+        model = LinearClassifier(tol=1e-12, solver="fista").fit(X, y)
     assert len(calls) < 40
     assert model.coef_.shape == (3, 4)
 

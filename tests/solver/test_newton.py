@@ -88,6 +88,7 @@ def test_every_way_to_solve_a_newton_system(width, loss, monkeypatch):
         monkeypatch.setattr(curvature, "WIDEST", 3)
     if width == "sampled":
         monkeypatch.setattr(curvature, "DENSE_ROWS", 3)
+        monkeypatch.setattr(curvature, "FEW_ROWS", 1)
     X, y = separable(600, 8)
     for intercept in (False, True):
         p = fl.Problem(X, y, loss, fl.penalties.L2(1e-3), intercept=intercept)
@@ -95,18 +96,18 @@ def test_every_way_to_solve_a_newton_system(width, loss, monkeypatch):
 
 
 def test_first_steps_look_at_a_part_of_the_samples():
-    X, y = separable(5000, 4)
+    X, y = separable(50_000, 4)
     p = fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L2(1e-3))
     solver = Newton()
-    state = solver.begin(p, Start(np.zeros(4), 0.0, np.zeros(5000)), 0)
+    state = solver.begin(p, Start(np.zeros(4), 0.0, np.zeros(50_000)), 0)
     sizes = [len(state.all.rows)]
     for _ in range(15):
         state = solver.step(state)
         sizes.append(len(state.all.rows))
-    assert sizes[0] < 100
+    assert sizes[0] < 5000
     assert sizes == sorted(sizes)
-    assert sizes[-1] == 5000
-    assert not np.isfinite(solver.progress(solver.begin(p, Start(np.zeros(4), 0.0, np.zeros(5000)), 0)).gap)
+    assert sizes[-1] == 50_000
+    assert not np.isfinite(solver.progress(solver.begin(p, Start(np.zeros(4), 0.0, np.zeros(50_000)), 0)).gap)
 
 
 def test_samples_that_were_not_looked_at_are_taken_in_when_they_cross_a_kink():

@@ -98,14 +98,16 @@ def test_the_trace_has_a_row_for_every_check_and_the_best_values_so_far():
 
 def test_callbacks_see_every_check_and_can_stop():
     seen = []
-    result = fl.solve(problem(), tol=1e-12, callback=lambda check: seen.append(check.gap) or len(seen) == 2)
+    result = fl.solve(
+        problem(), tol=1e-12, check_every=1, callback=lambda check: seen.append(check.gap) or len(seen) == 2
+    )
     assert result.status == "callback"
     assert len(seen) == len(result.trace) == 2
     assert fl.solve(problem(), callback=lambda check: 1).status == "certified"  # only True stops
 
 
 def test_the_same_seed_gives_the_same_bits():
-    for solver in ("fista", "pdhg"):
+    for solver in ("fista", "pdhg", "sdca", "newton"):
         one, other = (fl.solve(problem(intercept=True), solver=solver, random_state=3, tol=1e-6) for _ in range(2))
         assert np.array_equal(one.w, other.w)
         assert one.b == other.b

@@ -92,6 +92,15 @@ Output squares_which(const Lines &A, Which which, Vector<double> a) {
     return out.array;
 }
 
+Output energy_which(const Lines &A, Which which, Vector<double> d) {
+    check_size(d.size(), A.width(), "the weights");
+    check_lines(A, which);
+    Result out(which.size());
+    nb::gil_scoped_release release;
+    A.visit([&](const auto &M) { energy_some(M, which.data(), which.size(), d.data(), out.data); });
+    return out.array;
+}
+
 auto gram_which(const Lines &A, Which which, Vector<double> a) {
     check_size(a.size(), which.size(), "the coefficients");
     check_lines(A, which);
@@ -192,6 +201,7 @@ NB_MODULE(FENCHEL_MODULE, m) {
         .def("gather_some", &gather_which, exact("which"), "w"_a, "threads"_a)
         .def("scatter_some", &scatter_which, exact("which"), "a"_a, "p"_a.none(), "threads"_a)
         .def("gram_some", &gram_which, exact("which"), "a"_a)
+        .def("energy_some", &energy_which, exact("which"), "d"_a)
         .def("squares_some", &squares_which, exact("which"), "a"_a)
         .def("norms_along", &norms_along, "p"_a, "s"_a.none())
         .def("norms_across", &norms_across, "p"_a, "s"_a);

@@ -54,6 +54,19 @@ void squares_some(const Matrix &A, const Index *which, Index count, const double
     }
 }
 
+// out[k] = sum_j x_kj^2 d_j
+template <class Matrix>
+void energy_some(const Matrix &A, const Index *which, Index count, const double *d, double *out) {
+    for (Index k = 0; k < count; ++k) {
+        if (k + lines_ahead < count) A.prefetch(which[k + lines_ahead]);
+        const auto x = A.line(which[k]);
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (Index j = 0; j < x.size; ++j) sum += static_cast<double>(x.value[j]) * static_cast<double>(x.value[j]) * d[x.index(j)];
+        out[k] = sum;
+    }
+}
+
 // Adds sum_k a_k x_k x_k' to the lower triangle of `out` (width x width), for short lines.
 template <class Matrix>
 void gram_some(const Matrix &A, const Index *which, Index count, const double *a, double *out) {

@@ -76,6 +76,13 @@ class Border:
         whole[-1] = self.column * self.combine(rows, h)
         return whole
 
+    def energy(self, rows: NDArray[np.int64], d: Vector) -> Vector:
+        """sum_j [X, c]_ij^2 d_j for some rows i."""
+        lines = self.problem.design.lines
+        if not self.column:
+            return lines.energy_some(rows, d)
+        return np.asarray(lines.energy_some(rows, d[:-1]) + self.column**2 * d[-1])
+
     def diagonal(self, rows: NDArray[np.int64], h: Vector) -> Vector:
         """The diagonal of that Gram matrix."""
         diagonal = self.problem.design.lines.squares_some(rows, h)

@@ -1,10 +1,10 @@
 """Newton systems: (ridge + [X, c]' diag(h) [X, c]) p = g over the rows where h is not zero.
 
 Narrow problems factor the matrix of at most a few rows for every column. That is the matrix itself when no more rows
-are
-curved, and else a sample of it: the preconditioner of conjugate gradients (d columns and m rows leave a condition
-number of
-about ((1 + r) / (1 - r))^2, r = sqrt(d / m)), kept for as long as it works. Wide problems use the diagonal.
+are curved, and else a sample of it: the preconditioner of conjugate gradients, kept for as long as it works. Rows are
+drawn by their share of the diagonal, h_i sum_j x_ij^2 / (ridge + H_jj), so that columns which few rows have are seen,
+too: m rows for d columns then leave a condition number of about ((1 + r) / (1 - r))^2, r = sqrt(d / m). Wide problems
+use the diagonal itself.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from fenchel.steps.border import Border
 WIDEST = 1000
 #: Rows of a sample for every column: dense rows go to BLAS, sparse ones are cheap.
 DENSE_ROWS, SPARSE_ROWS = 8, 32
+#: So few rows that looking at all of them costs next to nothing: no samples are drawn, and weight 2 is the row twice.
+FEW_ROWS = 5000
 #: Conjugate-gradient steps: at most, and after which a sampled factor has gone stale.
 MOST, STALE = 250, 6
-#: How much the preconditioned residual falls, squared.
-FORCING = 1e-2
+#: How much the preconditioned residual falls, squared; more where the Hessian will not change.
+FORCING, QUADRATIC_FORCING = 1e-2, 1e-5
 
 
 @dataclass
@@ -47,13 +49,15 @@ class Curvature:
         width = len(ridge)
         if width > WIDEST:
             return self._iterate(rows, h, g, ridge, self._diagonal(rows, h, ridge))
-        most = width * (SPARSE_ROWS if border.problem.design.is_sparse else DENSE_ROWS)
+        most = max(FEW_ROWS, width * (SPARSE_ROWS if border.problem.design.is_sparse else DENSE_ROWS))
         if len(rows) <= most:
             self.factor = None
             return _back_substitute(self._factored(rows, h, ridge), g)
         if self.factor is None:
-            part = np.sort(self.rng.choice(len(rows), most, replace=False))
-            self.factor = self._factored(rows[part], h[part] * (len(rows) / most), ridge)
+            chance = self._shares(rows, h, ridge)
+            chance = np.minimum(1.0, most / float(chance.sum()) * chance)
+            part = np.flatnonzero(self.rng.random(len(rows)) < chance)
+            self.factor = self._factored(rows[part], h[part] / chance[part], ridge)
         factor = self.factor
         return self._iterate(rows, h, g, ridge, lambda r: _back_substitute(factor, r))
 
@@ -68,6 +72,11 @@ class Curvature:
             )
         return np.asarray(factor)
 
+    def _shares(self, rows: NDArray[np.int64], h: Vector, ridge: Vector) -> Vector:
+        """How much of the diagonal each row makes up."""
+        self.passes += 2 * len(rows) / self.border.problem.shape[0]
+        return h * self.border.energy(rows, 1.0 / (ridge + self.border.diagonal(rows, h)))
+
     def _diagonal(self, rows: NDArray[np.int64], h: Vector, ridge: Vector) -> Callable[[Vector], Vector]:
         inverse = 1.0 / (ridge + self.border.diagonal(rows, h))
         return lambda r: inverse * r
@@ -79,7 +88,7 @@ class Curvature:
         x, r = np.zeros_like(g), g
         q = precondition(r)
         d, rho = q, float(r @ q)
-        goal = FORCING * rho
+        goal = (QUADRATIC_FORCING if self.border.problem.loss.quadratic else FORCING) * rho
         count = 0
         while count < MOST:
             count += 1

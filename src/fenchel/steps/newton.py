@@ -23,7 +23,7 @@ from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.steps.base import Candidate, Overflow, Progress, Start, expected_epochs
 from fenchel.steps.border import Border
-from fenchel.steps.curvature import WIDEST, Curvature
+from fenchel.steps.curvature import FEW_ROWS, WIDEST, Curvature
 from fenchel.steps.smoothing import Sheet
 
 #: Fewest samples for every weight in the first steps; how many times more in the next; the relative gap to end them.
@@ -166,11 +166,13 @@ class Newton:
         assert loss is not None
         border, rng = Border.of(problem), np.random.default_rng(seed)
         w = np.append(start.w, start.b) if problem.intercept else start.w.copy()
-        rows, *later = _levels(problem, problem.shape[0] if start.w.any() else len(w), rng)
+        # a quadratic is as far away from everywhere, and a start may be as near as only all samples can tell
+        at_once = problem.loss.quadratic or start.w.any()
+        rows, *later = _levels(problem, problem.shape[0] if at_once else len(w), rng)
         z = border.scores(rows, w)
         sheet = Sheet(problem, loss, rows, z, start.alpha[rows], 1.0)
         if problem.loss.kinks(problem.y[:1]):
-            sheet.tau = float(np.mean(sheet.distance())) or 1.0  # the scale of the scores
+            sheet.tau = float(np.average(sheet.distance(), weights=sheet.s)) or 1.0  # the scale of the scores
             sheet.respond()
         return NewtonState(Curvature(border, rng), later, w, sheet)
 
@@ -209,7 +211,7 @@ def _levels(problem: Problem, width: int, rng: np.random.Generator) -> list[NDAr
     """Nested random sets of rows, each larger than the one before; the last has all rows of positive weight."""
     rows = np.flatnonzero(problem.weights > 0).astype(np.int64)
     shuffled, sizes = rng.permutation(rows), [len(rows)]
-    while sizes[0] >= GROWTH * FIRST_SAMPLES * width:
+    while sizes[0] >= max(GROWTH * FIRST_SAMPLES * width, 2 * FEW_ROWS):
         sizes.insert(0, sizes[0] // GROWTH)
     return [np.sort(shuffled[:size]) for size in sizes]
 

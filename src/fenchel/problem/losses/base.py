@@ -25,6 +25,8 @@ class Loss(ABC):
         Whether targets are the labels -1 and +1.
     has_straight_parts : bool
         Whether the derivative is exactly constant (0, or an end of the domain) on some intervals.
+    quadratic : bool
+        Whether the second derivative is constant.
     smoothness : float
         Lipschitz constant of the derivative; infinite if there is none.
     lipschitz : float
@@ -33,6 +35,7 @@ class Loss(ABC):
 
     is_classification = False
     has_straight_parts = False
+    quadratic = False
 
     @property
     def smoothness(self) -> float:

@@ -27,6 +27,7 @@ class ResidualLoss(Loss):
 class Squared(ResidualLoss):
     """r^2 / 2. -phi*(-a) = y a - a^2 / 2."""
 
+    quadratic = True
     smoothness = 1.0
 
     def value(self, z: Vector, y: Vector) -> Vector:
