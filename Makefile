@@ -25,6 +25,8 @@ EDITABLE := $(PIP) --no-build-isolation --editable
 
 .venv/bench: .venv/fenchel
 	$(EDITABLE) ".[bench]"
+	@# its import package is called liblinear, as that of liblinear-official: a folder of its own
+	-$(PIP) --no-deps --upgrade --target .venv/peers/liblinear-multicore liblinear-multicore
 	touch $@
 
 .venv/docs: .venv/fenchel
@@ -49,6 +51,7 @@ slow: .venv/test .venv/bench
 
 bench: .venv/bench
 	$(PY) -m benchmarks.certify
+	$(PY) -m benchmarks.race
 
 docs: .venv/docs
 	$(PY) -m mkdocs build --strict

@@ -1,0 +1,132 @@
+"""Two-class data to race on: bundled, generated, from a file, or from a folder of the well-known sets.
+
+Labels are -1 and +1; numbers are float64; sparse data are CSR with sorted indices, dense data are in C order.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+import fenchel as fl
+from fenchel.data import encode_labels, samples
+
+
+@dataclass(frozen=True)
+class Data:
+    """A name, a matrix, labels -1 and +1."""
+
+    name: str
+    X: Any
+    y: np.ndarray
+
+    def __str__(self) -> str:
+        n, d = self.X.shape
+        kind = f"{self.X.nnz} entries" if sparse.issparse(self.X) else "dense"
+        return f"{self.name}: {n} x {d}, {kind}"
+
+
+def two_class(name: str, X: Any, y: Any) -> Data:
+    """Data in the form that every solver is given; anything but two classes is an error."""
+    classes, codes = encode_labels(y)
+    if len(classes) != 2:
+        raise ValueError(f"{name} has {len(classes)} classes; the race needs two")
+    if sparse.issparse(X):
+        X = sparse.csr_matrix(X, dtype=np.float64)
+        X.sum_duplicates()  # sorts the indices too
+    else:
+        X = np.ascontiguousarray(X, dtype=np.float64)
+    return Data(name, X, np.where(codes == 1, 1.0, -1.0))
+
+
+def _breast_cancer() -> Data:
+    sample = samples.load("breast_cancer", standardised=True)
+    return two_class("breast_cancer", sample.X, sample.y)
+
+
+def _text() -> Data:
+    sample = samples.make_classification(5000, 8000, density=0.004, noise=0.5, random_state=0)
+    return two_class("text", sample.X, sample.y)
+
+
+def _correlated() -> Data:
+    sample = samples.make_classification(5000, 100, rho=0.9, noise=0.5, random_state=0)
+    return two_class("correlated", sample.X, sample.y)
+
+
+#: What needs no file: bundled with scikit-learn, or generated.
+BUILT_IN: dict[str, Callable[[], Data]] = {
+    "breast_cancer": _breast_cancer,
+    "text": _text,
+    "correlated": _correlated,
+}
+
+
+def from_file(path: Path, format: str | None = None) -> Data:
+    """A file that `fenchel.read` reads, with labels of two kinds."""
+    X, y = fl.read(path, format=format)
+    if y is None:
+        raise ValueError(f"{path.name} has no labels")
+    return two_class(path.name.split(".")[0], X, y)
+
+
+def _svmlight(name: str, n_features: int) -> Callable[[Path], Data]:
+    def load(folder: Path) -> Data:
+        X, y = fl.read(folder / f"{name}.xz", format="svmlight", n_features=n_features, zero_based=False)
+        return two_class(name, X, y)
+
+    return load
+
+
+def _imdb(folder: Path) -> Data:
+    """Film reviews as tf-idf of words that occur in three or more of them."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    with lzma.open(folder / "aclImdb.jsonl.xz", "rt", encoding="utf-8") as lines:
+        reviews = [json.loads(line) for line in lines]
+    X = TfidfVectorizer(min_df=3).fit_transform(review["text"] for review in reviews)
+    return two_class("imdb", X, np.array([review["label"] for review in reviews]))
+
+
+def _mnist(folder: Path) -> Data:
+    """The 60000 training digits, pixels in [0, 1]: odd against even."""
+
+    def numbers(name: str, header: int) -> np.ndarray:
+        with gzip.open(folder / name, "rb") as stream:
+            return np.frombuffer(stream.read(), np.uint8, offset=header)
+
+    digits = numbers("train-labels-idx1-ubyte.gz", 8)
+    images = numbers("train-images-idx3-ubyte.gz", 16).reshape(digits.size, -1)
+    return two_class("mnist", images / 255.0, digits % 2)
+
+
+#: How each set lies in a data folder, as `<folder>/<name>/<files>`.
+IN_FOLDER: dict[str, Callable[[Path], Data]] = {
+    "imdb": _imdb,
+    "a9a": _svmlight("a9a", 123),
+    "w8a": _svmlight("w8a", 300),
+    "mnist": _mnist,
+}
+
+
+def from_folder(folder: Path, name: str, cache: Path) -> Data:
+    """One of the sets of IN_FOLDER; the tf-idf of imdb takes half a minute and is kept in the cache folder."""
+    kept = cache / f"{name}.npz"
+    if kept.exists():
+        with np.load(kept, allow_pickle=False) as parts:
+            X = sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=parts["shape"])
+            return two_class(name, X, parts["y"])
+    data = IN_FOLDER[name](folder / name)
+    if name == "imdb":
+        cache.mkdir(parents=True, exist_ok=True)
+        X = data.X
+        np.savez(kept, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=data.y)
+    return data

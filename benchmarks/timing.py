@@ -1,0 +1,194 @@
+"""One row of the race: for every solver the rung of its ladder that reaches the target, then its time, in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+import numpy as np
+
+from benchmarks.datasets import Data
+from benchmarks.entrant import Peer
+from benchmarks.judge import Reference, objective
+from benchmarks.worker import Workers
+
+#: A solver is given up when it is this many times slower than the best so far, but not before so many seconds.
+GIVE_UP, PATIENCE = 10.0, 0.5
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is raced and how.
+
+    Attributes
+    ----------
+    losses, lams, targets : the problems; lams are multiples of 1/n
+    repeats : timed runs of each solver
+    limit : seconds that one fit may take
+    threads : for each solver
+    clock : "wall" or "cpu", the time that counts
+    """
+
+    losses: Sequence[str]
+    lams: Sequence[float]
+    targets: Sequence[float]
+    repeats: int
+    limit: float
+    threads: int
+    clock: str
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One fit at one tolerance, judged."""
+
+    tol: float
+    seconds: float
+    suboptimality: float
+    failure: str | None = None
+
+
+@dataclass
+class Entry:
+    """What one solver did for one target.
+
+    Attributes
+    ----------
+    tol : the rung that reached the target, None if none did
+    seconds : of the timed runs
+    suboptimality : the worst of the timed runs
+    failure : why it has no time
+    """
+
+    solver: str
+    package: str
+    tol: float | None = None
+    seconds: list[float] = field(default_factory=list)
+    suboptimality: float = 0.0
+    failure: str | None = None
+
+    @property
+    def median(self) -> float:
+        return median(self.seconds) if self.seconds else np.inf
+
+    @property
+    def is_ours(self) -> bool:
+        return self.package == "fenchel"
+
+
+@dataclass
+class Row:
+    """A set, a loss, lam and a target, with an entry for every solver that can run."""
+
+    data: str
+    loss: str
+    lam_n: float
+    target: float
+    reference_gap: float
+    entries: list[Entry]
+
+    def best(self, ours: bool) -> Entry | None:
+        """The quickest of fenchel's solvers, or of the others; None if none reached the target."""
+        reached = [entry for entry in self.entries if entry.is_ours == ours and entry.seconds]
+        return min(reached, key=lambda entry: entry.median, default=None)
+
+    @property
+    def ratio(self) -> float:
+        """Time of the best peer over that of fenchel; infinite if only fenchel arrived, nan if nobody did."""
+        theirs, ours = self.best(ours=False), self.best(ours=True)
+        if ours is None:
+            return 0.0 if theirs is not None else np.nan
+        return theirs.median / ours.median if theirs is not None else np.inf
+
+
+def climb(
+    ladder: Sequence[float], targets: Sequence[float], attempt: Callable[[float, float], Attempt]
+) -> dict[float, Attempt]:
+    """The quickest rung that reaches each target; where none does, the attempt that ended the climb.
+
+    Goes up by two rungs at a time, and tries the one between when a target is reached.
+
+    Parameters
+    ----------
+    attempt : (tolerance, target) -> Attempt
+    """
+    tried: dict[int, Attempt] = {}
+    found: dict[float, Attempt] = {}
+
+    def at(k: int, target: float) -> Attempt:
+        if k not in tried:
+            tried[k] = attempt(ladder[k], target)
+        return tried[k]
+
+    k = 0
+    for target in sorted(targets, reverse=True):
+        while at(k, target).suboptimality > target and tried[k].failure is None and k + 2 < len(ladder):
+            k += 2
+        reached = tried[k].suboptimality <= target
+        if reached and k > 0:
+            at(k - 1, target)
+        good = [one for one in tried.values() if one.suboptimality <= target]
+        found[target] = min(good, key=lambda one: one.seconds) if good else tried[k]
+    return found
+
+
+def race_row(
+    data: Data,
+    loss: str,
+    lam_n: float,
+    known: Reference,
+    entrants: Sequence[Peer],
+    workers: Workers,
+    settings: Settings,
+    tell: Callable[[str], None],
+) -> list[Row]:
+    """Race all entrants on one problem; a row for every target.
+
+    Parameters
+    ----------
+    lam_n : lam times the number of samples
+    known : the reference that judges
+    tell : is told what runs
+    """
+    lam = lam_n / data.y.size
+    best = dict.fromkeys(settings.targets, np.inf)
+
+    def attempt(peer: Peer, tol: float, limit: float) -> Attempt:
+        tell(f"{data.name} {loss} {lam_n:g}/n: {peer.name}, tol={tol:g}")
+        run = workers.fit(peer, loss, lam, tol, limit)
+        if run.w is None:
+            return Attempt(tol, np.inf, np.inf, run.failure)
+        seconds = run.cpu if settings.clock == "cpu" else run.seconds
+        return Attempt(tol, seconds, known.suboptimality(objective(data.X, data.y, loss, lam, run.w)))
+
+    def patience(target: float) -> float:
+        return min(settings.limit, max(PATIENCE, GIVE_UP * best[target]))
+
+    rows = [Row(data.name, loss, lam_n, target, known.relative_gap, []) for target in settings.targets]
+    for peer in entrants:
+        found = climb(peer.ladder, settings.targets, lambda tol, goal: attempt(peer, tol, patience(goal)))  # noqa: B023
+        for row in rows:
+            one, entry = found[row.target], Entry(peer.name, peer.package)
+            if one.suboptimality <= row.target:
+                entry.tol = one.tol
+                best[row.target] = min(best[row.target], one.seconds)
+            else:
+                entry.failure = one.failure or f"stayed at {one.suboptimality:.1e}"
+            row.entries.append(entry)
+    for _ in range(settings.repeats):
+        for peer, *entries in zip(entrants, *(row.entries for row in rows), strict=True):
+            _time(entries, lambda tol: attempt(peer, tol, 2 * settings.limit))  # noqa: B023
+    return rows
+
+
+def _time(entries: Sequence[Entry], attempt: Callable[[float], Attempt]) -> None:
+    """Run the rungs that a solver's entries are at once more; one that serves two targets runs once for both."""
+    for tol in dict.fromkeys(entry.tol for entry in entries if entry.tol is not None):
+        one = attempt(tol)
+        for entry in (entry for entry in entries if entry.tol == tol):
+            if one.failure is None:
+                entry.seconds.append(one.seconds)
+                entry.suboptimality = max(entry.suboptimality, one.suboptimality)
+            else:
+                entry.failure = one.failure

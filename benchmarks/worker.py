@@ -1,0 +1,149 @@
+"""Fits in processes of their own, so that a call into a library that does not return can be ended.
+
+A `Worker` is forked from the process that holds the data, which it shares and never copies. It is kept for the next
+fit of its package, unless that package compiles when called: then every fit gets a fresh one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.entrant import Peer, Task
+
+#: Seconds that a worker may take to import its package and to warm up.
+READY = 120.0
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One fit: its seconds, by the clock on the wall and of the processor, and its weights or why there are none."""
+
+    seconds: float
+    cpu: float
+    w: np.ndarray | None = None
+    failure: str | None = None
+
+
+class Worker:
+    """A process that fits what it is sent, in order."""
+
+    def __init__(self, peers: Mapping[str, Peer], X: Any, y: np.ndarray, threads: int) -> None:
+        context = multiprocessing.get_context("fork")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, peers, X, y, threads), daemon=True)
+        with warnings.catch_warnings():  # a fork of a process that has threads: ours are idle
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._process.start()
+        theirs.close()
+
+    def fit(self, peer: Peer, loss: str, lam: float, tol: float, limit: float) -> Run:
+        """Fit within a time limit; past it, the worker is killed and cannot be used again."""
+        try:
+            self._pipe.send((peer.name, loss, lam, tol))
+            if not self._pipe.poll(READY):
+                raise EOFError("it was not ready in time")
+            failure = self._pipe.recv()
+            if failure is not None:
+                return Run(np.inf, np.inf, failure=failure)
+            if not self._pipe.poll(limit):
+                self.stop()
+                return Run(np.inf, np.inf, failure="over the limit")
+            return self._pipe.recv()
+        except (EOFError, ConnectionError) as error:
+            self.stop()
+            return Run(np.inf, np.inf, failure=f"its process ended: {error}")
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def stop(self) -> None:
+        """End this process, and only this one."""
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+
+class Workers:
+    """One worker a package, made when it is needed."""
+
+    def __init__(self, peers: Iterable[Peer], X: Any, y: np.ndarray, threads: int) -> None:
+        named = {peer.name: peer for peer in peers}  # a fit cannot be sent, its name can
+        self._make = lambda: Worker(named, X, y, threads)
+        self._kept: dict[str, Worker] = {}
+
+    def fit(self, peer: Peer, loss: str, lam: float, tol: float, limit: float) -> Run:
+        worker = self._kept.pop(peer.package, None) or self._make()
+        run = worker.fit(peer, loss, lam, tol, limit)
+        if not worker.alive:
+            return run
+        if peer.compiles:
+            worker.stop()
+        else:
+            self._kept[peer.package] = worker
+        return run
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._kept.values():
+            worker.stop()
+
+
+def _serve(pipe: Connection, peers: Mapping[str, Peer], X: Any, y: np.ndarray, threads: int) -> None:
+    for name in THREAD_VARIABLES:
+        os.environ[name] = str(threads)
+    warnings.simplefilter("ignore")
+    silence = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):  # libraries print from C too
+        os.dup2(silence, stream)
+    warmed: set[tuple[str, str]] = set()
+    while True:
+        try:
+            name, loss, lam, tol = pipe.recv()
+        except EOFError:
+            return
+        peer = peers[name]
+        task = Task(X, y, loss, lam, tol, threads)
+        try:
+            for module in peer.imports:
+                importlib.import_module(module)
+            if not peer.compiles and (name, loss) not in warmed:
+                _warm(peer, task)
+                warmed.add((name, loss))
+        except Exception as error:
+            pipe.send(f"{type(error).__name__}: {error}")
+            continue
+        pipe.send(None)
+        pipe.send(_timed(peer, task))
+
+
+def _warm(peer: Peer, task: Task) -> None:
+    """A fit of a few rows: imports and first calls are not what is raced. What a package compiles is."""
+    y = task.y
+    rows = np.sort(np.concatenate([np.flatnonzero(y == label)[:20] for label in np.unique(y)[:2]]))
+    peer.fit(replace(task, X=task.X[rows], y=y[rows], tol=peer.ladder[0]))
+
+
+def _timed(peer: Peer, task: Task) -> Run:
+    try:
+        with threadpool_limits(task.threads):
+            start, start_cpu = time.perf_counter(), time.process_time()
+            w = peer.fit(task)
+            seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
+        return Run(seconds, cpu, np.ravel(np.asarray(w, dtype=np.float64)))
+    except Exception as error:
+        return Run(np.inf, np.inf, failure=f"{type(error).__name__}: {error}")

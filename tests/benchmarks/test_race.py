@@ -1,0 +1,205 @@
+"""The race: its judge, its translations, its processes, its output."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.datasets import BUILT_IN, Data, two_class
+from benchmarks.entrant import LOSSES, Peer, Task, half_decades
+from benchmarks.judge import Reference, objective, reference
+from benchmarks.peers import all_peers, fenchel_peers, fenchel_problem, version
+from benchmarks.race import main
+from benchmarks.race_report import draw, summary
+from benchmarks.timing import Attempt, Entry, Row, climb
+from benchmarks.worker import Workers
+from click.testing import CliRunner
+
+from fenchel.data import samples
+
+LAM_N = 10.0
+ENTRANTS = [*fenchel_peers(["auto"]), *all_peers()]
+
+
+def _sleep(task: Task) -> np.ndarray:
+    if task.y.size > 50:  # not while it warms up
+        time.sleep(60)
+    return np.zeros(task.X.shape[1])
+
+
+def _fail(task: Task) -> np.ndarray:
+    raise ArithmeticError("no weights today")
+
+
+SLEEPER = Peer("sleeper", "sleeper", LOSSES, _sleep, (0.1,))
+FAILING = Peer("failing", "failing", LOSSES, _fail, (0.1,), compiles=True)
+
+
+@pytest.fixture(scope="module", params=["dense", "sparse"])
+def data(request: pytest.FixtureRequest) -> Data:
+    density = 0.2 if request.param == "sparse" else None
+    sample = samples.make_classification(200, 12, density=density, noise=0.5, random_state=0)
+    return two_class(request.param, sample.X, sample.y)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("references")
+
+
+@pytest.fixture(scope="module")
+def workers(data: Data) -> Iterator[Workers]:
+    with Workers([*ENTRANTS, SLEEPER, FAILING], data.X, data.y, threads=1) as made:
+        yield made
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_objective_is_the_one_that_fenchel_states(data: Data, loss: str) -> None:
+    w = np.random.default_rng(0).normal(size=data.X.shape[1])
+    problem = fenchel_problem(Task(data.X, data.y, loss, 0.3, 1e-4))
+    assert objective(data.X, data.y, loss, 0.3, w) == pytest.approx(problem.primal(w), rel=1e-12)
+
+
+@pytest.mark.parametrize("w", [np.full(12, np.nan), np.zeros(11)])
+def test_weights_that_are_none_are_infinitely_bad(data: Data, w: np.ndarray) -> None:
+    assert objective(data.X, data.y, "hinge", 1.0, w) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("peer", "loss"),
+    [
+        pytest.param(peer, loss, id=f"{peer.name}-{loss}", marks=[pytest.mark.slow] if peer.compiles else [])
+        for peer in ENTRANTS
+        for loss in peer.losses
+    ],
+)
+def test_every_peer_minimises_the_stated_objective(
+    data: Data, workers: Workers, cache: Path, peer: Peer, loss: str
+) -> None:
+    if version(peer.package) is None:
+        pytest.skip(f"{peer.package} is not installed")
+    if not peer.takes(data.X, loss):
+        pytest.skip("dense data only")
+    lam = LAM_N / data.y.size
+    known = reference(data, loss, lam, cache, limit=20.0)
+    assert known.relative_gap < 1e-6
+    run = workers.fit(peer, loss, lam, peer.ladder[-1], limit=60.0)
+    assert run.failure is None
+    assert run.w is not None
+    found = known.suboptimality(objective(data.X, data.y, loss, lam, run.w))
+    assert -1e-12 < found < 1e-4  # below zero by rounding only
+
+
+def test_suboptimality_is_never_below_the_true_one() -> None:
+    known = Reference(primal=1.0 + 1e-9, dual=1.0 - 1e-9)
+    best_possible = 1.0
+    for value in (known.primal, 1.01, 2.0):
+        assert known.suboptimality(value) >= (value - best_possible) / best_possible
+
+
+def test_reference_depends_on_the_data(data: Data, cache: Path) -> None:
+    other = Data(data.name, 2.0 * data.X, data.y)
+    found = [reference(one, "ridge", 0.1, cache, limit=20.0).dual for one in (data, other, data)]
+    assert found[0] != found[1]
+    assert found[0] == found[2]
+
+
+def test_a_fit_that_does_not_return_is_ended_and_the_next_one_runs(data: Data, workers: Workers) -> None:
+    start = time.perf_counter()
+    run = workers.fit(SLEEPER, "hinge", 0.1, 0.1, limit=0.3)
+    assert run.failure == "over the limit"
+    assert time.perf_counter() - start < 30
+    assert workers.fit(SLEEPER, "hinge", 0.1, 0.1, limit=0.3).failure == "over the limit"
+
+
+def test_a_fit_that_raises_says_why(data: Data, workers: Workers) -> None:
+    run = workers.fit(FAILING, "hinge", 0.1, 0.1, limit=10.0)
+    assert run.w is None
+    assert run.failure == "ArithmeticError: no weights today"
+
+
+def test_climb_finds_the_quickest_rung_that_reaches_each_target() -> None:
+    tried: list[float] = []
+
+    def attempt(tol: float, target: float) -> Attempt:
+        tried.append(tol)
+        return Attempt(tol, seconds=1.0 / tol, suboptimality=tol)
+
+    ladder = half_decades(1.0, 1e-8)
+    found = climb(ladder, [1e-3, 1e-6], attempt)
+    assert {target: one.tol for target, one in found.items()} == {1e-3: 1e-3, 1e-6: 1e-6}
+    assert len(tried) == len(set(tried))
+    assert min(tried) == 1e-6
+
+
+def test_climb_stops_where_a_fit_fails() -> None:
+    def attempt(tol: float, target: float) -> Attempt:
+        return Attempt(tol, 1.0, tol) if tol > 1e-4 else Attempt(tol, np.inf, np.inf, "over the limit")
+
+    found = climb(half_decades(1.0, 1e-8), [1e-3, 1e-6], attempt)
+    assert found[1e-3].failure is None
+    assert found[1e-6].failure == "over the limit"
+
+
+def test_climb_reports_the_top_of_the_ladder_where_no_rung_reaches() -> None:
+    found = climb((1.0, 0.1, 0.01), [1e-6], lambda tol, target: Attempt(tol, 1.0, tol))
+    assert found[1e-6].suboptimality == 0.01
+
+
+def _row(ours: list[float], theirs: list[float]) -> Row:
+    entries = [Entry("fenchel auto", "fenchel", seconds=ours), Entry("peer", "peer", seconds=theirs)]
+    return Row("set", "hinge", 1.0, 1e-3, 1e-9, entries)
+
+
+def test_summary_counts_medians(tmp_path: Path) -> None:
+    rows = [_row([1.0, 9.0, 1.0], [2.0]), _row([1.0], [1.5]), _row([1.0], [0.5]), _row([1.0], []), _row([], [1.0])]
+    assert [row.ratio for row in rows] == [2.0, 1.5, 0.5, np.inf, 0.0]
+    assert "first in 3 of 5 rows" in summary(rows)
+    assert "time in 2 rows" in summary(rows)
+    draw(tmp_path / "race.png", rows)
+    assert (tmp_path / "race.png").stat().st_size > 0
+
+
+def test_race_prints_and_writes_what_it_found(tmp_path: Path) -> None:
+    command = "--sets breast_cancer --losses ridge --lams 10 --targets 1e-2 --repeats 2 --peers cholesky --out"
+    result = CliRunner().invoke(main, [*command.split(), str(tmp_path)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert "of 1 rows" in result.output
+    record = json.loads((tmp_path / "race.json").read_text())
+    (row,) = record["rows"]
+    assert row["solvers"].keys() == {"fenchel auto", "Ridge cholesky"}
+    assert all(len(one["seconds"]) == 2 and one["suboptimality"] <= 1e-2 for one in row["solvers"].values())
+    assert str(tmp_path) not in json.dumps(record)
+    assert (tmp_path / "race.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("--losses cube", "'cube' is unknown; there are hinge"),
+        ("--lams 0", "0 is not a positive number"),
+        ("--targets ,", "nothing is listed"),
+        ("--sets imdb", "--data-dir"),
+        ("--peers nobody", "no peer has 'nobody'"),
+        ("--fenchel guess", "'guess' is unknown; there are auto"),
+        ("--format csv", "--data, which is missing"),
+    ],
+)
+def test_race_says_what_is_wrong_with_an_argument(tmp_path: Path, command: str, message: str) -> None:
+    result = CliRunner().invoke(main, [*command.split(), "--out", str(tmp_path)])
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in_sets_have_two_classes(name: str) -> None:
+    assert set(BUILT_IN[name]().y) == {-1.0, 1.0}
+
+
+def test_more_than_two_classes_are_refused() -> None:
+    with pytest.raises(ValueError, match="3 classes; the race needs two"):
+        two_class("three", np.eye(3), np.array([0, 1, 2]))
