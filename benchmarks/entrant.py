@@ -49,7 +49,6 @@ class Peer:
     fit : Task -> w
     ladder : its tolerances, loosest first
     compiles : whether it compiles when it is called, so that every timed run needs a fresh process
-    threaded : whether it can use more than one thread
     factorises : whether it builds a matrix of d x d numbers
     dense_only : whether it takes dense data only
     imports : modules to import before the clock starts, where no warming up does it
@@ -61,7 +60,6 @@ class Peer:
     fit: Callable[[Task], Any]
     ladder: tuple[float, ...]
     compiles: bool = False
-    threaded: bool = False
     factorises: bool = False
     dense_only: bool = False
     imports: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The solvers that take part in the race: each fits one objective, in the units of `Objective`, at one tolerance.
+"""The solvers that take part in the race: each fits one objective, at one tolerance.
 
 Every peer minimises
 
@@ -6,6 +6,8 @@ Every peer minimises
 
 after its own translation of lam: C = 1 / (lam n) where the peer sums the losses beside |w|^2 / 2, alpha = lam n
 where it sums them beside (alpha/2) |w|^2, lam itself where it takes the mean. tests/benchmarks checks each.
+
+Not here: celer, which has no penalty without an L1 part; SGD, whose tolerance is not about the optimum.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ def _fenchel(solver: str) -> Callable[[Task], Any]:
 def fenchel_peers(solvers: Iterable[str]) -> list[Peer]:
     """fenchel itself, once for each of its solvers, through its public interface."""
     ladder = half_decades(1e-1, 1e-8)
-    return [Peer(f"fenchel {solver}", "fenchel", LOSSES, _fenchel(solver), ladder, threaded=True) for solver in solvers]
+    return [Peer(f"fenchel {solver}", "fenchel", LOSSES, _fenchel(solver), ladder) for solver in solvers]
 
 
 def _liblinear(kind: int, multicore: bool) -> Callable[[Task], Any]:
@@ -83,7 +85,7 @@ def liblinear_peers() -> list[Peer]:
         for loss, numbers in kinds.items():
             for kind in numbers:
                 name, fit = f"{short} -s {kind}", _liblinear(kind, multicore)
-                peers.append(Peer(name, package, (loss,), fit, usual, threaded=multicore and kind not in (7, 12)))
+                peers.append(Peer(name, package, (loss,), fit, usual))
     return peers
 
 
@@ -110,8 +112,8 @@ def snapml_peers() -> list[Peer]:
     """IBM Snap ML on the processor."""
     ladder = half_decades(1e-1, 1e-8)
     return [
-        Peer("snapml dual", "snapml", LOSSES, _snapml(True), ladder, threaded=True),
-        Peer("snapml primal", "snapml", ("logistic", "ridge"), _snapml(False), ladder, threaded=True),
+        Peer("snapml dual", "snapml", LOSSES, _snapml(True), ladder),
+        Peer("snapml primal", "snapml", ("logistic", "ridge"), _snapml(False), ladder),
     ]
 
 
@@ -131,7 +133,7 @@ def _cyanure(task: Task) -> Any:
 def cyanure_peers() -> list[Peer]:
     """Cyanure with its own choice of solver."""
     losses = ("squared_hinge", "logistic", "ridge")
-    return [Peer("cyanure auto", "cyanure", losses, _cyanure, half_decades(1e-1, 1e-8), threaded=True)]
+    return [Peer("cyanure auto", "cyanure", losses, _cyanure, half_decades(1e-1, 1e-8))]
 
 
 _SKGLM = ("skglm.datafits", "skglm.estimators", "skglm.penalties", "skglm.solvers")

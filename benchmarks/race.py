@@ -26,6 +26,7 @@ import click
 import numpy as np
 from rich.console import Console
 from rich.progress import Progress
+from threadpoolctl import threadpool_limits
 
 from benchmarks import race_report
 from benchmarks.datasets import BUILT_IN, IN_FOLDER, Data, from_file, from_folder
@@ -210,6 +211,7 @@ def _sets(
 def _race_set(data: Data, entrants: Sequence[Peer], settings: Settings, out: Path, console: Console) -> list[Row]:
     rows: list[Row] = []
     with (
+        threadpool_limits(settings.threads),
         Workers(entrants, data.X, data.y, settings.threads) as workers,
         Progress(console=console, transient=True) as progress,
     ):

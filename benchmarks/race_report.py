@@ -21,6 +21,13 @@ from benchmarks.entrant import Peer
 from benchmarks.peers import version
 from benchmarks.timing import Entry, Row, Settings
 
+LEGEND = (
+    (2.0, "best peer, at least twice fenchel's time"),
+    (1.0, "best peer, slower than fenchel"),
+    (0.0, "best peer, faster than fenchel"),
+)
+CAPTION = "lam and target above; > ended after these seconds; - out of reach; ~ missed it in a timed run"
+
 
 def print_tables(console: Console, rows: Sequence[Row]) -> None:
     """For every loss the seconds of each solver; then the ratios."""
@@ -36,14 +43,14 @@ def print_tables(console: Console, rows: Sequence[Row]) -> None:
 
 def _seconds_table(data: str, loss: str, rows: list[Row]) -> Table:
     """Solvers down, lam and target across; the best in bold."""
-    table = Table("solver", title=f"{data}, {loss}: seconds to the target", caption="lam as a multiple of 1/n")
+    table = Table("solver", title=f"{data}, {loss}: seconds to the target", caption=CAPTION)
     for row in rows:
         table.add_column(f"{row.lam_n:g}/n\n{row.target:g}", justify="right")
     best = [min(entry.median for entry in row.entries) for row in rows]
     order = sorted(range(len(rows[0].entries)), key=lambda k: (not rows[0].entries[k].is_ours, _typical(rows, k)))
     for k in order:
         entries = [row.entries[k] for row in rows]
-        cells = [_cell(entry, quickest) for entry, quickest in zip(entries, best, strict=True)]
+        cells = [_cell(row.entries[k], row.target, quickest) for row, quickest in zip(rows, best, strict=True)]
         table.add_row(entries[0].solver, *cells, style="cyan" if entries[0].is_ours else None)
     return table
 
@@ -53,25 +60,30 @@ def _typical(rows: list[Row], k: int) -> float:
     return float(np.mean([np.log(min(row.entries[k].median, 1e3)) for row in rows]))
 
 
-def _cell(entry: Entry, quickest: float) -> str:
+def _cell(entry: Entry, target: float, quickest: float) -> str:
     if not entry.seconds:
-        return "gave up" if entry.failure == "over the limit" else "-"
-    text = f"{entry.median:.3g}"
+        return "-" if entry.waited is None else f"> {entry.waited:.2g}"
+    text = f"{entry.median:.3g}" + ("~" if entry.suboptimality > target else "")
     return f"[bold]{text}[/]" if entry.median == quickest else text
 
 
 def _ratio_table(rows: Sequence[Row]) -> Table:
-    table = Table("problem", "target", "fenchel (s)", "best peer (s)", "peer / fenchel", "who", title="ratios")
+    table = Table("loss", "lam", "target", title=f"{rows[0].data}: best peer / fenchel")
+    for column in ("fenchel (s)", "peer (s)", "ratio"):
+        table.add_column(column, justify="right")
+    table.add_column("who")
+    several = len({entry.solver for row in rows for entry in row.entries if entry.is_ours}) > 1
     for row in rows:
         ours, theirs = row.best(ours=True), row.best(ours=False)
-        colour = "green" if row.ratio >= 2 else "yellow" if row.ratio >= 1 else "red"
+        who = theirs.solver if theirs else "-"
         table.add_row(
-            _name(row),
+            row.loss,
+            f"{row.lam_n:g}/n",
             f"{row.target:g}",
             f"{ours.median:.3g}" if ours else "-",
             f"{theirs.median:.3g}" if theirs else "-",
-            f"[{colour}]{row.ratio:.2f}[/]",
-            f"{ours.solver if ours else '-'} / {theirs.solver if theirs else '-'}",
+            f"[{_colour(row.ratio, 'green', 'yellow', 'red')}]{row.ratio:.2f}[/]",
+            f"{ours.solver} / {who}" if several and ours else who,
         )
     return table
 
@@ -120,6 +132,7 @@ def _as_json(row: Row) -> dict[str, Any]:
                 "tol": entry.tol,
                 "suboptimality": entry.suboptimality if entry.seconds else None,
                 "failure": entry.failure,
+                "waited": entry.waited,
             }
             for entry in row.entries
         },
@@ -170,12 +183,13 @@ def _panel(axis: Any, name: str, rows: list[Row]) -> None:
             continue
         axis.plot(np.array(others) / ours.median, [position] * len(others), "o", ms=3.5, color="0.7", zorder=2)
         axis.plot(row.ratio, position, "o", ms=6.5, color=_colour(row.ratio), zorder=3)
-    for ratio, label in ((2.0, "best peer, twice our time or more"), (1.0, "slower than us"), (0.0, "faster than us")):
+    for ratio, label in LEGEND:
         axis.plot([], [], "o", ms=6.5, color=_colour(ratio), label=label)
     axis.plot([], [], "o", ms=3.5, color="0.7", label="other peers")
     axis.axvline(1.0, color="black", lw=1, label="as fast as fenchel")
     axis.axvline(2.0, color="black", lw=1, ls=":", label="twice fenchel's time")
     axis.set_xscale("log")
+    axis.xaxis.set_major_formatter("{x:g}")
     axis.set_yticks(positions, [f"{row.loss}  {row.lam_n:g}/n  {row.target:g}" for row in rows], fontsize=7)
     axis.set_ylim(-0.7, len(rows) - 0.3)
     for edge in range(len(rows)):
@@ -186,5 +200,5 @@ def _panel(axis: Any, name: str, rows: list[Row]) -> None:
     axis.set_axisbelow(True)
 
 
-def _colour(ratio: float) -> str:
-    return "tab:green" if ratio >= 2 else "tab:orange" if ratio >= 1 else "tab:red"
+def _colour(ratio: float, half: str = "tab:green", first: str = "tab:orange", lost: str = "tab:red") -> str:
+    return half if ratio >= 2 else first if ratio >= 1 else lost

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.datasets import Data
 from benchmarks.entrant import Peer
 from benchmarks.judge import Reference, objective
-from benchmarks.worker import Workers
+from benchmarks.worker import OVER, Workers
 
 #: A solver is given up when it is this many times slower than the best so far, but not before so many seconds.
 GIVE_UP, PATIENCE = 10.0, 0.5
@@ -59,6 +59,7 @@ class Entry:
     seconds : of the timed runs
     suboptimality : the worst of the timed runs
     failure : why it has no time
+    waited : seconds after which it was ended, if that is why
     """
 
     solver: str
@@ -67,6 +68,7 @@ class Entry:
     seconds: list[float] = field(default_factory=list)
     suboptimality: float = 0.0
     failure: str | None = None
+    waited: float | None = None
 
     @property
     def median(self) -> float:
@@ -103,7 +105,7 @@ class Row:
 
 
 def climb(
-    ladder: Sequence[float], targets: Sequence[float], attempt: Callable[[float, float], Attempt]
+    ladder: Sequence[float], targets: Sequence[float], attempt: Callable[[float], Attempt]
 ) -> dict[float, Attempt]:
     """The quickest rung that reaches each target; where none does, the attempt that ended the climb.
 
@@ -111,23 +113,23 @@ def climb(
 
     Parameters
     ----------
-    attempt : (tolerance, target) -> Attempt
+    attempt : tolerance -> Attempt
     """
     tried: dict[int, Attempt] = {}
     found: dict[float, Attempt] = {}
 
-    def at(k: int, target: float) -> Attempt:
+    def at(k: int) -> Attempt:
         if k not in tried:
-            tried[k] = attempt(ladder[k], target)
+            tried[k] = attempt(ladder[k])
         return tried[k]
 
     k = 0
     for target in sorted(targets, reverse=True):
-        while at(k, target).suboptimality > target and tried[k].failure is None and k + 2 < len(ladder):
+        while at(k).suboptimality > target and tried[k].failure is None and k + 2 < len(ladder):
             k += 2
         reached = tried[k].suboptimality <= target
         if reached and k > 0:
-            at(k - 1, target)
+            at(k - 1)
         good = [one for one in tried.values() if one.suboptimality <= target]
         found[target] = min(good, key=lambda one: one.seconds) if good else tried[k]
     return found
@@ -158,16 +160,17 @@ def race_row(
         tell(f"{data.name} {loss} {lam_n:g}/n: {peer.name}, tol={tol:g}")
         run = workers.fit(peer, loss, lam, tol, limit)
         if run.w is None:
-            return Attempt(tol, np.inf, np.inf, run.failure)
+            return Attempt(tol, run.seconds, np.inf, run.failure)
         seconds = run.cpu if settings.clock == "cpu" else run.seconds
         return Attempt(tol, seconds, known.suboptimality(objective(data.X, data.y, loss, lam, run.w)))
 
-    def patience(target: float) -> float:
-        return min(settings.limit, max(PATIENCE, GIVE_UP * best[target]))
+    def patience() -> float:
+        """Judged by the finest target: who is slow to the first may be quick to the last."""
+        return min(settings.limit, max(PATIENCE, GIVE_UP * best[min(settings.targets)]))
 
     rows = [Row(data.name, loss, lam_n, target, known.relative_gap, []) for target in settings.targets]
     for peer in entrants:
-        found = climb(peer.ladder, settings.targets, lambda tol, goal: attempt(peer, tol, patience(goal)))  # noqa: B023
+        found = climb(peer.ladder, settings.targets, lambda tol: attempt(peer, tol, patience()))  # noqa: B023
         for row in rows:
             one, entry = found[row.target], Entry(peer.name, peer.package)
             if one.suboptimality <= row.target:
@@ -175,6 +178,7 @@ def race_row(
                 best[row.target] = min(best[row.target], one.seconds)
             else:
                 entry.failure = one.failure or f"stayed at {one.suboptimality:.1e}"
+                entry.waited = one.seconds if one.failure == OVER else None
             row.entries.append(entry)
     for _ in range(settings.repeats):
         for peer, *entries in zip(entrants, *(row.entries for row in rows), strict=True):

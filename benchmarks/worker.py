@@ -23,6 +23,8 @@ from benchmarks.entrant import Peer, Task
 
 #: Seconds that a worker may take to import its package and to warm up.
 READY = 120.0
+#: The failure of a fit that was ended; its seconds are then those that it was given.
+OVER = "over the limit"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -59,7 +61,7 @@ class Worker:
                 return Run(np.inf, np.inf, failure=failure)
             if not self._pipe.poll(limit):
                 self.stop()
-                return Run(np.inf, np.inf, failure="over the limit")
+                return Run(limit, limit, failure=OVER)
             return self._pipe.recv()
         except (EOFError, ConnectionError) as error:
             self.stop()

@@ -125,7 +125,7 @@ def test_a_fit_that_raises_says_why(data: Data, workers: Workers) -> None:
 def test_climb_finds_the_quickest_rung_that_reaches_each_target() -> None:
     tried: list[float] = []
 
-    def attempt(tol: float, target: float) -> Attempt:
+    def attempt(tol: float) -> Attempt:
         tried.append(tol)
         return Attempt(tol, seconds=1.0 / tol, suboptimality=tol)
 
@@ -137,7 +137,7 @@ def test_climb_finds_the_quickest_rung_that_reaches_each_target() -> None:
 
 
 def test_climb_stops_where_a_fit_fails() -> None:
-    def attempt(tol: float, target: float) -> Attempt:
+    def attempt(tol: float) -> Attempt:
         return Attempt(tol, 1.0, tol) if tol > 1e-4 else Attempt(tol, np.inf, np.inf, "over the limit")
 
     found = climb(half_decades(1.0, 1e-8), [1e-3, 1e-6], attempt)
@@ -146,7 +146,7 @@ def test_climb_stops_where_a_fit_fails() -> None:
 
 
 def test_climb_reports_the_top_of_the_ladder_where_no_rung_reaches() -> None:
-    found = climb((1.0, 0.1, 0.01), [1e-6], lambda tol, target: Attempt(tol, 1.0, tol))
+    found = climb((1.0, 0.1, 0.01), [1e-6], lambda tol: Attempt(tol, 1.0, tol))
     assert found[1e-6].suboptimality == 0.01
 
 
