@@ -51,7 +51,7 @@ slow: .venv/test .venv/bench
 
 bench: .venv/bench
 	$(PY) -m benchmarks.certify
-	$(PY) -m benchmarks.race
+	$(PY) -m benchmarks.race --lams 1
 
 docs: .venv/docs
 	$(PY) -m mkdocs build --strict

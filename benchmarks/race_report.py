@@ -26,7 +26,7 @@ LEGEND = (
     (1.0, "best peer, slower than fenchel"),
     (0.0, "best peer, faster than fenchel"),
 )
-CAPTION = "lam and target above; > ended after these seconds; - out of reach; ~ missed it in a timed run"
+CAPTION = "lam and target above; > ended after so many; - out of reach"
 
 
 def print_tables(console: Console, rows: Sequence[Row]) -> None:
@@ -50,7 +50,7 @@ def _seconds_table(data: str, loss: str, rows: list[Row]) -> Table:
     order = sorted(range(len(rows[0].entries)), key=lambda k: (not rows[0].entries[k].is_ours, _typical(rows, k)))
     for k in order:
         entries = [row.entries[k] for row in rows]
-        cells = [_cell(row.entries[k], row.target, quickest) for row, quickest in zip(rows, best, strict=True)]
+        cells = [_cell(row.entries[k], quickest) for row, quickest in zip(rows, best, strict=True)]
         table.add_row(entries[0].solver, *cells, style="cyan" if entries[0].is_ours else None)
     return table
 
@@ -60,10 +60,10 @@ def _typical(rows: list[Row], k: int) -> float:
     return float(np.mean([np.log(min(row.entries[k].median, 1e3)) for row in rows]))
 
 
-def _cell(entry: Entry, target: float, quickest: float) -> str:
+def _cell(entry: Entry, quickest: float) -> str:
     if not entry.seconds:
         return "-" if entry.waited is None else f"> {entry.waited:.2g}"
-    text = f"{entry.median:.3g}" + ("~" if entry.suboptimality > target else "")
+    text = f"{entry.median:.3g}"
     return f"[bold]{text}[/]" if entry.median == quickest else text
 
 

@@ -15,7 +15,7 @@ from benchmarks.judge import Reference, objective, reference
 from benchmarks.peers import all_peers, fenchel_peers, fenchel_problem, version
 from benchmarks.race import main
 from benchmarks.race_report import draw, summary
-from benchmarks.timing import Attempt, Entry, Row, climb
+from benchmarks.timing import Attempt, Entry, Row, climb, time_again
 from benchmarks.worker import Workers
 from click.testing import CliRunner
 
@@ -148,6 +148,21 @@ def test_climb_stops_where_a_fit_fails() -> None:
 def test_climb_reports_the_top_of_the_ladder_where_no_rung_reaches() -> None:
     found = climb((1.0, 0.1, 0.01), [1e-6], lambda tol: Attempt(tol, 1.0, tol))
     assert found[1e-6].suboptimality == 0.01
+
+
+def test_a_timed_run_that_misses_the_target_goes_on_to_the_next_rung() -> None:
+    peer = Peer("random", "random", LOSSES, _fail, (1.0, 0.1, 0.01))
+    lucky, plain = Entry("random", "random", tol=1.0), Entry("random", "random", tol=0.1)
+    tried: list[float] = []
+
+    def attempt(peer: Peer, tol: float) -> Attempt:
+        tried.append(tol)
+        return Attempt(tol, seconds=1.0 / tol, suboptimality=tol)
+
+    time_again(peer, [(lucky, 0.5), (plain, 0.2)], attempt)
+    assert lucky.tol == plain.tol == 0.1
+    assert lucky.seconds == plain.seconds == [10.0]
+    assert tried == [1.0, 0.1]
 
 
 def _row(ours: list[float], theirs: list[float]) -> Row:
