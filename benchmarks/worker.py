@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
+import threading
 import time
 import warnings
 from collections.abc import Iterable, Mapping
@@ -68,6 +69,10 @@ class Worker:
             return Run(np.inf, np.inf, failure=f"its process ended: {error}")
 
     @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         return self._process.is_alive()
 
@@ -105,7 +110,15 @@ class Workers:
             worker.stop()
 
 
+def _leave_with(parent: int) -> None:
+    """End this process when its parent has ended, also in the middle of a fit."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
 def _serve(pipe: Connection, peers: Mapping[str, Peer], X: Any, y: np.ndarray, threads: int) -> None:
+    threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
     for name in THREAD_VARIABLES:
         os.environ[name] = str(threads)
     warnings.simplefilter("ignore")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from benchmarks.peers import all_peers, fenchel_peers, fenchel_problem, version
 from benchmarks.race import main
 from benchmarks.race_report import draw, summary
 from benchmarks.timing import Attempt, Entry, Row, climb, time_again
-from benchmarks.worker import Workers
+from benchmarks.worker import Worker, Workers
 from click.testing import CliRunner
 
 from fenchel.data import samples
@@ -114,6 +116,38 @@ def test_a_fit_that_does_not_return_is_ended_and_the_next_one_runs(data: Data, w
     assert run.failure == "over the limit"
     assert time.perf_counter() - start < 30
     assert workers.fit(SLEEPER, "hinge", 0.1, 0.1, limit=0.3).failure == "over the limit"
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="asks /proc")
+def test_a_worker_ends_with_the_race(data: Data) -> None:
+    """A race that is killed leaves no process behind, not even one in the middle of a fit."""
+    context = multiprocessing.get_context("fork")
+    receive, send = context.Pipe(duplex=False)
+
+    def race() -> None:
+        worker = Worker({SLEEPER.name: SLEEPER}, data.X, data.y, threads=1)
+        send.send(worker.pid)
+        worker.fit(SLEEPER, "hinge", 0.1, 0.1, limit=60.0)
+
+    process = context.Process(target=race)
+    with warnings.catch_warnings():  # newer Pythons warn of threads, which the race does not need
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process.start()
+    pid = receive.recv()
+    time.sleep(0.5)
+    process.kill()
+    process.join()
+    deadline = time.monotonic() + 20.0
+    while _runs(pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not _runs(pid)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_a_fit_that_raises_says_why(data: Data, workers: Workers) -> None:
