@@ -110,7 +110,7 @@ def _snapml(dual: bool) -> Callable[[Task], Any]:
 
 def snapml_peers() -> list[Peer]:
     """IBM Snap ML on the processor."""
-    ladder = half_decades(1e-1, 1e-8)
+    ladder = half_decades(1e-1, 1e-11)
     return [
         Peer("snapml dual", "snapml", LOSSES, _snapml(True), ladder),
         Peer("snapml primal", "snapml", ("logistic", "ridge"), _snapml(False), ladder),

@@ -158,7 +158,7 @@ def race_row(
 
     def attempt(peer: Peer, tol: float, limit: float) -> Attempt:
         tell(f"{data.name} {loss} {lam_n:g}/n: {peer.name}, tol={tol:g}")
-        run = workers.fit(peer, loss, lam, tol, limit)
+        run = workers.fit(peer, loss, lam, tol, limit, settings.clock)
         if run.w is None:
             return Attempt(tol, run.seconds, np.inf, run.failure)
         seconds = run.cpu if settings.clock == "cpu" else run.seconds

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
+import signal
 import threading
 import time
 import warnings
@@ -26,6 +27,8 @@ from benchmarks.entrant import Peer, Task
 READY = 120.0
 #: The failure of a fit that was ended; its seconds are then those that it was given.
 OVER = "over the limit"
+#: Where the processor's time is limited, the wall's is too: at this many times as much, for a fit that only waits.
+BUSY = 20.0
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -51,20 +54,24 @@ class Worker:
             self._process.start()
         theirs.close()
 
-    def fit(self, peer: Peer, loss: str, lam: float, tol: float, limit: float) -> Run:
-        """Fit within a time limit; past it, the worker is killed and cannot be used again."""
+    def fit(self, peer: Peer, loss: str, lam: float, tol: float, limit: float, clock: str = "wall") -> Run:
+        """Fit within a time limit, by the clock "wall" or "cpu"; past it, the worker ends and cannot be used again."""
+        by_processor = clock == "cpu"
         try:
-            self._pipe.send((peer.name, loss, lam, tol))
+            self._pipe.send((peer.name, loss, lam, tol, limit if by_processor else 0.0))
             if not self._pipe.poll(READY):
                 raise EOFError("it was not ready in time")
             failure = self._pipe.recv()
             if failure is not None:
                 return Run(np.inf, np.inf, failure=failure)
-            if not self._pipe.poll(limit):
+            if not self._pipe.poll(BUSY * limit if by_processor else limit):
                 self.stop()
                 return Run(limit, limit, failure=OVER)
             return self._pipe.recv()
         except (EOFError, ConnectionError) as error:
+            self._process.join(timeout=1.0)
+            if self._process.exitcode == -signal.SIGPROF:
+                return Run(limit, limit, failure=OVER)
             self.stop()
             return Run(np.inf, np.inf, failure=f"its process ended: {error}")
 
@@ -91,9 +98,9 @@ class Workers:
         self._make = lambda: Worker(named, X, y, threads)
         self._kept: dict[str, Worker] = {}
 
-    def fit(self, peer: Peer, loss: str, lam: float, tol: float, limit: float) -> Run:
+    def fit(self, peer: Peer, loss: str, lam: float, tol: float, limit: float, clock: str = "wall") -> Run:
         worker = self._kept.pop(peer.package, None) or self._make()
-        run = worker.fit(peer, loss, lam, tol, limit)
+        run = worker.fit(peer, loss, lam, tol, limit, clock)
         if not worker.alive:
             return run
         if peer.compiles:
@@ -128,7 +135,7 @@ def _serve(pipe: Connection, peers: Mapping[str, Peer], X: Any, y: np.ndarray, t
     warmed: set[tuple[str, str]] = set()
     while True:
         try:
-            name, loss, lam, tol = pipe.recv()
+            name, loss, lam, tol, processor_limit = pipe.recv()
         except EOFError:
             return
         peer = peers[name]
@@ -143,7 +150,10 @@ def _serve(pipe: Connection, peers: Mapping[str, Peer], X: Any, y: np.ndarray, t
             pipe.send(f"{type(error).__name__}: {error}")
             continue
         pipe.send(None)
-        pipe.send(_timed(peer, task))
+        signal.setitimer(signal.ITIMER_PROF, processor_limit)  # its signal ends the process; 0 is no limit
+        run = _timed(peer, task)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        pipe.send(run)
 
 
 def _warm(peer: Peer, task: Task) -> None:

@@ -33,11 +33,19 @@ def _sleep(task: Task) -> np.ndarray:
     return np.zeros(task.X.shape[1])
 
 
+def _spin(task: Task) -> np.ndarray:
+    end = time.process_time() + (60.0 if task.y.size > 50 else 0.0)
+    while time.process_time() < end:
+        pass
+    return np.zeros(task.X.shape[1])
+
+
 def _fail(task: Task) -> np.ndarray:
     raise ArithmeticError("no weights today")
 
 
 SLEEPER = Peer("sleeper", "sleeper", LOSSES, _sleep, (0.1,))
+SPINNER = Peer("spinner", "spinner", LOSSES, _spin, (0.1,))
 FAILING = Peer("failing", "failing", LOSSES, _fail, (0.1,), compiles=True)
 
 
@@ -55,7 +63,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def workers(data: Data) -> Iterator[Workers]:
-    with Workers([*ENTRANTS, SLEEPER, FAILING], data.X, data.y, threads=1) as made:
+    with Workers([*ENTRANTS, SLEEPER, SPINNER, FAILING], data.X, data.y, threads=1) as made:
         yield made
 
 
@@ -116,6 +124,12 @@ def test_a_fit_that_does_not_return_is_ended_and_the_next_one_runs(data: Data, w
     assert run.failure == "over the limit"
     assert time.perf_counter() - start < 30
     assert workers.fit(SLEEPER, "hinge", 0.1, 0.1, limit=0.3).failure == "over the limit"
+
+
+def test_a_fit_past_its_processor_time_is_ended(workers: Workers) -> None:
+    run = workers.fit(SPINNER, "hinge", 0.1, 0.1, limit=0.3, clock="cpu")
+    assert run.failure == "over the limit"
+    assert workers.fit(SLEEPER, "hinge", 0.1, 0.1, limit=0.01, clock="cpu").failure == "over the limit"
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="asks /proc")
