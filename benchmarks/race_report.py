@@ -83,7 +83,7 @@ def _ratio_table(rows: Sequence[Row]) -> Table:
             f"{ours.median:.3g}" if ours else "-",
             f"{theirs.median:.3g}" if theirs else "-",
             f"[{_colour(row.ratio, 'green', 'yellow', 'red')}]{row.ratio:.2f}[/]",
-            f"{ours.solver} / {who}" if several and ours else who,
+            f"{ours.solver.removeprefix('fenchel ')} / {who}" if several and ours else who,
         )
     return table
 
