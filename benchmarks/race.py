@@ -17,7 +17,7 @@ few rows come before, except for packages that compile when called: they get a f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -168,10 +168,12 @@ def main(
         except (OSError, ValueError) as error:
             raise click.ClickException(str(error)) from error
         console.print(f"[bold]{data}[/]")
-        found = _race_set(data, entrants, settings, out, console)
-        race_report.print_tables(console, found)
-        rows += found
-        race_report.write_json(out / "race.json", rows, entrants, settings)
+        start = len(rows)
+        for found in _race_set(data, entrants, settings, out, console):
+            rows += found
+            race_report.print_lines(console, found)
+            race_report.write_json(out / "race.json", rows, entrants, settings)
+        race_report.print_tables(console, rows[start:])
         race_report.draw(out / "race.png", rows)
     console.print(race_report.summary(rows))
     console.print(f"written: {out / 'race.json'}, {out / 'race.png'}")
@@ -208,8 +210,10 @@ def _sets(
     return loads
 
 
-def _race_set(data: Data, entrants: Sequence[Peer], settings: Settings, out: Path, console: Console) -> list[Row]:
-    rows: list[Row] = []
+def _race_set(
+    data: Data, entrants: Sequence[Peer], settings: Settings, out: Path, console: Console
+) -> Iterator[list[Row]]:
+    """The rows of each problem, as soon as it is raced."""
     with (
         threadpool_limits(settings.threads),
         Workers(entrants, data.X, data.y, settings.threads) as workers,
@@ -225,9 +229,8 @@ def _race_set(data: Data, entrants: Sequence[Peer], settings: Settings, out: Pat
             for lam_n in settings.lams:
                 tell(f"{data.name} {loss} {lam_n:g}/n: reference")
                 known = reference(data, loss, lam_n / data.y.size, out, settings.limit)
-                rows += race_row(data, loss, lam_n, known, able, workers, settings, tell)
+                yield race_row(data, loss, lam_n, known, able, workers, settings, tell)
                 progress.advance(bar)
-    return rows
 
 
 if __name__ == "__main__":

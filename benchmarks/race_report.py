@@ -29,6 +29,14 @@ LEGEND = (
 CAPTION = "lam and target above; > ended after so many; - out of reach"
 
 
+def print_lines(console: Console, rows: Sequence[Row]) -> None:
+    """A line for every row: the quickest of each side."""
+    for row in rows:
+        sides = [row.best(ours=True), row.best(ours=False)]
+        times = [f"{one.solver} {one.median:.3g} s" if one else "nobody" for one in sides]
+        console.print(f"{_name(row)} {row.target:g}: {times[0]}, {times[1]}, ratio {row.ratio:.2f}", highlight=False)
+
+
 def print_tables(console: Console, rows: Sequence[Row]) -> None:
     """For every loss the seconds of each solver; then the ratios."""
     for (data, loss), group in groupby(rows, key=lambda row: (row.data, row.loss)):
