@@ -1,4 +1,7 @@
-"""What the compiled module offers; bind.cpp is its definition. `_x86_64_v3` is the same module for wider vectors."""
+"""What the compiled module offers; the bind*.cpp files define it.
+
+`_x86_64_v3` is the same module for wider vectors.
+"""
 
 from typing import Any, overload
 
@@ -90,3 +93,27 @@ class Ascent:
 def total_variation(y: Vector, lam: float) -> Vector: ...
 def first_nonfinite(x: NDArray[Any], threads: int) -> int: ...
 def parse_svmlight(chunk: bytes, first_line: int) -> tuple[Vector, NDArray[np.int64], NDArray[np.int64], Vector]: ...
+
+class BlockLoss:
+    def dual_step(self, p: Vector, z: Vector, q: Vector, y: NDArray[np.int64]) -> Vector: ...
+
+class Multinomial(BlockLoss): ...
+class CrammerSinger(BlockLoss): ...
+
+def gather_blocks(lines: Lines, blocks: Vector, threads: int) -> tuple[Vector, int]: ...
+def scatter_blocks(lines: Lines, blocks: Vector, threads: int) -> tuple[Vector, int]: ...
+def ascend_blocks(
+    loss: BlockLoss,
+    rows: Lines,
+    y: NDArray[np.int64],
+    s: Vector,
+    squared_norm: Vector,
+    order: NDArray[np.int64],
+    alpha: Vector,
+    u: Vector,
+    b: Vector,
+    mu: float,
+    threshold: float,
+    inverse_rho: float,
+    W: float,
+) -> None: ...

@@ -235,4 +235,5 @@ NB_MODULE(FENCHEL_MODULE, m) {
         return first_nonfinite(x.data(), Index(x.size()), threads);
     }, exact("x"), "threads"_a);
     m.def("parse_svmlight", &parse_svmlight, "chunk"_a, "first_line"_a);
+    bind_blocks(m);
 }

@@ -76,5 +76,6 @@ using Loss = std::variant<Hinge, SmoothedHinge, SquaredHinge, Logistic, Exponent
                           SquaredEpsilonInsensitive, Huber>;
 
 void bind_ascent(nb::module_ &m);
+void bind_blocks(nb::module_ &m);
 
 }  // namespace fenchel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -89,9 +90,12 @@ class Design:
 
     def using(self, threads: int | None) -> Design:
         """The same matrix, with another number of threads for its products."""
+        usable = _usable_threads(self.nnz, threads)
+        if usable == self.threads:
+            return self
         other = object.__new__(Design)
         other.__dict__.update(self.__dict__)
-        other.threads = _usable_threads(self.nnz, threads)
+        other.threads = usable
         return other
 
     def stored_by_rows(self) -> Design:
@@ -159,6 +163,13 @@ class Design:
         if not self.constant:
             return norms
         return _norm_of_two(norms, np.full_like(norms, abs(self.constant)), p)
+
+    @cached_property
+    def squared_row_norms(self) -> Vector:
+        """The squared 2-norm of every row as it is stored, without the constant; computed once for all who share X."""
+        norms = self._norms(2.0, np.ones(self.matrix.shape[1]), along=self.by_rows) ** 2
+        norms.flags.writeable = False
+        return norms
 
     def column_norms(self, p: float = 2.0, weights: ArrayLike | None = None) -> Vector:
         """(sum_i s_i |x_ij|^p)^(1/p) for every column j, 1 <= p <= inf, safe against overflow."""

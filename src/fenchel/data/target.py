@@ -41,6 +41,28 @@ def as_signs(values: Any, n: int, name: str = "y") -> Vector:
     return y
 
 
+def as_codes(values: Any, n: int, n_classes: int | None = None, name: str = "y") -> tuple[NDArray[np.int64], int]:
+    """Classes 0 .. k-1 of n samples, and k: at least 2, and n_classes if that is given."""
+    y = as_vector(values, n, name)
+    bad = np.flatnonzero((y < 0) | (y != np.floor(y)) | (y > 2**31))
+    if bad.size:
+        raise ValueError(
+            f"{name} has {y[bad[0]]:g} at position {bad[0]}; classes are the integers 0 .. k-1. "
+            "fenchel.data.encode_labels and the estimators translate labels of any kind."
+        )
+    found = int(y.max()) + 1
+    if n_classes is not None and not (
+        isinstance(n_classes, int | np.integer) and not isinstance(n_classes, bool) and n_classes >= 1
+    ):
+        raise ValueError(f"n_classes must be a positive integer, got {n_classes!r}")
+    k = found if n_classes is None else int(n_classes)
+    if found > k:
+        raise ValueError(f"{name} has the class {found - 1}, but n_classes is {k}")
+    if k < 2:
+        raise ValueError(f"{name} has one class only; a classifier needs at least two")
+    return y.astype(np.int64), k
+
+
 def as_weights(values: Any, n: int, name: str = "sample_weight") -> Vector:
     """Nonnegative weights with a positive sum; ones when None.
 

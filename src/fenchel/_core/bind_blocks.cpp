@@ -1,0 +1,95 @@
+// Bindings of what works on k numbers a sample: products with k vectors, and dual ascent for losses of k scores.
+#include "bind.hpp"
+#include "blocks.hpp"
+
+namespace fenchel {
+
+using MutableMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using OutputMatrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+using BlockLoss = std::variant<Multinomial, CrammerSinger>;
+
+struct ResultMatrix {
+    double *data;
+    OutputMatrix array;
+    ResultMatrix(Index rows, Index columns) : data(new double[rows * columns > 0 ? rows * columns : 1]()) {
+        nb::capsule owner(data, [](void *p) noexcept { delete[] static_cast<double *>(p); });
+        array = OutputMatrix(data, {static_cast<size_t>(rows), static_cast<size_t>(columns)}, owner);
+    }
+};
+
+void check_stride(Index stride) {
+    if (stride % 4 != 0) throw std::invalid_argument("blocks must be padded to a multiple of four columns, got " + std::to_string(stride));
+}
+
+// kernel(matrix, block matrix, stride, out, threads) -> depth, for `given` rows in and `made` rows out.
+template <class Kernel>
+std::tuple<OutputMatrix, Index> block_product(const Lines &A, const Matrix<double> &B, Index given, Index made, Index threads, Kernel &&kernel) {
+    const Index stride = B.shape(1);
+    check_size(B.shape(0), given, "the matrix of blocks");
+    check_stride(stride);
+    ResultMatrix out(made, stride);
+    Index depth;
+    {
+        nb::gil_scoped_release release;
+        depth = A.visit([&](const auto &M) { return kernel(M, B.data(), stride, out.data, threads); });
+    }
+    return {out.array, depth};
+}
+
+void ascend_block_rows(const BlockLoss &loss, const Lines &rows, Vector<Index> y, Vector<double> s, Vector<double> squared_norm,
+                       Vector<Index> order, MutableMatrix alpha, MutableMatrix u, Mutable b, double mu, double threshold,
+                       double inverse_rho, double W) {
+    const Index n = rows.lines(), k = b.size();
+    for (Index size : {Index(y.size()), Index(s.size()), Index(squared_norm.size()), Index(alpha.shape(0))})
+        check_size(size, n, "an array over the samples");
+    check_size(alpha.shape(1), k, "a row of alpha");
+    check_size(u.shape(0), rows.width(), "u");
+    check_stride(u.shape(1));
+    if (Index(u.shape(1)) < k) throw std::invalid_argument("u has fewer columns than there are classes");
+    for (Index i = 0; i < n; ++i)
+        if (y(i) < 0 || y(i) >= k) throw std::invalid_argument("y names a class that does not exist");
+    for (size_t step = 0; step < order.size(); ++step)
+        if (order(step) < 0 || order(step) >= n) throw std::invalid_argument("order names a sample that does not exist");
+    const BlockAscent p{k, Index(u.shape(1)), mu, threshold, inverse_rho, W};
+    nb::gil_scoped_release release;
+    std::visit(
+        [&](const auto &phi) {
+            rows.visit([&](const auto &M) {
+                const Index steps = order.size();
+                if (threshold > 0)
+                    ascend_blocks<true>(phi, M, y.data(), s.data(), squared_norm.data(), order.data(), steps, alpha.data(), u.data(), b.data(), p);
+                else
+                    ascend_blocks<false>(phi, M, y.data(), s.data(), squared_norm.data(), order.data(), steps, alpha.data(), u.data(), b.data(), p);
+            });
+        },
+        loss);
+}
+
+template <class L>
+void bind_block_loss(nb::module_ &m, const char *name) {
+    nb::class_<L>(m, name).def(nb::init<>()).def("dual_step", [](const L &loss, Matrix<double> p, Matrix<double> z, Vector<double> q, Vector<Index> y) {
+        const Index n = p.shape(0), k = p.shape(1);
+        for (Index size : {Index(z.shape(0)), Index(q.size()), Index(y.size())}) check_size(size, n, "an array over the samples");
+        check_size(z.shape(1), k, "a row of z");
+        ResultMatrix out(n, k);
+        std::copy(p.data(), p.data() + n * k, out.data);
+        Workspace room(k);
+        for (Index i = 0; i < n; ++i) loss.dual_step(out.data + i * k, z.data() + i * k, q(i), y(i), k, room);
+        return out.array;
+    }, "p"_a, "z"_a, "q"_a, "y"_a);
+}
+
+void bind_blocks(nb::module_ &m) {
+    bind_block_loss<Multinomial>(m, "Multinomial");
+    bind_block_loss<CrammerSinger>(m, "CrammerSinger");
+    m.def("gather_blocks", [](const Lines &A, Matrix<double> B, Index threads) {
+        return block_product(A, B, A.width(), A.lines(), threads, [](const auto &...arguments) { return gather_blocks(arguments...); });
+    }, "lines"_a, "blocks"_a, "threads"_a);
+    m.def("scatter_blocks", [](const Lines &A, Matrix<double> B, Index threads) {
+        return block_product(A, B, A.lines(), A.width(), threads, [](const auto &...arguments) { return scatter_blocks(arguments...); });
+    }, "lines"_a, "blocks"_a, "threads"_a);
+    m.def("ascend_blocks", &ascend_block_rows, "loss"_a, "rows"_a, "y"_a, "s"_a, "squared_norm"_a, "order"_a, nb::arg("alpha").noconvert(),
+          nb::arg("u").noconvert(), nb::arg("b").noconvert(), "mu"_a, "threshold"_a, "inverse_rho"_a, "W"_a);
+}
+
+}  // namespace fenchel

@@ -1,0 +1,134 @@
+// Products of a matrix with k vectors at once, and dual ascent over blocks of k multipliers.
+//
+// k vectors are stored side by side, a row of `stride` numbers (k, then zeros up to a multiple of four) for each coordinate: an entry
+// of the matrix then meets all of its partners in one place.
+#pragma once
+#include "block_losses.hpp"
+#include "products.hpp"
+
+namespace fenchel {
+
+// z[c] = sum_k x_k w[index(k)][c] for C neighbouring columns; two chains of additions, so that they overlap.
+template <int C, bool Soft, class Line>
+void dot_columns(const Line &x, const double *w, Index stride, double threshold, double *z) {
+    double even[C] = {}, odd[C] = {};
+    const auto accumulate = [&](Index k, double *sum) {
+        const double value = static_cast<double>(x.value[k]);
+        if (value == 0) return;  // images and counts are mostly zeros, dense or not: one look saves C products
+        const double *row = w + x.index(k) * stride;
+#pragma omp simd
+        for (int c = 0; c < C; ++c) sum[c] += value * (Soft ? soft(row[c], threshold) : row[c]);
+    };
+    Index k = 0;
+    for (; k + 1 < x.size; k += 2) {
+        accumulate(k, even);
+        accumulate(k + 1, odd);
+    }
+    if (k < x.size) accumulate(k, even);
+    for (int c = 0; c < C; ++c) z[c] = even[c] + odd[c];
+}
+
+template <bool Soft, class Line>
+void dot_block(const Line &x, const double *w, Index stride, double threshold, double *z) {
+    Index c = 0;
+    for (; c + 16 <= stride; c += 16) dot_columns<16, Soft>(x, w + c, stride, threshold, z + c);
+    for (; c + 8 <= stride; c += 8) dot_columns<8, Soft>(x, w + c, stride, threshold, z + c);
+    for (; c < stride; c += 4) dot_columns<4, Soft>(x, w + c, stride, threshold, z + c);
+}
+
+// w[index(k)] += x_k a for the block a.
+template <class Line>
+void add_block(const Line &x, const double *a, Index stride, double *w) {
+    for (Index k = 0; k < x.size; ++k) {
+        const double value = static_cast<double>(x.value[k]);
+        if (value == 0) continue;
+        double *row = w + x.index(k) * stride;
+#pragma omp simd
+        for (Index c = 0; c < stride; ++c) row[c] += value * a[c];
+    }
+}
+
+// out[i] = line_i w, a block for each line. Returns the longest chain of additions.
+template <class Matrix>
+Index gather_blocks(const Matrix &A, const double *w, Index stride, double *out, Index threads) {
+    parallel(threads, [&](Index part) {
+        const Index stop = A.split(part + 1, threads);
+        for (Index i = A.split(part, threads); i < stop; ++i) dot_block<false>(A.line(i), w, stride, 0, out + i * stride);
+    });
+    return A.longest_line() + 1;
+}
+
+// out = sum_i line_i' a_i for blocks a_i; partial sums keep the chain of additions, and with it the rounding bound, short.
+// Returns that chain's length.
+template <class Matrix>
+Index scatter_blocks(const Matrix &A, const double *a, Index stride, double *out, Index threads) {
+    const Index size = A.width * stride;
+    const Index mean_line = std::max<Index>(1, A.entries() / std::max<Index>(1, A.lines));
+    const Index block = std::max<Index>(1024, 16 * A.width / mean_line);
+    std::vector<std::vector<double>> sums(threads);
+    parallel(threads, [&](Index part) {
+        auto &total = sums[part];
+        total.assign(size, 0.0);
+        const Index start = A.split(part, threads), stop = A.split(part + 1, threads);
+        std::vector<double> partial(stop - start > block ? size : 0);
+        for (Index i = start; i < stop; i += block) {
+            double *sum = partial.empty() ? total.data() : partial.data();
+            for (Index row = i; row < std::min(i + block, stop); ++row) add_block(A.line(row), a + row * stride, stride, sum);
+            if (partial.empty()) continue;
+            for (Index j = 0; j < size; ++j) total[j] += partial[j];
+            std::fill(partial.begin(), partial.end(), 0.0);
+        }
+    });
+    std::fill(out, out + size, 0.0);
+    for (const auto &total : sums)
+        for (Index j = 0; j < size; ++j) out[j] += total[j];
+    return std::min(A.lines, block) + A.lines / block + threads + 2;
+}
+
+struct BlockAscent {
+    Index classes, stride;
+    double mu, threshold;    // as in ascent.hpp
+    double inverse_rho, W;
+};
+
+// One step for each sample in `order`: alpha (lines x classes) and u = v / mu (width x stride) change in place, and so do the
+// intercepts b = b0 + inverse_rho sum_i s_i alpha_i / W.
+template <bool Soft, class Loss, class Matrix>
+void ascend_blocks(const Loss &loss, const Matrix &rows, const Index *y, const double *s, const double *squared_norm,
+                   const Index *order, Index steps, double *alpha, double *u, double *b, const BlockAscent &p) {
+    constexpr Index ahead = 4;
+    const Index k = p.classes;
+    Workspace room(k);
+    std::vector<double> z(p.stride), change(p.stride, 0.0);
+    double *next = room.p.data();
+    for (Index step = 0; step < steps; ++step) {
+        if (step + ahead < steps) rows.prefetch(order[step + ahead]);
+        const Index i = order[step];
+        if (s[i] == 0) continue;
+        const auto x = rows.line(i);
+        double *a = alpha + i * k;
+        const double share = s[i] / p.W;
+        dot_block<Soft>(x, u, p.stride, p.threshold, z.data());
+        for (Index j = 0; j < k; ++j) {
+            z[j] += b[j];
+            next[j] = -a[j];
+        }
+        next[y[i]] = std::max(0.0, 1 - a[y[i]]);
+        loss.dual_step(next, z.data(), share * (squared_norm[i] / p.mu + p.inverse_rho), y[i], k, room);
+        next[y[i]] = 0;
+        double rest = 0;
+        for (Index j = 0; j < k; ++j) rest += next[j];
+        next[y[i]] = -std::min(rest, 1.0);  // alpha_y = 1 - p_y, from the other entries: they are exact where it is small
+        bool moved = false;
+        for (Index j = 0; j < k; ++j) {
+            const double d = -next[j] - a[j];
+            moved |= d != 0;
+            a[j] = -next[j];
+            b[j] += share * d * p.inverse_rho;
+            change[j] = share * d / p.mu;
+        }
+        if (moved) add_block(x, change.data(), p.stride, u);
+    }
+}
+
+}  // namespace fenchel
