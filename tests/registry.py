@@ -21,6 +21,7 @@ REGRESSION = [
     losses.Huber(0.7),
 ]
 LOSSES = CLASSIFICATION + REGRESSION
+MULTICLASS = [losses.Multinomial(), losses.CrammerSinger()]
 
 
 def penalties_for(d, lam=0.1):

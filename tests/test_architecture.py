@@ -22,6 +22,7 @@ def test_public_names():
         "Design",
         "LinearClassifier",
         "LinearRegressor",
+        "MulticlassProblem",
         "NotCertifiedWarning",
         "Problem",
         "Result",

@@ -3,7 +3,7 @@
 from fenchel.certificate import Certificate, certify
 from fenchel.data import Design, read
 from fenchel.estimator import LinearClassifier, LinearRegressor
-from fenchel.problem import Problem, losses, penalties, sets
+from fenchel.problem import MulticlassProblem, Problem, losses, penalties, sets
 from fenchel.solver import NotCertifiedWarning, Result, solve
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Design",
     "LinearClassifier",
     "LinearRegressor",
+    "MulticlassProblem",
     "NotCertifiedWarning",
     "Problem",
     "Result",

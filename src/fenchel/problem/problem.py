@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from fenchel.data.design import Design, Vector
 from fenchel.data.target import as_signs, as_vector, as_weights
+from fenchel.problem.checks import replaced, require_bounded_dual, require_double, require_flag, require_instance
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses import Loss, Squared
 from fenchel.problem.penalties import L2, Penalty
@@ -62,19 +63,15 @@ class Problem:
     ) -> None:
         loss = Squared() if loss is None else loss
         penalty = L2(1e-4) if penalty is None else penalty
-        _require_instance(loss, Loss, "loss", "Hinge()")
-        _require_instance(penalty, Penalty, "penalty", "L2(1e-4)")
-        if not isinstance(intercept, bool | np.bool_):
-            raise TypeError(f"intercept must be True or False, got {intercept!r}")
+        require_instance(loss, Loss, "loss", "Hinge()")
+        require_instance(penalty, Penalty, "penalty", "L2(1e-4)")
+        require_flag(intercept, "intercept")
         for part in (loss, penalty):
-            _require_double(part)
+            require_double(part)
         design = X if isinstance(X, Design) else Design(X)
         n, d = design.shape
         penalty.check(d)
-        if not (penalty.strong_convexity > 0 or isinstance(penalty, NormPenalty)):
-            raise TypeError(
-                f"{penalty!r} must be strongly convex or a norm (a NormPenalty): without either, D has no bound"
-            )
+        require_bounded_dual(penalty)
         y = as_signs(y, n) if loss.is_classification else as_vector(y, n, "y")
         weights = as_weights(sample_weight, n)
         values = (design, frozen(y), loss, penalty, frozen(weights), bool(intercept))
@@ -83,12 +80,7 @@ class Problem:
 
     def replace(self, **changes: Any) -> Problem:
         """The same problem with some parts exchanged; nothing is checked or copied again."""
-        other = object.__new__(Problem)
-        for name in self.__dataclass_fields__:
-            object.__setattr__(other, name, changes.pop(name, getattr(self, name)))
-        if changes:
-            raise TypeError(f"Problem has no {', '.join(changes)}")
-        return other
+        return cast(Problem, replaced(self, changes))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -156,16 +148,3 @@ class Problem:
         n, d = self.shape
         b = ", intercept" if self.intercept else ""
         return f"Problem({n} x {d}, {self.loss!r}, {self.penalty!r}{b})"
-
-
-def _require_double(part: Loss | Penalty) -> None:
-    """Parameters of a user's own classes: NumPy computes with a float32 in single precision, where no bound holds."""
-    for name, value in vars(part).items():
-        if isinstance(value, np.floating) and value.dtype.itemsize < 8:
-            raise TypeError(f"{type(part).__name__}.{name} is a {value.dtype}; pass float({name})")
-
-
-def _require_instance(value: object, kind: type, name: str, example: str) -> None:
-    if not isinstance(value, kind):
-        hint = " (an instance, not the class)" if isinstance(value, type) else ""
-        raise TypeError(f"{name} must be a {kind.__name__}, such as {example}{hint}; got {value!r}")

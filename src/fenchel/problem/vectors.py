@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,10 @@ from scipy.optimize import brentq
 from fenchel.data.design import Vector
 
 Mask = NDArray[np.bool_]
+Array = TypeVar("Array", bound=NDArray[Any])
 
 
-def frozen(values: Vector) -> Vector:
+def frozen(values: Array) -> Array:
     """A copy that nobody can change: what was proven about it must stay true of it."""
     copy = values.copy()
     copy.flags.writeable = False

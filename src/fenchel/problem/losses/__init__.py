@@ -2,6 +2,7 @@
 
 from fenchel.problem.losses.base import Loss
 from fenchel.problem.losses.classification import Exponential, Hinge, Logistic, SmoothedHinge, SquaredHinge
+from fenchel.problem.losses.multiclass import CrammerSinger, MulticlassLoss, Multinomial
 from fenchel.problem.losses.regression import (
     Absolute,
     EpsilonInsensitive,
@@ -13,12 +14,15 @@ from fenchel.problem.losses.regression import (
 
 __all__ = [
     "Absolute",
+    "CrammerSinger",
     "EpsilonInsensitive",
     "Exponential",
     "Hinge",
     "Huber",
     "Logistic",
     "Loss",
+    "MulticlassLoss",
+    "Multinomial",
     "Pinball",
     "SmoothedHinge",
     "Squared",

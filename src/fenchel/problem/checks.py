@@ -1,0 +1,48 @@
+"""What every statement of a problem checks about its parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.problem.penalties import Penalty
+from fenchel.problem.penalties.base import NormPenalty
+
+
+def require_instance(value: object, kind: type, name: str, example: str) -> None:
+    """Raise unless value is a `kind`, with a hint where it is the class itself."""
+    if not isinstance(value, kind):
+        hint = " (an instance, not the class)" if isinstance(value, type) else ""
+        raise TypeError(f"{name} must be a {kind.__name__}, such as {example}{hint}; got {value!r}")
+
+
+def require_double(part: object) -> None:
+    """Parameters of a user's own classes: NumPy computes with a float32 in single precision, where no bound holds."""
+    for name, value in vars(part).items():
+        if isinstance(value, np.floating) and value.dtype.itemsize < 8:
+            raise TypeError(f"{type(part).__name__}.{name} is a {value.dtype}; pass float({name})")
+
+
+def require_flag(value: object, name: str) -> None:
+    """Raise unless value is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+
+
+def require_bounded_dual(penalty: Penalty) -> None:
+    """Raise unless D has a bound."""
+    if not (penalty.strong_convexity > 0 or isinstance(penalty, NormPenalty)):
+        raise TypeError(
+            f"{penalty!r} must be strongly convex or a norm (a NormPenalty): without either, D has no bound"
+        )
+
+
+def replaced(statement: Any, changes: dict[str, Any]) -> Any:
+    """The same statement with some parts exchanged; nothing is checked or copied again."""
+    other = object.__new__(type(statement))
+    for name in statement.__dataclass_fields__:
+        object.__setattr__(other, name, changes.pop(name, getattr(statement, name)))
+    if changes:
+        raise TypeError(f"{type(statement).__name__} has no {', '.join(changes)}")
+    return other

@@ -1,0 +1,153 @@
+"""A problem with k scores for every sample, stated and certified as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from fenchel.data.blocks import BlockProducts
+from fenchel.data.design import Design, Vector
+from fenchel.data.target import as_codes, as_weights
+from fenchel.problem.checks import replaced, require_bounded_dual, require_double, require_flag, require_instance
+from fenchel.problem.losses.multiclass import Codes, MulticlassLoss, Multinomial
+from fenchel.problem.penalties import L2, Penalty
+from fenchel.problem.vectors import frozen
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class MulticlassProblem:
+    """Minimise the weighted mean of a loss of k scores, one for each class, plus a penalty of all weights.
+
+    With scores z_i = B x_i + b in R^k, a row of B for each class, and W = sum s_i::
+
+        primal   P(B, b)  = (1/W) sum_i s_i phi(z_i; y_i) + R(B)
+        dual     D(alpha) = -(1/W) sum_i s_i phi*(-alpha_i; y_i) - R*(V),   V = (1/W) sum_i s_i alpha_i x_i'
+                 subject to sum_i s_i alpha_ij = 0 for every class j if there are intercepts
+        link     B = grad R*(V)
+
+    For every B, b and feasible alpha, Fenchel and Young say phi(z) + phi*(-a) >= -a.z and R(B) + R*(V) >= <B, V>.
+    Their weighted mean and sum are P - D >= -(1/W) sum_i s_i alpha_i.(z_i - B x_i) = -b.(1/W) sum_i s_i alpha_i = 0.
+    Equality needs -alpha_i in the subdifferential of phi at z_i, and B = grad R*(V).
+
+    Both losses have alpha_i = e_y - p_i with p_i in the probability simplex: `losses.Multinomial` (softmax
+    regression), with the entropy of p_i for -phi*, and `losses.CrammerSinger` (the multiclass SVM), with 1 - p_iy.
+    R is a penalty of the k d entries of B, row after row.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame or Design of shape (n, d)
+    y : array of n classes
+        Integers 0 .. k-1.
+    loss : MulticlassLoss, default Multinomial()
+    penalty : Penalty, default L2(1e-4)
+        It must vanish at zero and see every direction: all but `Entropy` and `FusedL1`.
+    sample_weight : array of n weights >= 0, optional
+    intercept : bool, default False
+        Whether there is a b; it is not penalised.
+    n_classes : int, optional
+        k, if the last classes may have no sample.
+    """
+
+    design: Design
+    y: Codes
+    loss: MulticlassLoss
+    penalty: Penalty
+    weights: Vector
+    intercept: bool
+    n_classes: int
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        loss: MulticlassLoss | None = None,
+        penalty: Penalty | None = None,
+        sample_weight: Any = None,
+        intercept: bool = False,
+        n_classes: int | None = None,
+    ) -> None:
+        loss = Multinomial() if loss is None else loss
+        penalty = L2(1e-4) if penalty is None else penalty
+        require_instance(loss, MulticlassLoss, "loss", "Multinomial()")
+        require_instance(penalty, Penalty, "penalty", "L2(1e-4)")
+        require_flag(intercept, "intercept")
+        for part in (loss, penalty):
+            require_double(part)
+        design = X if isinstance(X, Design) else Design(X)
+        n, d = design.shape
+        codes, k = as_codes(y, n, n_classes)
+        penalty.check(k * d)
+        require_bounded_dual(penalty)
+        if penalty.value(np.zeros(k * d)) != 0.0 or penalty.null_space(k * d) is not None:
+            raise TypeError(
+                f"{penalty!r} must be 0 at zero and nowhere else: no other penalty of a matrix is supported"
+            )
+        weights = as_weights(sample_weight, n)
+        values = (design, frozen(codes), loss, penalty, frozen(weights), bool(intercept), k)
+        for name, value in zip(self.__dataclass_fields__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    def replace(self, **changes: Any) -> MulticlassProblem:
+        """The same problem with some parts exchanged; nothing is checked or copied again."""
+        return cast(MulticlassProblem, replaced(self, changes))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Samples and features."""
+        return self.design.shape
+
+    @cached_property
+    def total_weight(self) -> float:
+        """W, the sum of the weights."""
+        return float(self.weights.sum())
+
+    @cached_property
+    def products(self) -> BlockProducts:
+        """Products with X for all classes at once."""
+        return BlockProducts(self.design, self.weights)
+
+    @cached_property
+    def class_weights(self) -> Vector:
+        """The sum of s_i over the samples of every class."""
+        return np.array([float(np.sum(self.weights[self.y == j])) for j in range(self.n_classes)])
+
+    def mean(self, values: Vector) -> float:
+        """(1/W) sum_i s_i values_i; a sample of weight zero does not count, whatever its value."""
+        counted = np.where(self.weights > 0, values, 0.0)
+        return float(np.sum(self.weights * counted)) / self.total_weight
+
+    def scores(self, B: Vector, b: Vector | float = 0.0) -> Vector:
+        """Z = X B' + b, n x k."""
+        return self.products.scores(B) + b
+
+    def dual_vector(self, alpha: Vector) -> Vector:
+        """V = (1/W) sum_i s_i alpha_i x_i', k x d."""
+        return self.products.combination(np.asarray(alpha, dtype=np.float64)) / self.total_weight
+
+    def primal(self, B: Vector, b: Vector | float = 0.0) -> float:
+        """P(B, b)."""
+        B = np.asarray(B, dtype=np.float64)
+        return self.mean(self.loss.value(self.scores(B, b), self.y)) + self.penalty.value(B.ravel())
+
+    def dual(self, alpha: Vector) -> float:
+        """D(alpha), -inf where alpha is not feasible; the intercepts' equations may miss by rounding (certificates
+        are exact).
+        """
+        alpha = np.asarray(alpha, dtype=np.float64)
+        weighted = self.weights[:, None] * alpha
+        if self.intercept and np.any(np.abs(weighted.sum(axis=0)) > 1e-9 * np.abs(weighted).sum()):
+            return -np.inf
+        return -self.mean(self.loss.conjugate(-alpha, self.y)) - self.penalty.conjugate(self.dual_vector(alpha).ravel())
+
+    def link(self, alpha: Vector) -> Vector:
+        """B(alpha) = grad R*(V); for strongly convex penalties."""
+        V = self.dual_vector(alpha)
+        return self.penalty.grad_conjugate(V.ravel()).reshape(V.shape)
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        b = ", intercept" if self.intercept else ""
+        return f"MulticlassProblem({n} x {d}, {self.n_classes} classes, {self.loss!r}, {self.penalty!r}{b})"
