@@ -1,9 +1,23 @@
 """Algorithms as steps: the solvers run them to find models, the certificate runs them to raise its bound."""
 
 from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
+from fenchel.steps.blocks import BlockSDCA
 from fenchel.steps.fista import FISTA
+from fenchel.steps.matrix_newton import MatrixNewton
 from fenchel.steps.newton import Newton
 from fenchel.steps.pdhg import PDHG
 from fenchel.steps.sdca import SDCA
 
-__all__ = ["FISTA", "PDHG", "SDCA", "Candidate", "Newton", "Overflow", "Progress", "Solver", "Start"]
+__all__ = [
+    "FISTA",
+    "PDHG",
+    "SDCA",
+    "BlockSDCA",
+    "Candidate",
+    "MatrixNewton",
+    "Newton",
+    "Overflow",
+    "Progress",
+    "Solver",
+    "Start",
+]

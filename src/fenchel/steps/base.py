@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,10 +21,10 @@ class Overflow(ArithmeticError):
 
 @dataclass(frozen=True)
 class Start:
-    """Where an algorithm begins: weights, intercept, multipliers."""
+    """Where an algorithm begins: weights, intercept, multipliers; of a multiclass problem k x d, k and n x k."""
 
     w: Vector
-    b: float
+    b: Any
     alpha: Vector
 
 
@@ -33,7 +33,7 @@ class Candidate:
     """A model that an algorithm offers for certification; multipliers if it has any of its own."""
 
     w: Vector
-    b: float
+    b: Any
     alpha: Vector | None = None
 
 
@@ -79,7 +79,7 @@ class Solver(Protocol, Generic[State]):
     steps_per_check: int
     passes_per_step: int
 
-    def begin(self, problem: Problem, start: Start, seed: int) -> State:
+    def begin(self, problem: Any, start: Start, seed: int) -> State:
         """The state before the first step."""
 
     def step(self, state: State) -> State:

@@ -1,0 +1,137 @@
+"""Dual ascent over blocks of k multipliers (Shalev-Shwartz and Zhang 2013, in the form for vector-valued scores).
+
+The step of sample i maximises D over its whole block alpha_i, with B moving along by the link: as in `sdca`, for
+penalties whose link is a soft threshold, and with the same proximal-point loop on the intercepts. For a loss with kinks
+and an L2 penalty, steps on faces (`faces`) finish what single blocks are slow to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fenchel._core import kernels
+from fenchel.data.blocks import padded
+from fenchel.data.design import Vector
+from fenchel.problem import MulticlassProblem, Trait
+from fenchel.problem.penalties import L2, ElasticNet, Penalty
+from fenchel.steps.base import Candidate, Start
+from fenchel.steps.faces import ascend_faces
+
+#: How often free multipliers are set together.
+EPOCHS_PER_FACE = 10
+#: What a step costs beside its passes over a row, for each class, in products.
+STEP_COST = 20.0
+
+
+@dataclass
+class BlockState:
+    """Multipliers alpha (n x k), u = V' / mu (d x k, padded) and the intercepts, changed in place by the kernel."""
+
+    problem: MulticlassProblem
+    loss: kernels.BlockLoss
+    squared_norms: Vector
+    alpha: Vector
+    u: Vector
+    b: Vector
+    centre: Vector
+    inverse_rho: float
+    rng: np.random.Generator
+    epochs: int = 0
+    allowance: float = 0.0  # what steps on faces may cost: as much as the passes so far, less what they have cost
+
+
+@dataclass(frozen=True)
+class BlockSDCA:
+    """One pass over the samples in a new random order a step; each sample's block is set to its best value.
+
+    Rows are walked over: data stored by columns are copied by rows, once.
+    """
+
+    name = "sdca"
+    requires = frozenset({Trait.STRONGLY_CONVEX_PENALTY, Trait.COMPILED_LOSS})
+    steps_per_check = 10
+    passes_per_step = 1
+
+    @staticmethod
+    def obstacle(problem: MulticlassProblem) -> str | None:
+        """Why this problem cannot be solved this way, beyond its traits."""
+        if isinstance(problem.penalty, L2 | ElasticNet):
+            return None
+        return f"needs the penalty L2 or ElasticNet, got {problem.penalty!r}"
+
+    def begin(self, problem: MulticlassProblem, start: Start, seed: int) -> BlockState:
+        if not problem.design.by_rows:
+            problem = problem.replace(design=problem.design.stored_by_rows())
+        design, mu, k = problem.design, problem.penalty.strong_convexity, problem.n_classes
+        norms = design.squared_row_norms
+        if design.constant:
+            inverse_rho = design.constant**2 / mu
+        else:
+            inverse_rho = float(np.mean(norms)) / mu if problem.intercept else 0.0
+        alpha = np.array(start.alpha, dtype=np.float64, order="C")
+        u = self._u(problem, alpha)
+        centre = np.array(start.b, dtype=np.float64) if problem.intercept else np.zeros(k)
+        rng = np.random.default_rng(seed)
+        return BlockState(problem, problem.loss.kernel(), norms, alpha, u, centre, centre, inverse_rho, rng)
+
+    def step(self, state: BlockState) -> BlockState:
+        problem, penalty, W = state.problem, state.problem.penalty, state.problem.total_weight
+        state.b = state.centre + state.inverse_rho / W * (problem.weights @ state.alpha)
+        kernels.ascend_blocks(
+            state.loss,
+            problem.design.lines,
+            problem.y,
+            problem.weights,
+            state.squared_norms,
+            state.rng.permutation(problem.shape[0]),
+            state.alpha,
+            state.u,
+            state.b,
+            penalty.strong_convexity,
+            threshold(penalty),
+            state.inverse_rho,
+            W,
+        )
+        if problem.intercept:
+            state.centre = state.b
+        state.epochs += 1
+        state.allowance += float(problem.design.nnz * state.u.shape[1]) + STEP_COST * state.alpha.size
+        if state.epochs % EPOCHS_PER_FACE == 0 and np.isinf(problem.loss.smoothness) and threshold(penalty) == 0.0:
+            self._finish(state)
+        return state
+
+    def _finish(self, state: BlockState) -> None:
+        """A loss with kinks: set all free multipliers at once, if there are few."""
+        problem, model = state.problem, self.candidates(state)[0]
+        found = ascend_faces(problem, state.alpha, model.w, model.b, state.allowance)
+        if found is None:
+            return
+        state.allowance -= found.work
+        state.alpha = found.alpha
+        state.u = self._u(problem, found.alpha)
+        if problem.intercept:
+            state.b = state.centre = found.b
+
+    @staticmethod
+    def _u(problem: MulticlassProblem, alpha: Vector) -> Vector:
+        """V' / mu, padded."""
+        stored, k = problem.design.matrix.shape[1], problem.n_classes
+        u = np.zeros((stored, padded(k)))
+        u[:, :k] = problem.dual_vector(alpha)[:, :stored].T / problem.penalty.strong_convexity
+        return u
+
+    def candidates(self, state: BlockState) -> Sequence[Candidate]:
+        t, k = threshold(state.problem.penalty), state.problem.n_classes
+        u = np.ascontiguousarray(state.u[:, :k].T)
+        B, b = u - np.clip(u, -t, t), state.b
+        if constant := state.problem.design.constant:
+            B, b = np.column_stack([B, b / constant]), np.zeros(k)
+        return [Candidate(B, b, state.alpha.copy())]
+
+
+def threshold(penalty: Penalty) -> float:
+    """The link is B = soft(U, threshold) for U = V / mu."""
+    return penalty.lam * penalty.sparsity / penalty.strong_convexity
