@@ -10,7 +10,7 @@ from sklearn.linear_model import HuberRegressor
 
 import fenchel as fl
 from fenchel.certificate.models.huber import HuberClaim
-from fenchel.certificate.models.multinomial import MultinomialClaim
+from fenchel.certificate.multiclass.bounds import balanced, excess
 from fenchel.data import Design
 from fenchel.problem import penalties
 from tests.certificate.models import check, classification, half_square, l1, regression, weights
@@ -104,7 +104,7 @@ def test_softmax_bound_agrees_with_a_conic_solver(intercept, penalty):
     offsets = b.value if intercept else np.zeros(3)
 
     def certificate(B, b):
-        return MultinomialClaim(Design(X), codes, s, penalty, intercept, B, b).certify("auto", None)
+        return fl.certify(fl.MulticlassProblem(X, codes, fl.losses.Multinomial(), penalty, s, intercept), B, b)
 
     tight = certificate(B.value, offsets)
     assert tight.relative_gap <= 1e-5
@@ -117,17 +117,17 @@ def test_softmax_bound_agrees_with_a_conic_solver(intercept, penalty):
     assert certificate(np.zeros((3, 6)), np.zeros(3)).gap >= certificate(np.zeros((3, 6)), np.zeros(3)).primal - best
 
 
-def test_softmax_dual_point_is_feasible_in_rational_arithmetic():
+@pytest.mark.parametrize("loss", [fl.losses.Multinomial(), fl.losses.CrammerSinger()])
+def test_multiclass_dual_point_is_feasible_in_rational_arithmetic(loss):
     """The point that the bound is about, (1 - eps) p + eps q, lies in the simplex and has exactly the sums n_j."""
     X, y = classification(classes=3, n=40)
     codes, s = np.searchsorted(["ape", "bee", "cat"], y), weights(40)
-    from fenchel.certificate.models.multinomial import best_intercepts, off_class
-
     rng = np.random.default_rng(0)
-    claim = MultinomialClaim(Design(X), codes, s, penalties.L2(0.1), True, rng.normal(size=(3, 6)), np.zeros(3))
-    Z = X @ claim.B.T
-    off = off_class(Z + best_intercepts(Z, codes, s), codes)
-    eps = Fraction(claim._imbalance(off))
+    problem = fl.MulticlassProblem(X, codes, loss, penalties.L2(0.1), s, intercept=True)
+    off = loss.off_class(X @ rng.normal(size=(3, 6)).T, codes)
+    assert np.abs(excess(problem, off)[0]).max() > 0.1  # far from balanced
+    point = balanced(problem, off, "gradient")
+    off, eps = point.off, Fraction(point.share)
     assert 0 < eps < 1e-11
     p = [[Fraction(x) for x in row] for row in off]
     for row, k in zip(p, codes, strict=True):
@@ -139,7 +139,7 @@ def test_softmax_dual_point_is_feasible_in_rational_arithmetic():
     r = [sum(share[i] * p[i][j] for i in range(40)) - n[j] for j in range(3)]
     q = [(eps * n[j] - (1 - eps) * r[j]) / (eps * W) for j in range(3)]
     assert sum(q) == 1
-    assert all(0 <= q[j] <= 2 * n[j] / W for j in range(3))
+    assert all(0 <= q[j] <= 1 for j in range(3))
     assert all(sum(share[i] * ((1 - eps) * p[i][j] + eps * q[j]) for i in range(40)) == n[j] for j in range(3))
 
 
@@ -150,8 +150,8 @@ def test_softmax_of_two_classes_is_logistic_regression():
     w, b = np.random.default_rng(0).normal(size=6), 0.3
     one = fl.certify(problem, w, b)
     B, offsets = np.vstack([-w / 2, w / 2]), np.array([-b / 2, b / 2])
-    two = MultinomialClaim(Design(sp.csr_array(X)), codes, np.ones(90), fl.penalties.L2(0.1), True, B, offsets)
-    assert two.certify("auto", None).primal == pytest.approx(one.primal, rel=1e-12)
-    assert two.certify("auto", None).dual == pytest.approx(one.dual, rel=1e-3)
+    two = fl.MulticlassProblem(sp.csr_array(X), codes, fl.losses.Multinomial(), fl.penalties.L2(0.1), intercept=True)
+    assert fl.certify(two, B, offsets).primal == pytest.approx(one.primal, rel=1e-12)
+    assert fl.certify(two, B, offsets).dual == pytest.approx(one.dual, rel=1e-3)
     assert half_square(B) * 2 == pytest.approx(half_square(w))
     assert l1(B) == pytest.approx(l1(w))

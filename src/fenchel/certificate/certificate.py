@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from html import escape
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,14 @@ from fenchel.data.design import Vector
 from fenchel.problem.vectors import Mask
 
 FORMAT = "fenchel-certificate-1"
+
+
+class Proof(Protocol):
+    """What a certificate was made from, and what follows from it."""
+
+    def labels(self, X: Any) -> tuple[NDArray[np.int_], Mask]: ...
+    def zeros(self) -> Mask: ...
+    def multipliers(self) -> tuple[Vector, Vector]: ...
 
 
 class CertificateError(AssertionError):
@@ -61,7 +69,7 @@ class Certificate:
     how: str
     weights_radius: float
     atol: float = 0.0
-    evidence: Evidence | None = field(default=None, repr=False, compare=False)
+    evidence: Proof | None = field(default=None, repr=False, compare=False)
     parts: tuple[Certificate, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
@@ -103,22 +111,21 @@ class Certificate:
     def labels(self, X: Any) -> tuple[NDArray[np.int_], Mask]:
         """The label of each row of X, and whether the exact optimum provably predicts the same.
 
-        Labels are -1 and +1; for a model of several classes against the rest, the number of the class with the
-        highest score.
+        Labels are -1 and +1; for a model of several classes, the number of the class with the highest score.
         """
         if self.parts:
-            return consequences.classes([part._evidence for part in self.parts], X)
-        return consequences.labels(self._evidence, X)
+            return consequences.classes([cast(Evidence, part._evidence) for part in self.parts], X)
+        return self._evidence.labels(X)
 
     def zeros(self) -> Mask:
         """Which weights are provably zero in the exact optimum; a row for each part of a combined certificate."""
         if self.parts:
             return np.stack([part.zeros() for part in self.parts])
-        return consequences.zeros(self._evidence)
+        return self._evidence.zeros()
 
     def multipliers(self) -> tuple[Vector, Vector]:
         """An interval that provably contains the optimal alpha_i, for every training sample."""
-        return consequences.multipliers(self._evidence)
+        return self._evidence.multipliers()
 
     def support_vectors(self) -> tuple[Mask, Mask]:
         """Which training samples are provably no support vectors, and which provably are.
@@ -129,7 +136,7 @@ class Certificate:
         return (low == 0) & (high == 0), (low > 0) | (high < 0)
 
     @property
-    def _evidence(self) -> Evidence:
+    def _evidence(self) -> Proof:
         if self.evidence is None:
             raise ValueError(
                 "this certificate has only its numbers: it was read from a file (then certify the model again with its "

@@ -57,6 +57,18 @@ class Evidence:
             return np.inf
         return float(np.sqrt(2.0 * max(self.gap, 0.0)) / np.sqrt(mu)) * UP
 
+    def labels(self, X: Any) -> tuple[NDArray[np.int_], Mask]:
+        """-1 or +1, and where that is proven."""
+        return labels(self, X)
+
+    def zeros(self) -> Mask:
+        """Weights that are proven zero."""
+        return zeros(self)
+
+    def multipliers(self) -> tuple[Vector, Vector]:
+        """An interval for each optimal multiplier."""
+        return multipliers(self)
+
 
 def labels(evidence: Evidence, X: Any) -> tuple[NDArray[np.int_], Mask]:
     """sign(x.w + b), proven where |x.w + b| exceeds |x|_* radius, the doubt about b, and rounding."""

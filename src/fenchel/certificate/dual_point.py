@@ -37,6 +37,10 @@ class LowerBound:
     def alpha(self) -> Vector:
         return self.point.alpha
 
+    @property
+    def how(self) -> str:
+        return self.point.how
+
 
 def gradient_point(problem: Problem, free: FreeDirections, z: Vector) -> DualPoint:
     """alpha_i = -phi'(z_i) after the best move along the free directions, made to satisfy their equations."""

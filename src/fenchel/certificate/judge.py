@@ -1,19 +1,16 @@
-"""The judge: the best model and the best lower bound seen so far, for one problem.
-
-A dual value, once valid, is valid for good, and so is a primal one: both are kept, whatever comes later.
-"""
+"""The judge: the best model and the best lower bound seen so far, for one problem."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from fenchel.certificate.ascent import methods, offers
-from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.consequences import Evidence
 from fenchel.certificate.dual_point import LowerBound, gradient_point, lower_bounds, zero_bound
 from fenchel.certificate.free import FreeDirections
+from fenchel.certificate.record import Record
 from fenchel.certificate.recovery import projected_points, recovered_points
-from fenchel.certificate.rounding import DualPoint, PrimalBound, gap_between, primal_bound
+from fenchel.certificate.rounding import DualPoint, PrimalBound, primal_bound
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.vectors import frozen
@@ -27,7 +24,7 @@ PATIENCE = 200
 OWN = 0.1
 
 
-class Judge:
+class Judge(Record):
     """Looks at models and dual points; keeps the best of each."""
 
     def __init__(self, problem: Problem) -> None:
@@ -40,23 +37,9 @@ class Judge:
         self.feasible: LowerBound = self.best
 
     @property
-    def gap(self) -> float:
-        """The certified gap of the best model; infinite before there is one."""
-        return gap_between(self.primal.upper, self.best.lower) if np.isfinite(self.primal.upper) else np.inf
-
-    @property
-    def dual(self) -> float:
-        """The best lower bound as computed, before its allowance for rounding."""
-        return self.best.value
-
-    @property
-    def rounding(self) -> float:
-        """The part of the gap that no solver can remove."""
-        return self.primal.upper - self.primal.value + self.best.value - self.best.lower
-
-    def reached(self, tol: float, atol: float = 0.0) -> bool:
-        """Whether the gap is small enough."""
-        return self.gap <= max(tol * abs(self.primal.value), atol)
+    def evidence(self) -> Evidence:
+        """What the certificate of the best model rests on."""
+        return Evidence(self.problem, self.w, self.b, self.primal.z, self.primal.upper, self.best, self.feasible)
 
     def look_at(self, w: Vector, b: float) -> PrimalBound:
         """Keep a model if it is the best so far."""
@@ -118,18 +101,3 @@ class Judge:
         if candidate.alpha is None:
             self.try_gradient(primal.z)
         return primal.upper - self.best.lower
-
-    def certificate(self, tol: float, atol: float = 0.0) -> Certificate:
-        """What has been proven about the best model."""
-        primal, bound = self.primal, self.best
-        evidence = Evidence(self.problem, self.w, self.b, primal.z, primal.upper, bound, self.feasible)
-        if not (np.isfinite(primal.upper) and np.isfinite(bound.lower)):
-            return Certificate(
-                primal.value, bound.value, np.inf, np.inf, np.inf, tol, bound.point.how, np.inf, atol, evidence
-            )
-        gap = evidence.gap
-        relative = gap / abs(primal.value) if primal.value else (np.inf if gap else 0.0)
-        rounding = max(0.0, gap - (primal.value - bound.value))
-        return Certificate(
-            primal.value, bound.value, gap, relative, rounding, tol, bound.point.how, evidence.radius, atol, evidence
-        )

@@ -23,7 +23,8 @@ from fenchel.certificate.models import (  # noqa: F401  (each fills the registry
 )
 from fenchel.certificate.models.claim import certify_claims
 from fenchel.certificate.models.registry import claims_of
-from fenchel.problem import Problem
+from fenchel.certificate.multiclass import certify_matrix
+from fenchel.problem import MulticlassProblem, Problem
 
 __all__ = ["certify"]
 
@@ -31,6 +32,10 @@ __all__ = ["certify"]
 @overload
 def certify(
     subject: Problem, w: Any, b: float = 0.0, alpha: Any = None, effort: str = "auto", tol: float | None = None
+) -> Certificate: ...
+@overload
+def certify(
+    subject: MulticlassProblem, B: Any, b: Any = 0.0, alpha: Any = None, effort: str = "auto", tol: float | None = None
 ) -> Certificate: ...
 @overload
 def certify(
@@ -51,13 +56,13 @@ def certify(subject: Any, *args: Any, **kwargs: Any) -> Certificate:
         certify(problem, w, b=0.0, alpha=None, effort="auto", tol=None)
         certify(model, X, y, sample_weight=None, *, effort="auto", tol=None, **options)
 
-    The first takes any weights for a `Problem`. The second knows what the model claims to minimise and certifies
-    exactly that (divided by a positive factor, so that it is a weighted mean loss plus a penalty), or says why it
-    cannot. X, y and sample_weight must be those of the fit.
+    The first takes any weights for a `Problem`, or a matrix (k x d) and k intercepts for a `MulticlassProblem`. The
+    second knows what the model claims to minimise and certifies exactly that (divided by a positive factor, so that it
+    is a weighted mean loss plus a penalty), or says why it cannot. X, y and sample_weight must be those of the fit.
 
     Parameters
     ----------
-    subject : Problem, fitted model, or path
+    subject : Problem, MulticlassProblem, fitted model, or path
         - scikit-learn: LinearSVC, LinearSVR, SVC and SVR (linear kernel), LogisticRegression, Ridge, RidgeClassifier,
           Lasso, ElasticNet, LassoLars, SGDClassifier, SGDRegressor, HuberRegressor, QuantileRegressor; their CV forms;
           pipelines, searches and one-vs-rest around them.
@@ -94,6 +99,8 @@ def certify(subject: Any, *args: Any, **kwargs: Any) -> Certificate:
     >>> fl.certify(LinearSVC(tol=1e-8).fit(X, y), X, y).ok
     True
     """
+    if isinstance(subject, MulticlassProblem):
+        return certify_matrix(subject, *args, **kwargs)
     if isinstance(subject, Problem):
         return certify_weights(subject, *args, **kwargs)
     return _certify_model(subject, *args, **kwargs)

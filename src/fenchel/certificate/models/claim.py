@@ -10,8 +10,9 @@ import numpy as np
 
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights, search_plan
+from fenchel.certificate.multiclass import certify_matrix
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
-from fenchel.problem import Problem
+from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.penalties.base import EVALUATION
 
 
@@ -41,6 +42,19 @@ class LinearClaim:
     def certify(self, effort: str, tol: float | None) -> Certificate:
         found = certify_weights(self.problem, self.w, self.b, self.alpha, effort, tol)
         return found if self.evidence else replace(found, evidence=None)
+
+
+@dataclass(frozen=True, eq=False)
+class MulticlassClaim:
+    """B and b minimise a multiclass problem."""
+
+    problem: MulticlassProblem
+    B: Vector
+    b: Vector
+    scale: float = 1.0
+
+    def certify(self, effort: str, tol: float | None) -> Certificate:
+        return certify_matrix(self.problem, self.B, self.b, None, effort, tol)
 
 
 def certify_claims(claims: Sequence[Claim], effort: str, tol: float | None) -> Certificate:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certificate.models.claim import Claim, LinearClaim
+from fenchel.certificate.models.claim import Claim, LinearClaim, MulticlassClaim
 from fenchel.certificate.models.fitted import (
     Codes,
     chosen,
@@ -25,12 +25,11 @@ from fenchel.certificate.models.fitted import (
     signs_by_class,
 )
 from fenchel.certificate.models.liblinear import penalised_intercept
-from fenchel.certificate.models.multinomial import MultinomialClaim
 from fenchel.certificate.models.registry import adapter
 from fenchel.data.design import Design, Vector
 from fenchel.data.target import as_weights
-from fenchel.problem import Problem
-from fenchel.problem.losses import Logistic
+from fenchel.problem import MulticlassProblem, Problem
+from fenchel.problem.losses import Logistic, Multinomial
 from fenchel.problem.scaling import lam_from_C
 
 PACKAGE = "sklearn.linear_model"
@@ -72,7 +71,8 @@ def _claims(model: Any, X: Any, y: Any, sample_weight: Any, intercept_scaling: f
     if len(coef) == k and scheme != "ovr":
         s = s * class_weights(model, labels, sample_weight)[labels]
         penalty = elastic_net(model, lam_from_C(C[0], float(s.sum())), ratio[0])
-        return [MultinomialClaim(matrix, labels, s, penalty, bool(model.fit_intercept), coef, intercept)]
+        softmax = MulticlassProblem(matrix, labels, Multinomial(), penalty, s, bool(model.fit_intercept), k)
+        return [MulticlassClaim(softmax, coef, intercept)]
     if k == 2 and scheme == "multinomial":
         return _two_class_softmax(model, matrix, labels, s * class_weights(model, labels, sample_weight)[labels])
     claims: list[Claim] = []

@@ -1,0 +1,6 @@
+"""Certificates for problems with k scores a sample, as one problem."""
+
+from fenchel.certificate.multiclass.certify import certify_matrix
+from fenchel.certificate.multiclass.judge import MulticlassJudge
+
+__all__ = ["MulticlassJudge", "certify_matrix"]

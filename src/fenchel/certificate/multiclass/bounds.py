@@ -1,0 +1,194 @@
+"""Bounds on P(B, b) from above and on D from below, in exact arithmetic, for a `MulticlassProblem`.
+
+A dual point is a p_i in the probability simplex for every sample, kept as its entries off the true class (see
+`fenchel.problem.losses.multiclass`). With intercepts sum_i s_i p_ij must be n_j, the weight of class j. Floating point
+cannot say that exactly, but it can say how small a share of some other distribution would make it true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from fenchel.certificate.rounding import INPUT, PrimalBound
+from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.problem import MulticlassProblem
+from fenchel.problem.losses.multiclass import multipliers, within_simplex, without_class
+from fenchel.problem.penalties.base import EVALUATION, NormPenalty
+
+UP, DOWN = 1.0 + EVALUATION, 1.0 - EVALUATION
+#: A relative gap above which a multiple of the dual point is worth a look.
+FAR = 0.01
+#: Shares of another distribution below which mixing it in is left to the bound.
+NEGLIGIBLE = 1e-12
+
+
+@dataclass(frozen=True)
+class BlockPoint:
+    """A dual point: in exact arithmetic, (1 - share) p_i + share q for some distribution q is feasible."""
+
+    off: Vector
+    share: float = 0.0
+    how: str = "gradient"
+
+
+@dataclass(frozen=True)
+class BlockBound:
+    """D as computed, a bound below it (and so below P*) in exact arithmetic, and the dual point that gave it."""
+
+    value: float
+    lower: float
+    alpha: Vector = field(repr=False)
+    how: str
+    V: Vector = field(repr=False)
+    error: Vector = field(repr=False)
+    feasible: bool = True
+
+
+def evaluation(problem: MulticlassProblem) -> float:
+    """Relative error of one evaluation: that of sums over classes comes on top."""
+    return EVALUATION + 8.0 * problem.n_classes * UNIT_ROUNDOFF
+
+
+def primal_bound(problem: MulticlassProblem, B: Vector, b: Vector) -> PrimalBound:
+    """P as computed, a bound on it, and the scores. Scores off by at most e_i move the loss by at most 2 e_i."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        Z, error = problem.products.scores_bounded(B)
+        Z = Z + b
+        weights = B.ravel()
+        slack = problem.penalty.slack(weights)
+        size = float(np.sqrt(np.max(np.sum(B * B, axis=1))))
+        error = error + 1.02 * slack * problem.products.row_norms * size if slack else error
+        error = error + INPUT * (np.abs(Z).max(axis=1) + 2.0 * float(np.abs(b).max()))
+        loss = problem.loss.value(Z, problem.y)
+        value = problem.mean(loss) + problem.penalty.value(weights)
+        upper = (1.0 + evaluation(problem)) * problem.mean(loss + 2.0 * error) + problem.penalty.value_upper(weights)
+    return PrimalBound(value, upper, Z) if np.isfinite(upper) else PrimalBound(np.inf, np.inf, Z)
+
+
+def zero_bound(problem: MulticlassProblem) -> BlockBound:
+    """All mass on the true class: g = 0, V = 0, and R*(0) = 0."""
+    (n, d), k = problem.shape, problem.n_classes
+    nothing = np.zeros((k, d))
+    return BlockBound(0.0, 0.0, np.zeros((n, k)), "zero", nothing, nothing)
+
+
+def balanced(problem: MulticlassProblem, off: Vector, how: str, target: Vector | None = None) -> BlockPoint | None:
+    """p moved to where its sums are right: n_j, or `target`_j. None where that would take more than half of it.
+
+    Let r_j = sum_i s_i p_ij - n_j. For any share >= max_j r_j / n_j, (1 - share) p_i + share q has the sums n_j for
+    q_j = (share n_j - (1 - share) r_j) / (share W), a distribution. The smallest share is mixed in, twice; what
+    rounding leaves of r is then a share that the bound allows for.
+    """
+    if not problem.intercept:
+        return BlockPoint(off, 0.0, how)
+    n = problem.class_weights if target is None else target
+    off = within_simplex(np.where(n > 0.0, off, 0.0))
+    W = problem.total_weight
+    for _ in range(2):
+        r = excess(problem, off, target)[0]
+        most = float(np.max(np.where(n > 0.0, r / np.where(n > 0.0, n, 1.0), 0.0)))
+        if most <= NEGLIGIBLE:
+            break
+        share = most / (1.0 + most)
+        q = np.maximum(share * n - (1.0 - share) * r, 0.0) / (share * W)
+        off = within_simplex(without_class((1.0 - share) * off + share * q, problem.y))
+    share = leftover(problem, off, target)
+    return BlockPoint(off, share, how) if share < 0.5 else None
+
+
+def excess(problem: MulticlassProblem, off: Vector, target: Vector | None = None) -> tuple[Vector, Vector]:
+    """r_j = sum_i s_i p_ij - n_j as computed, and a bound on its error; sums over samples are pairwise."""
+    columns = np.ascontiguousarray(multipliers(off, problem.y).T)
+    lean = np.zeros(problem.n_classes) if target is None else target - problem.class_weights
+    terms = [problem.weights * column for column in columns]
+    r = np.array([-float(np.sum(term)) for term in terms]) - lean
+    size = np.array([float(np.sum(np.abs(term))) for term in terms]) + np.abs(lean)
+    return r, (evaluation(problem) + EVALUATION) * size + EVALUATION * (0.0 if target is None else np.abs(target))
+
+
+def leftover(problem: MulticlassProblem, off: Vector, target: Vector | None = None) -> float:
+    """A share that is enough in exact arithmetic."""
+    r, error = excess(problem, off, target)
+    n = (problem.class_weights if target is None else target) * DOWN
+    most = np.maximum(r + error, 0.0)
+    return float(np.max(np.where(most > 0.0, np.where(n > 0.0, most / np.where(n > 0.0, n, 1.0), np.inf), 0.0))) * UP
+
+
+def lower_bounds(problem: MulticlassProblem, point: BlockPoint, primal_upper: float) -> list[BlockBound]:
+    """Every bound on the optimum that a dual point gives: for a finite R* the point itself and, far from the optimum,
+    its best multiple; for a norm its best feasible multiple and the Lipschitzed one.
+    """
+    penalty = problem.penalty
+    alpha = multipliers(point.off, problem.y)
+    V, error = dual_matrix(problem, alpha, point.share)
+    if not (np.all(np.isfinite(V)) and np.all(np.isfinite(error))):
+        return []
+    if isinstance(penalty, NormPenalty):
+        norm = penalty.dual_norm_upper(V.ravel(), error.ravel())
+        if not norm >= 0.0:  # not a number: it overflowed
+            return []
+        largest = min(1.0, penalty.lam / norm * DOWN) if norm > 0.0 else 1.0
+        cost = primal_upper / penalty.lam * max(0.0, norm - penalty.lam) * UP * UP
+        return [
+            _bound(problem, point, _best(lambda t: _loss_part(problem, t * point.off)[0], largest), V, error, 0.0, 0.0),
+            _bound(problem, point, 1.0, V, error, cost, cost),
+        ]
+    value, upper = penalty.conjugate(V.ravel()), penalty.conjugate_upper(V.ravel(), error.ravel())
+    found = [_bound(problem, point, 1.0, V, error, value, upper, alpha)]
+    if not primal_upper - found[0].lower <= FAR * abs(primal_upper):
+        theta = _best(lambda t: _loss_part(problem, t * point.off)[0] - penalty.conjugate(t * V.ravel()), 1.0)
+        value, upper = (
+            penalty.conjugate(theta * V.ravel()),
+            penalty.conjugate_upper(theta * V.ravel(), theta * error.ravel() * UP),
+        )
+        found.append(_bound(problem, point, theta, theta * V, theta * error * UP, value, upper))
+    return found
+
+
+def dual_matrix(problem: MulticlassProblem, alpha: Vector, share: float) -> tuple[Vector, Vector]:
+    """V, and a bound on its error: the move by `share` is part of it, at most (share / W) sum_i s_i |x_i|."""
+    W = problem.total_weight
+    V, error = problem.products.combination_bounded(alpha, evaluation(problem))
+    spread = share * np.sqrt(W) * problem.products.column_norms * UP if share else 0.0
+    return V / W, (error + spread) / W * UP
+
+
+def _bound(
+    problem: MulticlassProblem,
+    point: BlockPoint,
+    theta: float,
+    V: Vector,
+    error: Vector,
+    conjugate: float,
+    conjugate_upper: float,
+    alpha: Vector | None = None,
+) -> BlockBound:
+    """D as computed and from below; g is concave and >= 0, so a share of anything else costs at most its part of g."""
+    off = point.off if theta == 1.0 else theta * point.off
+    value, doubt = _loss_part(problem, off)
+    lower = max(value - doubt, 0.0) * (1.0 - point.share) * DOWN - conjugate_upper
+    lower -= EVALUATION * (abs(lower) + conjugate_upper)
+    norm = isinstance(problem.penalty, NormPenalty)
+    how = point.how + (", Lipschitzed" if norm and conjugate_upper else ", rescaled" if theta < 1.0 else "")
+    alpha = multipliers(off, problem.y) if alpha is None else alpha
+    feasible = not (norm and conjugate_upper)
+    scale = theta if norm else 1.0  # elsewhere V has been scaled by whoever asks
+    return BlockBound(value - conjugate, lower, alpha, how, scale * V, scale * error * UP, feasible)
+
+
+def _loss_part(problem: MulticlassProblem, off: Vector) -> tuple[float, float]:
+    """The mean of g, and a bound on its error."""
+    error = problem.mean(problem.loss.dual_error(off)) * UP
+    value = problem.mean(problem.loss.dual_value(off))
+    return value, error + EVALUATION * abs(value)
+
+
+def _best(f: Callable[[float], float], largest: float) -> float:
+    """The maximiser of a concave f on [0, largest]: nearly always the right end."""
+    if f(largest) >= f(largest * (1.0 - 1e-6)):
+        return largest
+    return float(minimize_scalar(lambda t: -f(t), bounds=(0.0, largest), method="bounded", options={"xatol": 1e-9}).x)

@@ -1,0 +1,90 @@
+"""What follows from a certified gap of a multiclass problem: balls, certified labels, certified zeros."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.certificate.multiclass.bounds import UP, BlockBound
+from fenchel.certificate.rounding import INPUT, gap_between
+from fenchel.data.blocks import BlockProducts
+from fenchel.data.design import Design, Vector
+from fenchel.problem import MulticlassProblem
+from fenchel.problem.vectors import Mask, dual_exponent
+
+
+@dataclass(frozen=True)
+class MulticlassEvidence:
+    """What a certificate was made from: the problem, the model, its scores, and the best bounds."""
+
+    problem: MulticlassProblem
+    B: Vector
+    b: Vector
+    Z: Vector
+    primal_upper: float
+    bound: BlockBound
+    feasible: BlockBound
+
+    @property
+    def gap(self) -> float:
+        """P(B, b) - P* is at most this."""
+        return gap_between(self.primal_upper, self.bound.lower)
+
+    @property
+    def radius(self) -> float:
+        """|B - B*| <= sqrt(2 G / mu) in the norm of R's strong convexity: for L2 the Frobenius norm."""
+        mu = self.problem.penalty.strong_convexity
+        if not mu > 0.0:
+            return np.inf
+        return float(np.sqrt(2.0 * max(self.gap, 0.0)) / np.sqrt(mu)) * UP
+
+    def labels(self, X: Any) -> tuple[NDArray[np.int_], Mask]:
+        """The class of the highest score, and whether it is proven to be that of the optimum.
+
+        Two scores differ by <(e_a - e_c) x', B>, and the optimum's difference is at most |(e_a - e_c) x'|_* radius
+        away; in the 2-norm that is sqrt(2) |x| radius. With intercepts, which nothing penalises, nothing is proven.
+        """
+        design = Design(X, constant=self.problem.design.constant)
+        if design.shape[1] != self.problem.shape[1]:
+            raise ValueError(
+                f"X has {design.matrix.shape[1]} columns, "
+                f"but the model has {self.problem.design.matrix.shape[1]} weights"
+            )
+        Z, error = BlockProducts(design, np.ones(design.shape[0])).scores_bounded(self.B)
+        Z = Z + self.b
+        best, rows = np.argmax(Z, axis=1), np.arange(len(Z))
+        if self.problem.intercept or not np.isfinite(self.radius):
+            return best, np.zeros(len(Z), dtype=bool)
+        q = dual_exponent(self.problem.penalty.norm)
+        reach = 2.0 ** (1.0 / q) * design.row_norms(q) * self.radius * (1.0 + 1e-9)
+        reach = np.where(np.isnan(reach), 0.0, reach) + 2.0 * error + 2.0 * INPUT * np.abs(Z).max(axis=1)
+        lead = Z[rows, best][:, None] - Z
+        lead[rows, best] = np.inf
+        return best, np.asarray(lead.min(axis=1) > reach)
+
+    def zeros(self) -> Mask:
+        """Gap-safe rule, k x d: with a beta-smooth loss sum_i s_i |alpha_i - alpha_i*|^2 <= 2 beta W G, so
+        |V_jf - V*_jf| <= sqrt(sum_i s_i x_if^2 / W) sqrt(2 beta G), and the penalty knows which V* force zeros.
+        """
+        problem, bound = self.problem, self.feasible
+        self.require_same_data()
+        gap, smoothness = gap_between(self.primal_upper, bound.lower), problem.loss.smoothness
+        if not (np.isfinite(smoothness) and np.isfinite(gap)):
+            return np.zeros(self.B.shape, dtype=bool)
+        with np.errstate(over="ignore", invalid="ignore"):
+            columns = problem.products.column_norms / np.sqrt(problem.total_weight)
+            reach = columns * np.sqrt(2.0 * smoothness * gap) * (1.0 + 1e-9) + bound.error
+        reach = np.where(np.isfinite(reach), reach, np.inf)
+        return problem.penalty.zero_groups(bound.V.ravel(), reach.ravel()).reshape(self.B.shape)
+
+    def multipliers(self) -> tuple[Vector, Vector]:
+        """Not known here."""
+        raise TypeError("intervals for multipliers (and support vectors) are known for problems with one score only")
+
+    def require_same_data(self) -> None:
+        """Raise if X has been changed in place since the certificate was made: nothing is proven about the new one."""
+        if not np.array_equal(self.problem.scores(self.B, self.b), self.Z, equal_nan=True):
+            raise ValueError("X has changed since this certificate was made; certify the model again")

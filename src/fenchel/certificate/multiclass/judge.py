@@ -1,0 +1,87 @@
+"""The judge of a multiclass problem: the best matrix and the best lower bound seen so far."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.certificate.multiclass.bounds import BlockPoint, balanced, lower_bounds, primal_bound, zero_bound
+from fenchel.certificate.multiclass.consequences import MulticlassEvidence
+from fenchel.certificate.record import Record
+from fenchel.certificate.rounding import PrimalBound
+from fenchel.data.design import Vector
+from fenchel.problem import MulticlassProblem
+from fenchel.problem.losses.multiclass import off_of
+from fenchel.problem.vectors import frozen
+from fenchel.steps import BlockSDCA, Start
+
+#: Passes that may leave the gap where it is, beside as many as there were before (or a tenth of all, if that is more).
+PATIENCE = 200
+
+
+class MulticlassJudge(Record):
+    """Looks at matrices and dual points; keeps the best of each."""
+
+    def __init__(self, problem: MulticlassProblem) -> None:
+        (n, d), k = problem.shape, problem.n_classes
+        self.problem = problem
+        self.w, self.b = np.zeros((k, d)), np.zeros(k)
+        self.primal = PrimalBound(np.inf, np.inf, np.zeros((n, k)))
+        self.best = self.feasible = zero_bound(problem)
+
+    @property
+    def evidence(self) -> MulticlassEvidence:
+        """What the certificate of the best model rests on."""
+        return MulticlassEvidence(
+            self.problem, self.w, self.b, self.primal.z, self.primal.upper, self.best, self.feasible
+        )
+
+    def look_at(self, w: Vector, b: Vector) -> PrimalBound:
+        """Keep a model if it is the best so far."""
+        primal = primal_bound(self.problem, w, b)
+        if primal.upper < self.primal.upper or not np.isfinite(self.primal.upper):
+            self.w, self.b, self.primal = frozen(w), frozen(b), primal
+        return primal
+
+    def try_point(self, point: BlockPoint | None) -> None:
+        """Keep the bounds of a dual point where they are better."""
+        for bound in lower_bounds(self.problem, point, self.primal.upper) if point is not None else ():
+            if bound.lower > self.best.lower:
+                self.best = bound
+            if bound.feasible and bound.lower > self.feasible.lower:
+                self.feasible = bound
+
+    def try_multipliers(self, alpha: Vector, how: str) -> None:
+        """Multipliers from anywhere, made feasible first."""
+        self.try_point(balanced(self.problem, off_of(alpha, self.problem.y), how))
+
+    def try_gradient(self, z: Vector | None = None) -> None:
+        """-alpha_i in the subdifferential at some scores, after the best intercepts."""
+        problem, Z = self.problem, self.primal.z if z is None else z
+        if not np.all(np.isfinite(Z)):
+            return
+        if problem.intercept:
+            Z = Z + problem.loss.best_intercepts(Z, problem.y, problem.weights)
+        self.try_point(balanced(problem, problem.loss.off_class(Z, problem.y), "gradient"))
+
+    def fit(self, tol: float) -> None:
+        """The gradient point; where the loss is smooth, it is as good as the model."""
+        self.try_gradient()
+
+    def ascend(self, tol: float, most_passes: int) -> None:
+        """Raise D by dual ascent from the best point, until the gap is small enough or no longer moves."""
+        method = BlockSDCA()
+        if not (self.problem.loss.traits | self.problem.penalty.traits >= method.requires):
+            return
+        if method.obstacle(self.problem) is not None:
+            return
+        state = method.begin(self.problem, Start(self.w, self.b, self.best.alpha), seed=0)
+        passes, progress, last = 0, 0, self.gap
+        while (
+            not self.reached(tol) and passes < most_passes and passes <= 2 * progress + max(PATIENCE, most_passes // 10)
+        ):
+            for _ in range(max(2, passes // 8)):
+                state = method.step(state)
+                passes += 1
+            self.try_multipliers(state.alpha, how="dual ascent")
+            if self.gap < 0.99 * last:
+                progress, last = passes, self.gap

@@ -1,0 +1,87 @@
+"""What every judge keeps, whatever the kind of problem: the best model and the best lower bound seen so far.
+
+A dual value, once valid, is valid for good, and so is a primal one: both are kept, whatever comes later.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+import numpy as np
+
+from fenchel.certificate.certificate import Certificate, Proof
+from fenchel.certificate.rounding import PrimalBound, gap_between
+from fenchel.data.design import Vector
+
+
+class Ball(Proof, Protocol):
+    """Evidence that knows how far the optimum can be."""
+
+    @property
+    def gap(self) -> float: ...
+    @property
+    def radius(self) -> float: ...
+
+
+class Record(ABC):
+    """The best model (w, b) with its objective, and the best bound; subclasses know how to find better ones."""
+
+    w: Vector
+    b: Any
+    primal: PrimalBound
+    best: Any
+
+    @property
+    @abstractmethod
+    def evidence(self) -> Ball:
+        """What the certificate of the best model rests on."""
+
+    @abstractmethod
+    def look_at(self, w: Vector, b: Any) -> PrimalBound:
+        """Keep a model if it is the best so far."""
+
+    @abstractmethod
+    def try_multipliers(self, alpha: Vector, how: str) -> None:
+        """Keep the bound of these multipliers, made feasible first, if it is the best so far."""
+
+    @abstractmethod
+    def try_gradient(self, z: Vector | None = None) -> None:
+        """The gradient point at some scores; those of the best model by default."""
+
+    @abstractmethod
+    def fit(self, tol: float) -> None:
+        """Look for a better dual point near the best model."""
+
+    @property
+    def gap(self) -> float:
+        """The certified gap of the best model; infinite before there is one."""
+        return gap_between(self.primal.upper, self.best.lower) if np.isfinite(self.primal.upper) else np.inf
+
+    @property
+    def dual(self) -> float:
+        """The best lower bound as computed, before its allowance for rounding."""
+        return float(self.best.value)
+
+    @property
+    def rounding(self) -> float:
+        """The part of the gap that no solver can remove."""
+        return float(self.primal.upper - self.primal.value + self.best.value - self.best.lower)
+
+    def reached(self, tol: float, atol: float = 0.0) -> bool:
+        """Whether the gap is small enough."""
+        return self.gap <= max(tol * abs(self.primal.value), atol)
+
+    def certificate(self, tol: float, atol: float = 0.0) -> Certificate:
+        """What has been proven about the best model."""
+        primal, bound, evidence = self.primal, self.best, self.evidence
+        if not (np.isfinite(primal.upper) and np.isfinite(bound.lower)):
+            return Certificate(
+                primal.value, bound.value, np.inf, np.inf, np.inf, tol, bound.how, np.inf, atol, evidence
+            )
+        gap = evidence.gap
+        relative = gap / abs(primal.value) if primal.value else (np.inf if gap else 0.0)
+        rounding = max(0.0, gap - (primal.value - bound.value))
+        return Certificate(
+            primal.value, bound.value, gap, relative, rounding, tol, bound.how, evidence.radius, atol, evidence
+        )
