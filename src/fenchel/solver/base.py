@@ -62,7 +62,7 @@ class Check(Row):
     """What a callback sees: the row that the trace keeps, and the best model so far."""
 
     w: Vector = field(repr=False)
-    b: float = field(repr=False)
+    b: Any = field(repr=False)
 
 
 class Trace(Sequence[Row]):
@@ -101,11 +101,12 @@ class Result:
     """A solved problem: the best model found, and the proof of how good it is.
 
     `status` is "certified", or says why the run ended before that: "max_iter", "max_seconds", "interrupted",
-    "callback", "stalled" (what is left of the gap is rounding) or "overflow".
+    "callback", "stalled" (what is left of the gap is rounding) or "overflow". For a `MulticlassProblem` w is
+    k x d, b has k entries and alpha is n x k.
     """
 
     w: Vector = field(repr=False)
-    b: float
+    b: Any
     alpha: Vector = field(repr=False)
     certificate: Certificate
     trace: Trace

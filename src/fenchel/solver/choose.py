@@ -5,14 +5,18 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from fenchel.problem import Problem
-from fenchel.steps import FISTA, PDHG, SDCA, Newton, Solver
+from fenchel.problem import MulticlassProblem, Problem
+from fenchel.steps import FISTA, PDHG, SDCA, BlockSDCA, MatrixNewton, Newton, Solver
 
 #: Every solver; "auto" takes the first that can solve the problem and says that it suits it.
 SOLVERS: dict[str, type[Any]] = {"newton": Newton, "sdca": SDCA, "fista": FISTA, "pdhg": PDHG}
+#: The same for multiclass problems.
+MULTICLASS: dict[str, type[Any]] = {"newton": MatrixNewton, "sdca": BlockSDCA}
+
+Statement = Problem | MulticlassProblem
 
 
-def choose(problem: Problem, solver: str | Solver[Any], options: dict[str, Any], tol: float) -> Solver[Any]:
+def choose(problem: Statement, solver: str | Solver[Any], options: dict[str, Any], tol: float) -> Solver[Any]:
     """The solver by name, or an instance as it is; raise if it cannot solve the problem."""
     if not isinstance(solver, str):
         if isinstance(solver, type) or not all(hasattr(solver, part) for part in ("begin", "step", "candidates")):
@@ -22,37 +26,47 @@ def choose(problem: Problem, solver: str | Solver[Any], options: dict[str, Any],
         return _require_fit(problem, solver)
     if solver == "auto":
         return _best(problem, options, tol)
-    if solver not in SOLVERS:
-        raise ValueError(f"unknown solver {solver!r}; there are 'auto', {', '.join(map(repr, SOLVERS))}")
-    return _require_fit(problem, _build(solver, options))
+    table = _table(problem)
+    if solver not in table:
+        raise ValueError(f"unknown solver {solver!r}; there are 'auto', {', '.join(map(repr, table))}")
+    return _require_fit(problem, _build(table[solver], options))
 
 
-def _best(problem: Problem, options: dict[str, Any], tol: float) -> Solver[Any]:
+def _table(problem: Statement) -> dict[str, type[Any]]:
+    """The solvers for this kind of problem, the preferred ones first."""
+    return MULTICLASS if isinstance(problem, MulticlassProblem) else SOLVERS
+
+
+def _best(problem: Statement, options: dict[str, Any], tol: float) -> Solver[Any]:
     """The first that fits, knows the options, and suits the problem; whether it suits is not asked if no other does."""
-    able = [name for name in SOLVERS if not _obstacles(problem, SOLVERS[name]())]
-    knowing = [name for name in able if not set(options) - _options(name)]
+    able = [kind for kind in _table(problem).values() if not _obstacles(problem, kind())]
+    if not able:
+        raise TypeError(
+            f"no solver takes {problem.loss!r} with {problem.penalty!r}; with L2 or ElasticNet there is one"
+        )
+    knowing = [kind for kind in able if not set(options) - _options(kind)]
     if not knowing:
-        offers = "; ".join(f"{name}: {', '.join(sorted(_options(name))) or 'none'}" for name in able)
+        offers = "; ".join(f"{kind.name}: {', '.join(sorted(_options(kind))) or 'none'}" for kind in able)
         raise TypeError(f"no solver for this problem has the options {', '.join(map(repr, options))}; {offers}")
-    suitable = (name for name in knowing if not hasattr(SOLVERS[name], "suits") or SOLVERS[name].suits(problem, tol))
+    suitable = (kind for kind in knowing if not hasattr(kind, "suits") or kind.suits(problem, tol))
     return _build(next(suitable, knowing[0]), options)
 
 
-def _options(name: str) -> set[str]:
-    return {field.name for field in dataclasses.fields(SOLVERS[name])}
+def _options(kind: type[Any]) -> set[str]:
+    return {field.name for field in dataclasses.fields(kind)}
 
 
-def _build(name: str, options: dict[str, Any]) -> Solver[Any]:
-    known = _options(name)
+def _build(kind: type[Any], options: dict[str, Any]) -> Solver[Any]:
+    name, known = kind.name, _options(kind)
     unknown = sorted(set(options) - known)
     if unknown:
         offers = f"its options are {', '.join(sorted(known))}" if known else "it has no options"
         raise TypeError(f"the solver {name!r} has no option {', '.join(map(repr, unknown))}; {offers}")
-    solver: Solver[Any] = SOLVERS[name](**options)
+    solver: Solver[Any] = kind(**options)
     return solver
 
 
-def _obstacles(problem: Problem, solver: Any) -> list[str]:
+def _obstacles(problem: Statement, solver: Any) -> list[str]:
     """What keeps a solver from a problem: traits that are missing, then whatever else the solver itself says."""
     missing = solver.requires - problem.loss.traits - problem.penalty.traits
     if missing:
@@ -62,8 +76,8 @@ def _obstacles(problem: Problem, solver: Any) -> list[str]:
     return [] if obstacle is None else [obstacle]
 
 
-def _require_fit(problem: Problem, solver: Solver[Any]) -> Solver[Any]:
+def _require_fit(problem: Statement, solver: Solver[Any]) -> Solver[Any]:
     for reason in _obstacles(problem, solver):
-        able = [name for name, kind in SOLVERS.items() if not _obstacles(problem, kind())]
+        able = [name for name, kind in _table(problem).items() if not _obstacles(problem, kind())]
         raise TypeError(f"the solver {solver.name!r} {reason}; {', '.join(map(repr, able))} would work")
     return solver

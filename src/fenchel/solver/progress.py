@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.problem import Problem
+from fenchel.problem import MulticlassProblem, Problem
 from fenchel.solver.base import Check, Stop
 
 
 class Progress:
     """A rich progress bar, or nothing at all."""
 
-    def __init__(self, problem: Problem, solver: str, stop: Stop, enabled: bool) -> None:
+    def __init__(self, problem: Problem | MulticlassProblem, solver: str, stop: Stop, enabled: bool) -> None:
         self._tol, self._atol, self._first = stop.tol, stop.atol, 0.0
         self._bar: Any = None
         if enabled:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certificate.judge import Judge
-from fenchel.problem import Problem
+from fenchel.certificate.judges import judge_of
+from fenchel.certificate.record import Record
+from fenchel.problem import MulticlassProblem, Problem
 from fenchel.solver.base import Callback, Check, Result, Stop, Trace
 from fenchel.solver.progress import Progress
 from fenchel.solver.schedule import Schedule
@@ -21,7 +22,7 @@ MOSTLY_ROUNDING = 0.7
 
 @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
 def run(
-    problem: Problem,
+    problem: Problem | MulticlassProblem,
     solver: Solver[Any],
     stop: Stop,
     start: Start,
@@ -32,7 +33,7 @@ def run(
 ) -> Result:
     """Step a solver until the stop rule says so; the best model and the best bound seen are what comes back."""
     clock = time.perf_counter()
-    judge, trace, schedule = Judge(problem), Trace(), Schedule(solver, stop, check_every)
+    judge, trace, schedule = judge_of(problem), Trace(), Schedule(solver, stop, check_every)
     iteration, status = 0, ""
     limit = DEFAULT_MAX_ITER if stop.max_iter is None else stop.max_iter
     with Progress(problem, solver.name, stop, enabled=progress) as bar:
@@ -61,7 +62,7 @@ def run(
         status = _last_effort(judge, start, stop, status)
     return Result(
         judge.w.copy(),  # the caller's to change; the certificate keeps its own
-        judge.b,
+        judge.b.copy() if isinstance(judge.b, np.ndarray) else judge.b,
         judge.best.alpha.copy(),
         judge.certificate(stop.tol, stop.atol),
         trace,
@@ -76,7 +77,7 @@ def _is_true(answer: object) -> bool:
     return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
-def _check(judge: Judge, solver: Solver[Any], state: Any, iteration: int, seconds: float) -> Check:
+def _check(judge: Record, solver: Solver[Any], state: Any, iteration: int, seconds: float) -> Check:
     for candidate in solver.candidates(state):
         primal = judge.look_at(candidate.w, candidate.b)
         if candidate.alpha is None:
@@ -87,7 +88,7 @@ def _check(judge: Judge, solver: Solver[Any], state: Any, iteration: int, second
     return Check(iteration, seconds, judge.primal.value, judge.dual, judge.gap, nonzeros, judge.w, judge.b)
 
 
-def _status(judge: Judge, stop: Stop, row: Check, limit: int) -> str:
+def _status(judge: Record, stop: Stop, row: Check, limit: int) -> str:
     if judge.reached(stop.tol, stop.atol):
         return "certified"
     if judge.gap <= judge.rounding / MOSTLY_ROUNDING:
@@ -97,7 +98,7 @@ def _status(judge: Judge, stop: Stop, row: Check, limit: int) -> str:
     return "max_iter" if row.iteration >= limit else ""
 
 
-def _last_effort(judge: Judge, start: Start, stop: Stop, status: str) -> str:
+def _last_effort(judge: Record, start: Start, stop: Stop, status: str) -> str:
     """An early end: the better dual points of `certify` may still prove the model good enough."""
     if not np.isfinite(judge.primal.upper):
         judge.look_at(start.w, start.b)

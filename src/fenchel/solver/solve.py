@@ -10,7 +10,8 @@ from sklearn.utils import check_random_state
 
 from fenchel.certificate.certificate import percent
 from fenchel.certificate.rounding import clip_to_domain
-from fenchel.problem import Problem
+from fenchel.problem import MulticlassProblem, Problem
+from fenchel.problem.losses.multiclass import multipliers, off_of
 from fenchel.solver.base import Callback, NotCertifiedWarning, Result, Stop
 from fenchel.solver.choose import choose
 from fenchel.solver.run import run
@@ -18,7 +19,7 @@ from fenchel.steps import Start
 
 
 def solve(
-    problem: Problem,
+    problem: Problem | MulticlassProblem,
     solver: Any = "auto",
     tol: float = 1e-4,
     atol: float = 0.0,
@@ -37,7 +38,7 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or MulticlassProblem
     solver : str or Solver, default "auto"
         "auto" chooses by what the loss and the penalty promise.
     tol, atol : float
@@ -69,7 +70,7 @@ def solve(
         With the best model found and its certificate, also when it was interrupted: Ctrl-C ends the run, not the
         program. A certificate short of the tolerance comes with a `NotCertifiedWarning`.
     """
-    if not isinstance(problem, Problem):
+    if not isinstance(problem, Problem | MulticlassProblem):
         raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable, got {callback!r}")
@@ -85,16 +86,21 @@ def solve(
     return result
 
 
-def _start(problem: Problem, start: Any) -> Start:
-    n, d = problem.shape
+def _start(problem: Problem | MulticlassProblem, start: Any) -> Start:
+    (n, d), several = problem.shape, isinstance(problem, MulticlassProblem)
+    k = problem.n_classes if isinstance(problem, MulticlassProblem) else 1
+    shapes = ((k, d), (k,), (n, k)) if several else ((d,), (), (n,))
     if start is None:
-        return Start(np.zeros(d), 0.0, np.zeros(n))
-    w, b, alpha = (start.w, start.b, start.alpha) if isinstance(start, Result | Start) else start
-    w, alpha = np.array(w, dtype=np.float64), np.array(alpha, dtype=np.float64)
-    if w.shape != (d,) or alpha.shape != (n,) or not np.all(np.isfinite(w)):
+        return Start(np.zeros(shapes[0]), np.zeros(k) if several else 0.0, np.zeros(shapes[2]))
+    parts = (start.w, start.b, start.alpha) if isinstance(start, Result | Start) else start
+    w, b, alpha = (np.array(part, dtype=np.float64) for part in parts)
+    if (w.shape, b.shape, alpha.shape) != shapes or not np.all(np.isfinite(w)):
         raise ValueError(
-            f"start must have {d} finite weights and {n} multipliers, got shapes {w.shape} and {alpha.shape}"
+            f"start must have {d} finite weights and {n} multipliers{f' for each of {k} classes' if several else ''}, "
+            f"got shapes {w.shape} and {alpha.shape}"
         )
+    if isinstance(problem, MulticlassProblem):
+        return Start(w, b if problem.intercept else np.zeros(k), multipliers(off_of(alpha, problem.y), problem.y))
     return Start(w, float(b) if problem.intercept else 0.0, clip_to_domain(problem, np.nan_to_num(alpha)))
 
 

@@ -24,6 +24,8 @@ from fenchel.steps.blocks import BlockSDCA
 FEW_FEATURES = 2000
 #: Most steps of the conjugate gradients for one Newton step.
 MOST_INNER = 300
+#: Above this condition (passes of dual ascent) Newton steps are cheaper.
+ILL_CONDITIONED = 20.0
 #: Passes of dual ascent before the first Newton step.
 WARM_UP = 5
 
@@ -49,6 +51,14 @@ class MatrixNewton:
     requires = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS, Trait.QUADRATIC_PENALTY})
     steps_per_check = 1
     passes_per_step = 20
+
+    @staticmethod
+    def suits(problem: MulticlassProblem, tol: float) -> bool:
+        """Dual ascent needs about 1 + beta |x|^2 / (lam n) passes for every factor e; Newton steps need d to be small."""
+        n, d = problem.shape
+        size = float(problem.weights @ problem.products.row_norms**2) / problem.total_weight
+        passes = problem.loss.smoothness * size / (problem.penalty.strong_convexity * n)
+        return d <= FEW_FEATURES and passes > ILL_CONDITIONED
 
     def begin(self, problem: MulticlassProblem, start: Start, seed: int) -> NewtonState:
         cold = problem.design.by_rows and not (np.any(start.w) or np.any(start.alpha))

@@ -1,0 +1,94 @@
+"""solve_many: several independent problems (a class against the rest, a column of targets), in threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from fenchel.problem import MulticlassProblem, Problem
+from fenchel.solver.base import Check, Result, Stop
+from fenchel.solver.solve import solve
+
+#: What is left of the time for problems whose turn comes after it is over: they return at once, with their start.
+NO_TIME = 1e-9
+
+
+def solve_many(
+    problems: Sequence[Problem | MulticlassProblem],
+    *,
+    starts: Sequence[Any] | None = None,
+    max_seconds: float | None = None,
+    n_threads: int | None = 1,
+    **options: Any,
+) -> list[Result]:
+    """Solve independent problems, n_threads at a time, within one limit on the time of all of them.
+
+    The kernels release the GIL, so classes run side by side; each is solved with one thread, and the results are those
+    of one thread bit for bit. Problems made with one `Design` share it and its norms: nothing is copied. Ctrl-C
+    ends all of them, each with the best model that it has, and later ones with their start.
+
+    Parameters
+    ----------
+    problems : sequence of Problem or MulticlassProblem
+    starts : sequence of what `solve` takes as `start`, optional
+    max_seconds : float, optional
+        For all problems together.
+    n_threads : int or None, default 1
+        None for all cores; small data use one. A single problem has them all for its products.
+    **options
+        Passed on to `solve`; no warnings are given (`warn` is False unless set).
+    """
+    starts = [None] * len(problems) if starts is None else list(starts)
+    if len(starts) != len(problems):
+        raise ValueError(f"there are {len(problems)} problems, but {len(starts)} starts")
+    options = {"warn": False, **options}
+    limit = Stop(max_seconds=max_seconds).max_seconds
+    deadline = None if limit is None else time.monotonic() + limit
+    interrupted = threading.Event()
+
+    def left() -> float | None:
+        if interrupted.is_set():
+            return NO_TIME
+        return None if deadline is None else max(deadline - time.monotonic(), NO_TIME)
+
+    def one(problem: Problem | MulticlassProblem, start: Any, threads: int | None) -> Result:
+        result = solve(problem, start=start, max_seconds=left(), n_threads=threads, **_stopping(options, interrupted))
+        if result.status == "interrupted":
+            interrupted.set()
+        elif interrupted.is_set() and result.status != "certified":
+            return replace(result, status="interrupted")
+        return result
+
+    shared = {id(problem.design): problem.design.using(1) for problem in problems}
+    if len(problems) > 1:
+        problems = [problem.replace(design=shared[id(problem.design)]) for problem in problems]
+    workers = 1 if len(problems) < 2 else problems[0].design.using(n_threads).threads
+    if workers == 1:
+        threads = n_threads if len(problems) < 2 else 1
+        return [one(problem, start, threads) for problem, start in zip(problems, starts, strict=True)]
+    futures: list[Future[Result]] = []
+    with ThreadPoolExecutor(min(workers, len(problems))) as pool:
+        while True:
+            try:
+                for k in range(len(futures), len(problems)):
+                    futures.append(pool.submit(one, problems[k], starts[k], 1))
+                return [future.result() for future in futures]
+            except KeyboardInterrupt:  # the main thread's: every run ends at its next check
+                interrupted.set()
+
+
+def _stopping(options: dict[str, Any], interrupted: threading.Event) -> dict[str, Any]:
+    """The options with a callback that also stops when someone has pressed Ctrl-C."""
+    callback = options.get("callback")
+    if callback is not None and not callable(callback):
+        return options  # `solve` says what is wrong with it
+
+    def check(row: Check) -> Any:
+        answer = callback(row) if callback is not None else None
+        return True if interrupted.is_set() else answer
+
+    return {**options, "callback": check}
