@@ -157,9 +157,7 @@ class Design:
 
     def row_norms(self, p: float = 2.0) -> Vector:
         """The p-norm of every row, 1 <= p <= inf, safe against overflow."""
-        _check_exponent(p)
-        ones = np.ones(self.matrix.shape[1])
-        norms = self.lines.norms_along(p, None) if self.by_rows else self.lines.norms_across(p, ones)
+        norms = self._stored_row_norms(p)
         if not self.constant:
             return norms
         return _norm_of_two(norms, np.full_like(norms, abs(self.constant)), p)
@@ -167,9 +165,14 @@ class Design:
     @cached_property
     def squared_row_norms(self) -> Vector:
         """The squared 2-norm of every row as it is stored, without the constant; computed once for all who share X."""
-        norms = self._norms(2.0, np.ones(self.matrix.shape[1]), along=self.by_rows) ** 2
+        norms = self._stored_row_norms(2.0) ** 2
         norms.flags.writeable = False
         return norms
+
+    def _stored_row_norms(self, p: float) -> Vector:
+        _check_exponent(p)
+        ones = np.ones(self.matrix.shape[1])
+        return self.lines.norms_along(p, None) if self.by_rows else self.lines.norms_across(p, ones)
 
     def column_norms(self, p: float = 2.0, weights: ArrayLike | None = None) -> Vector:
         """(sum_i s_i |x_ij|^p)^(1/p) for every column j, 1 <= p <= inf, safe against overflow."""
