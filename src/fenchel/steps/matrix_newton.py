@@ -54,7 +54,7 @@ class MatrixNewton:
 
     @staticmethod
     def suits(problem: MulticlassProblem, tol: float) -> bool:
-        """Dual ascent needs about 1 + beta |x|^2 / (lam n) passes for every factor e; Newton steps need d to be small."""
+        """Dual ascent needs about 1 + beta |x|^2 / (lam n) passes for every factor e; Newton steps need a small d."""
         n, d = problem.shape
         size = float(problem.weights @ problem.products.row_norms**2) / problem.total_weight
         passes = problem.loss.smoothness * size / (problem.penalty.strong_convexity * n)
