@@ -6,7 +6,7 @@ import dataclasses
 import time
 import warnings
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from fenchel.certificate import Certificate
 from fenchel.data import Design
 from fenchel.data.design import Vector
-from fenchel.estimator.names import resolve_loss, resolve_penalty
+from fenchel.estimator.parameters import threads
 from fenchel.problem import Problem
+from fenchel.problem.losses import Loss
+from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result, Stop, solve
 from fenchel.solver.solve import not_certified
 
@@ -26,8 +28,28 @@ from fenchel.solver.solve import not_certified
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]
     """A linear model that is fitted until its certificate is good enough.
 
-    Losses and penalties are values: they have no state, but their fields can be searched over as `penalty__lam`.
+    A subclass says what it minimises by `_loss`, `_penalty` and `_constant`; everything else is here. Losses and
+    penalties are values: they have no state, but their fields can be searched over as `penalty__lam`.
     """
+
+    #: scikit-learn's names of algorithms; the minimiser is the same, so each means "auto".
+    _their_solvers: ClassVar[frozenset[str]] = frozenset()
+
+    # What is minimised --------------------------------------------------------------------------------------------
+
+    def _loss(self) -> Loss:
+        raise NotImplementedError
+
+    def _penalty(self, total_weight: float) -> Penalty:
+        """The penalty in the mean form: scikit-learn's C and alpha multiply sums, so W comes in."""
+        raise NotImplementedError
+
+    def _constant(self) -> float:
+        """The entry of the constant column whose weight is a penalised intercept; 0 if there is none."""
+        return 0.0
+
+    def _check_parameters(self) -> None:
+        """Raise for a parameter that cannot be honoured; before any work."""
 
     # Parameters ---------------------------------------------------------------------------------------------------
 
@@ -35,8 +57,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         """Parameters; with deep, also the fields of a loss or penalty object, as `penalty__lam`."""
         params: dict[str, Any] = super().get_params(deep=False)
         if deep:
-            for name in ("loss", "penalty"):
-                if dataclasses.is_dataclass(value := params[name]) and not isinstance(value, type):
+            for name, value in list(params.items()):
+                if isinstance(value, Loss | Penalty) and dataclasses.is_dataclass(value):
                     params |= {f"{name}__{f.name}": getattr(value, f.name) for f in dataclasses.fields(value)}
         return params
 
@@ -56,15 +78,10 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
 
     # Fitting ------------------------------------------------------------------------------------------------------
 
-    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _validate(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
+        self._check_parameters()
         return validate_data(  # type: ignore[no-any-return]
-            self,
-            X,
-            y,
-            accept_sparse=["csr", "csc"],
-            dtype=[np.float64, np.float32],
-            multi_output=False,
-            y_numeric=False,
+            self, X, y, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], y_numeric=False, **options
         )
 
     def _weights(self, sample_weight: Any, X: Any) -> Vector:
@@ -73,61 +90,81 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError("sample_weight is zero everywhere; at least one sample needs a positive weight")
         return np.ascontiguousarray(weights)
 
-    def _problem(self, X: Any, y: Vector, weights: Vector) -> Problem:
-        penalty = resolve_penalty(self.penalty, self.lam, float(weights.sum()))
-        return Problem(Design(X), y, resolve_loss(self.loss), penalty, weights, self.fit_intercept)
+    def _design(self, X: Any) -> Design:
+        return Design(X, constant=self._constant())
 
-    def _solve(self, problems: list[Problem]) -> None:
+    def _problem(self, design: Design, y: Vector, weights: Vector) -> Problem:
+        penalty = self._penalty(float(weights.sum()))
+        return Problem(design, y, self._loss(), penalty, weights, self.fit_intercept and not design.constant)
+
+    def _options(self) -> dict[str, Any]:
+        """What `solve` is told: the parameters that it has too, and scikit-learn's words for them."""
+        own = self.get_params(deep=False)
+        shared = ("tol", "atol", "max_iter", "max_seconds", "random_state", "n_threads")
+        options = {name: own[name] for name in shared if name in own}
+        options["solver"] = self._solver_name()
+        options["progress"] = bool(own.get("progress") or own.get("verbose"))
+        if "n_jobs" in own:
+            options["n_threads"] = threads(own["n_jobs"])
+        return options
+
+    def _solver_name(self) -> Any:
+        solver = getattr(self, "solver", "auto")
+        return "auto" if isinstance(solver, str) and solver in self._their_solvers else solver
+
+    def _solve(self, problems: list[Problem], starts: list[Any] | None = None) -> list[Result]:
         """Fit every problem (one, or one per class) within the time that all of them have, and set the attributes."""
-        deadline = (
-            None
-            if self.max_seconds is None
-            else time.monotonic() + float(Stop(max_seconds=self.max_seconds).max_seconds or 0)
-        )
-        starts = self._starts(problems)
-        results: list[Result] = []
-        for problem, start in zip(problems, starts, strict=True):
-            left = None if deadline is None else max(deadline - time.monotonic(), 1e-9)
-            interrupted = bool(results) and results[-1].status == "interrupted"
-            result = solve(
-                problem,
-                solver=self.solver,
-                tol=self.tol,
-                atol=self.atol,
-                max_iter=self.max_iter,
-                max_seconds=1e-9 if interrupted else left,
-                random_state=self.random_state,
-                progress=bool(self.progress),
-                n_threads=self.n_threads,
-                start=start,
-                warn=False,
-            )
-            results.append(replace(result, status="interrupted") if interrupted else result)
-        self._keep(results)
+        results = self._run(problems, self._starts(problems) if starts is None else starts)
+        self._keep(results, problems[0].design.constant)
         short = [result for result in results if result.status != "certified"]
         if short:
             worst = max(short, key=lambda result: result.certificate.relative_gap)
             of = f"{len(short)} of {len(results)} classes: " if len(results) > 1 else ""
             warnings.warn(of + not_certified(worst), NotCertifiedWarning, stacklevel=3)
+        return results
+
+    def _run(self, problems: list[Problem], starts: list[Any]) -> list[Result]:
+        options = self._options()
+        limit = Stop(max_seconds=options.get("max_seconds")).max_seconds
+        deadline = None if limit is None else time.monotonic() + float(limit)
+        results: list[Result] = []
+        for problem, start in zip(problems, starts, strict=True):
+            left = None if deadline is None else max(deadline - time.monotonic(), 1e-9)
+            interrupted = bool(results) and results[-1].status == "interrupted"
+            options["max_seconds"] = 1e-9 if interrupted else left
+            result = solve(problem, start=start, warn=False, **options)
+            results.append(replace(result, status="interrupted") if interrupted else result)
+        return results
 
     def _starts(self, problems: list[Problem]) -> list[Any]:
         """The last fit's solution for a warm start, where shapes agree."""
-        if not (self.warm_start and hasattr(self, "coef_")):
-            return [None] * len(problems)
+        nothing: list[Any] = [None] * len(problems)
+        if not (getattr(self, "warm_start", False) and hasattr(self, "coef_")):
+            return nothing
+        constant = problems[0].design.constant
         w, b, alpha = np.atleast_2d(self.coef_), np.ravel(self.intercept_), np.atleast_2d(self.dual_coef_)
-        fits = len(w) == len(problems) and problems[0].shape == (alpha.shape[1], w.shape[1])
-        return list(zip(w, b, alpha, strict=True)) if fits else [None] * len(problems)
+        w, b = with_constant(w, b, constant)
+        if problems[0].shape != (alpha.shape[1], w.shape[1]):
+            return nothing
+        if len(problems) == 1 < len(w):  # one problem for all classes
+            return [(w, b, alpha.T)]
+        return list(zip(w, b, alpha, strict=True)) if len(w) == len(problems) else nothing
 
-    def _keep(self, results: list[Result]) -> None:
+    def _keep(self, results: list[Result], constant: float) -> None:
         several = len(results) > 1
-        self.coef_ = np.stack([r.w for r in results])
-        self.intercept_: Any = np.array([r.b for r in results])
-        self.dual_coef_ = np.stack([r.alpha for r in results])
-        self.n_iter_ = np.array([r.n_iter for r in results]) if several else results[0].n_iter
+        w = np.vstack([r.w for r in results])
+        self.coef_ = w[:, :-1] if constant else w
+        b = np.concatenate([np.atleast_1d(r.b) for r in results])
+        self.intercept_: Any = constant * w[:, -1] if constant else b
+        self.dual_coef_ = np.vstack([r.alpha.T for r in results])
+        self.n_iter_ = self._n_iter(np.array([r.n_iter for r in results]))
         self.trace_ = [r.trace for r in results] if several else results[0].trace
         self.certificate_ = (
             Certificate.combined([r.certificate for r in results]) if several else results[0].certificate
         )
+
+    def _n_iter(self, counts: NDArray[np.int_]) -> Any:
+        return counts if len(counts) > 1 else int(counts[0])
 
     # Predicting ---------------------------------------------------------------------------------------------------
 
@@ -141,3 +178,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def with_constant(w: Vector, b: Vector, constant: float) -> tuple[Vector, Vector]:
+    """Weights and intercepts of a model, as those of its problem: of a constant column, the weight is b / constant."""
+    return (np.column_stack([w, b / constant]), np.zeros_like(b)) if constant else (w, b)
