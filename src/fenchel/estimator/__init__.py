@@ -2,5 +2,18 @@
 
 from fenchel.estimator import claims as _claims  # noqa: F401 - makes the estimators known to certify
 from fenchel.estimator.general import LinearClassifier, LinearRegressor
+from fenchel.estimator.logistic import LogisticRegression
+from fenchel.estimator.quantile import QuantileRegressor
+from fenchel.estimator.ridge import Ridge, RidgeClassifier
+from fenchel.estimator.svm import LinearSVC, LinearSVR
 
-__all__ = ["LinearClassifier", "LinearRegressor"]
+__all__ = [
+    "LinearClassifier",
+    "LinearRegressor",
+    "LinearSVC",
+    "LinearSVR",
+    "LogisticRegression",
+    "QuantileRegressor",
+    "Ridge",
+    "RidgeClassifier",
+]

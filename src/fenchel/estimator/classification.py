@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.data import encode_labels
-from fenchel.data.design import Vector
+from fenchel.data.design import Design, Vector
 from fenchel.estimator.base import LinearEstimator
 from fenchel.problem.vectors import Mask
 
@@ -33,16 +33,33 @@ class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         return self
 
     def _problems(self, X: Any, codes: Codes, sample_weight: Any) -> list[Any]:
-        """One problem for two classes, else one for each class against the rest."""
+        """One problem for two classes; for more, one for all of them or one for each class against the rest."""
         weights = self._weights(sample_weight, X)
         if np.count_nonzero(np.bincount(codes, weights)) < 2:
             raise ValueError("sample_weight leaves one class only; a classifier needs two with positive weight")
         design = self._design(X)
+        loss = self._joint_loss()
+        if loss is not None:
+            return [self._joint_problem(design, codes, loss, self._by_label(codes, weights))]
         return [self._problem(design, signs, part) for signs, part in self._parts(codes, weights)]
+
+    def _joint_loss(self) -> Any:
+        """The loss that compares all classes at once, where the estimator has one for these classes."""
+        return None
+
+    def _joint_problem(self, design: Design, codes: Codes, loss: Any, weights: Vector) -> Any:
+        from fenchel.problem import MulticlassProblem
+
+        penalty = self._penalty(float(weights.sum()))
+        return MulticlassProblem(design, codes, loss, penalty, weights, self.fit_intercept and not design.constant)
+
+    def _by_label(self, codes: Codes, weights: Vector) -> Vector:
+        """Every sample with the weight of its class."""
+        return weights * class_weights(self.class_weight, self.classes_, codes, weights)[codes]
 
     def _parts(self, codes: Codes, weights: Vector) -> Iterator[tuple[Vector, Vector]]:
         """Signs and sample weights of each binary problem: every sample has the weight of its class."""
-        full = weights * class_weights(self.class_weight, self.classes_, codes, weights)[codes]
+        full = self._by_label(codes, weights)
         for signs in self._signs(codes):
             yield signs, full
 

@@ -1,0 +1,106 @@
+"""Quantile regression, by the name and with the constants of scikit-learn's."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from fenchel.estimator.parameters import positive_alpha
+from fenchel.estimator.regression import Regression
+from fenchel.problem.losses import Loss, Pinball
+from fenchel.problem.penalties import L1, Penalty
+from fenchel.problem.scaling import lam_from_mean
+
+
+class QuantileRegressor(Regression):
+    """Linear regression of a quantile, certified.
+
+    Minimises, as scikit-learn's class of this name does, ::
+
+        (1/W) sum_i s_i pinball(y_i - x_i.w - b) + alpha |w|_1,   pinball(r) = max(q r, (q - 1) r)
+
+    with an intercept b that is not penalised. This is our mean form already.
+
+    Parameters
+    ----------
+    quantile : float, default 0.5
+        Strictly between 0 and 1.
+    alpha : float, default 1.0
+    fit_intercept : bool, default True
+    solver : str, default "auto"
+        scikit-learn's names ("highs", "highs-ds", ...) are accepted and mean "auto".
+    solver_options : dict, optional
+        Options of our solver, as `solve` takes them; an option that it does not have is an error.
+    tol : float, default 1e-4
+        The fit ends when its certified gap is at most tol times the objective.
+    max_iter : int, optional
+    random_state : int, RandomState or None
+    verbose : int, default 0
+        Anything but 0 shows a progress bar.
+    max_seconds : float, optional
+    warm_start : bool, default False
+        Begin at the last fit's solution if shapes agree.
+    n_threads : int or None, default 1
+
+    Attributes
+    ----------
+    coef_ : array of shape (d,)
+    intercept_ : float
+    dual_coef_ : array of shape (n,)
+    certificate_ : Certificate
+    trace_ : Trace
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from fenchel import QuantileRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = QuantileRegressor(quantile=0.9, alpha=0.01, tol=1e-3).fit(X, y)
+    >>> model.certificate_.ok
+    True
+    """
+
+    _their_solvers: ClassVar[frozenset[str]] = frozenset(
+        {"highs", "highs-ds", "highs-ipm", "interior-point", "revised simplex"}
+    )
+
+    def __init__(
+        self,
+        *,
+        quantile: float = 0.5,
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        max_seconds: float | None = None,
+        warm_start: bool = False,
+        n_threads: int | None = 1,
+    ) -> None:
+        self.quantile = quantile
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+        self.max_seconds = max_seconds
+        self.warm_start = warm_start
+        self.n_threads = n_threads
+
+    def _check_parameters(self) -> None:
+        positive_alpha(self.alpha)
+
+    def _loss(self) -> Loss:
+        return Pinball(self.quantile)
+
+    def _penalty(self, total_weight: float) -> Penalty:
+        return L1(lam_from_mean(positive_alpha(self.alpha)))
+
+    def _options(self) -> dict[str, Any]:
+        return {**super()._options(), **(self.solver_options or {})}
