@@ -2,12 +2,14 @@
 
 from fenchel.estimator import claims as _claims  # noqa: F401 - makes the estimators known to certify
 from fenchel.estimator.general import LinearClassifier, LinearRegressor
+from fenchel.estimator.huber import HuberRegressor
 from fenchel.estimator.logistic import LogisticRegression
 from fenchel.estimator.quantile import QuantileRegressor
 from fenchel.estimator.ridge import Ridge, RidgeClassifier
 from fenchel.estimator.svm import LinearSVC, LinearSVR
 
 __all__ = [
+    "HuberRegressor",
     "LinearClassifier",
     "LinearRegressor",
     "LinearSVC",

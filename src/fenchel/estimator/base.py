@@ -115,13 +115,17 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
     def _solve(self, problems: list[Problem], starts: list[Any] | None = None) -> list[Result]:
         """Fit every problem (one, or one per class) within the time that all of them have, and set the attributes."""
         results = self._run(problems, self._starts(problems) if starts is None else starts)
-        self._keep(results, problems[0].design.constant)
+        self._finish(results, problems[0].design.constant)
+        return results
+
+    def _finish(self, results: list[Result], constant: float) -> None:
+        """Set the attributes, and warn if a certificate fell short."""
+        self._keep(results, constant)
         short = [result for result in results if result.status != "certified"]
         if short:
             worst = max(short, key=lambda result: result.certificate.relative_gap)
             of = f"{len(short)} of {len(results)} classes: " if len(results) > 1 else ""
-            warnings.warn(of + not_certified(worst), NotCertifiedWarning, stacklevel=3)
-        return results
+            warnings.warn(of + not_certified(worst), NotCertifiedWarning, stacklevel=4)
 
     def _run(self, problems: list[Problem], starts: list[Any]) -> list[Result]:
         options = self._options()

@@ -59,7 +59,7 @@ class Scaled:
 
 @dataclass(frozen=True, eq=False)
 class HuberClaim:
-    """w, b and sigma minimise P; the penalty is L2(lam)."""
+    """w, b and sigma minimise P; the penalty is L2(lam). `slopes` are a point of the dual, where one is known."""
 
     design: Design
     y: Vector
@@ -70,6 +70,7 @@ class HuberClaim:
     w: Vector
     b: float
     sigma: float
+    slopes: Vector | None = None
     scale: float = 1.0
 
     @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
@@ -80,8 +81,10 @@ class HuberClaim:
         primal, upper, r = self._primal()
         found = [(0.0, 0.0, "zero")]
         if np.isfinite(upper):
-            found.append(self._dual(self._best_scale(r)))
-            if plan.recover and upper - found[-1][1] > plan.tol * primal:
+            found.append(self._dual(self.best_scale(r)))
+            if self.slopes is not None:
+                found.append(self._bound(self.slopes, "given multipliers"))
+            if plan.recover and upper - max(lower for _, lower, _ in found) > plan.tol * primal:
                 found.append(self._absolute(effort, tol) if self.epsilon <= 1.0 else self._polished(r))
         dual, lower, how = max(found, key=lambda bound: bound[1])
         return Bounds(primal, upper, dual, lower, how, self.penalty.strong_convexity).certificate(effort, tol)
@@ -101,8 +104,12 @@ class HuberClaim:
         return (primal, upper, r) if np.isfinite(upper) else (np.inf, np.inf, r)
 
     def _dual(self, state: Scaled, how: str = "gradient") -> tuple[float, float, str]:
-        """D as computed and from below, at a_i = H'(r_i / sigma), made feasible."""
-        a, shrink = self._feasible(state.slopes(self.epsilon))
+        """D at a_i = H'(r_i / sigma)."""
+        return self._bound(state.slopes(self.epsilon), how)
+
+    def _bound(self, a: Vector, how: str) -> tuple[float, float, str]:
+        """D as computed and from below, at a made feasible."""
+        a, shrink = self._feasible(np.clip(a, -2.0 * self.epsilon, 2.0 * self.epsilon))
         with np.errstate(over="ignore", invalid="ignore"):
             linear = -self._mean(a * self.y)
             product = self.design.rmatvec_bounded(self.weights * a)
@@ -119,7 +126,7 @@ class HuberClaim:
         lower -= 4.0 * EVALUATION * (abs(linear) + conjugate)
         return theta * linear - theta**2 * conjugate, lower, how if theta == 1.0 else f"{how}, rescaled"
 
-    def _best_scale(self, r: Vector) -> Scaled:
+    def best_scale(self, r: Vector) -> Scaled:
         """The best b and sigma for these weights: where mean(1 - a^2 / 4), the slope in sigma, crosses zero."""
         largest = float(np.abs(r[self.weights > 0]).max())
         if largest == 0.0:
@@ -142,7 +149,7 @@ class HuberClaim:
     def _polished(self, r: Vector) -> tuple[float, float, str]:
         """D after Newton steps on w, b and sigma: D does not depend on w, so better weights may be used to find a."""
         n, d = self.design.shape
-        state = self._best_scale(r)
+        state = self.best_scale(r)
         if n * d > DENSE:
             return self._dual(state)
         X, s, W = self.design.rows(np.arange(n)), self.weights, float(self.weights.sum())
@@ -161,7 +168,7 @@ class HuberClaim:
             step = -np.linalg.lstsq(hessian, gradient, rcond=None)[0][:d]
             value = self._value(state, w)
             for scale in 0.5 ** np.arange(12):
-                trial = self._best_scale(start + X @ (w + scale * step - self.w))
+                trial = self.best_scale(start + X @ (w + scale * step - self.w))
                 if self._value(trial, w + scale * step) < value:
                     break
             else:

@@ -1,0 +1,162 @@
+"""Huber's regression with its scale: the joint minimum over w, b and sigma.
+
+For a fixed sigma the objective of `HuberClaim` is one of our problems, up to a factor and a constant::
+
+    P(w, b, sigma) = sigma + (2 / sigma) P_sigma(w, b),   P_sigma: the loss Huber(epsilon sigma), the penalty L2(lam sigma / 2)
+
+P is convex in all three, so its minimum over w and b is a convex function of sigma, whose slope is that of P in sigma
+at the minimiser: 1 - mean(a^2) / 4 with a_i = H'(r_i / sigma). The search looks for the sigma where it crosses zero;
+every look is a certified solve that starts from the last one, and makes a candidate (w, and the best b and sigma for
+it) that is certified against the joint objective. The first candidate that is good enough ends the search.
+
+Where the slope is never negative (epsilon = 1, or residuals that may all but vanish), the least value is that of
+sigma -> 0, where the loss is 2 epsilon |r|.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from fenchel.certificate import Certificate
+from fenchel.certificate.models.huber import HuberClaim, Scaled
+from fenchel.data.design import Vector
+from fenchel.problem import Problem
+from fenchel.problem.losses import Absolute, Huber
+from fenchel.problem.penalties import L2
+from fenchel.solver import Check, Result, Stop, Trace, solve
+from fenchel.solver.run import DEFAULT_MAX_ITER
+
+#: The tolerances of the inner solves, relative to that of the joint problem.
+INNER = (0.2, 0.02, 0.002)
+#: Below this, relative to the largest |y|, the scale is taken to vanish; and what it is then.
+SMALLEST, VANISHING = 1e-7, 1e-14
+#: How far a later round looks on each side of the scale that the one before found, in logarithms.
+FIRST_STEP, NEXT_STEP = np.log(2.0), 1e-3
+
+
+class _Ended(Exception):
+    """The search is over, for the reason given."""
+
+
+@dataclass
+class ScaleSearch:
+    """A search in progress; `claim` has the data, the start, and later the best candidate."""
+
+    claim: HuberClaim
+    options: dict[str, Any]
+    trace: Trace = field(default_factory=Trace)
+    n_iter: int = 0
+    best: Certificate | None = None
+
+    def __post_init__(self) -> None:
+        self.stop = Stop(
+            self.options.pop("tol"), 0.0, self.options.pop("max_iter", None), self.options.pop("max_seconds", None)
+        )
+        self.clock = time.perf_counter()
+        self.limit = DEFAULT_MAX_ITER if self.stop.max_iter is None else self.stop.max_iter
+        if not self.claim.sigma > 0.0:
+            self.claim = self._with_best_scale(self.claim.w, self.claim.b)
+        self.start: Any = (self.claim.w, self.claim.b, np.zeros(len(self.claim.y)))
+        self.inner, self.solver = INNER[0], "auto"
+
+    def run(self) -> Result:
+        """The best candidate, with its certificate."""
+        status = "stalled"
+        try:
+            if self.claim.epsilon <= 1.0:
+                self._vanishing_scale()
+            for self.inner in INNER:
+                step = FIRST_STEP if self.inner == INNER[0] else NEXT_STEP
+                self._search(float(np.log(self.claim.sigma)), step)
+                self._judge(self.claim, effort="auto")
+        except _Ended as end:
+            status = str(end)
+        assert self.best is not None  # every look judges a candidate
+        r = self.claim.design.matvec(self.claim.w) + self.claim.b - self.claim.y
+        alpha = -Scaled(r, self.claim.sigma).slopes(self.claim.epsilon)
+        return Result(
+            self.claim.w, self.claim.b, alpha, self.best, self.trace, self.n_iter, self.solver, status
+        )
+
+    def _vanishing_scale(self) -> None:
+        """sigma -> 0: the absolute loss, 2 epsilon times, solved as such."""
+        claim, self.inner = self.claim, 0.5
+        penalty = L2(claim.penalty.lam / (2.0 * claim.epsilon))
+        problem = Problem(claim.design, claim.y, Absolute(), penalty, claim.weights, claim.intercept)
+        found = solve(problem, start=self.start, warn=False, **self.options, **self._limits())
+        self.n_iter, self.solver = self.n_iter + found.n_iter, found.solver
+        slopes, sigma = -2.0 * claim.epsilon * found.alpha, VANISHING * self._size
+        self._judge(replace(claim, w=found.w, b=found.b, sigma=sigma, slopes=slopes), effort="auto")
+        raise _Ended(found.status if found.status != "certified" else "stalled")
+
+    @property
+    def _size(self) -> float:
+        return float(max(np.abs(self.claim.y).max(), np.finfo(float).tiny))
+
+    def _search(self, t: float, step: float) -> None:
+        """Bracket the zero of the slope in t = log sigma, then close in on it."""
+        floor = float(np.log(SMALLEST * self._size))
+        slope = self._slope(t)
+        side = -1.0 if slope > 0.0 else 1.0
+        while True:
+            ahead = t + side * step
+            if ahead < floor:
+                self._vanishing_scale()
+            other = self._slope(ahead)
+            if other * slope <= 0.0:
+                break
+            t, slope, step = ahead, other, 2.0 * step
+        brentq(self._slope, min(t, ahead), max(t, ahead), xtol=1e-13, maxiter=60, disp=False)
+
+    def _slope(self, t: float) -> float:
+        """The slope in sigma of the least P at that scale; its minimiser becomes a candidate."""
+        claim, sigma = self.claim, float(np.exp(t))
+        problem = Problem(
+            claim.design,
+            claim.y,
+            Huber(claim.epsilon * sigma),
+            L2(claim.penalty.lam * sigma / 2.0),
+            claim.weights,
+            claim.intercept,
+        )
+        found = solve(problem, start=self.start, warn=False, **self.options, **self._limits())
+        self.start, self.solver = found, found.solver
+        self.n_iter += found.n_iter
+        self._judge(self._with_best_scale(found.w, found.b), effort="low")
+        if found.status in ("interrupted", "max_iter", "max_seconds"):
+            raise _Ended(found.status)
+        r = problem.scores(found.w, found.b) - claim.y
+        return 1.0 - problem.mean(Scaled(r, sigma).slopes(claim.epsilon) ** 2) / 4.0
+
+    def _with_best_scale(self, w: Vector, b: float) -> HuberClaim:
+        r = self.claim.design.matvec(w) + b - self.claim.y
+        best = self.claim.best_scale(r)
+        return replace(self.claim, w=w, b=b + float(best.r[0] - r[0]), sigma=best.sigma)
+
+    def _limits(self) -> dict[str, Any]:
+        """What is left of the steps and of the time."""
+        spent = time.perf_counter() - self.clock
+        left = None if self.stop.max_seconds is None else max(self.stop.max_seconds - spent, 1e-9)
+        return {
+            "tol": self.inner * self.stop.tol,
+            "max_iter": max(self.limit - self.n_iter, 1),
+            "max_seconds": left,
+        }
+
+    def _judge(self, candidate: HuberClaim, effort: str) -> None:
+        """Keep the candidate if its gap is the least so far, and end the search if that is good enough."""
+        certificate = replace(candidate.certify(effort, self.stop.tol or None), tol=self.stop.tol)
+        if self.best is None or certificate.gap < self.best.gap:
+            self.claim, self.best = candidate, certificate
+        best = self.best
+        seconds = time.perf_counter() - self.clock
+        nonzeros = int(np.count_nonzero(self.claim.w))
+        row = (self.n_iter, seconds, best.primal, best.dual, best.gap, nonzeros, self.claim.w, self.claim.b)
+        self.trace.append(Check(*row))
+        if best.ok:
+            raise _Ended("certified")
