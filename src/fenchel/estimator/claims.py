@@ -9,31 +9,51 @@ from sklearn.utils.validation import check_is_fitted
 
 from fenchel.certificate.models.claim import Claim, LinearClaim
 from fenchel.certificate.models.fitted import codes
+from fenchel.certificate.models.multinomial import MultinomialClaim
 from fenchel.certificate.models.registry import adapter
 from fenchel.data.design import Vector
+from fenchel.estimator.base import with_constant
 from fenchel.problem import Problem
 
+PACKAGE = "fenchel.estimator"
 
-@adapter("LinearRegressor", package="fenchel.estimator")
+
+@adapter("Regression", package=PACKAGE)
 def regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
-    """The weighted mean loss plus the penalty."""
+    """The weighted mean loss plus the penalty, for each target."""
     check_is_fitted(model)
     return _claims(model, model._problems(X, y, sample_weight))
 
 
-@adapter("LinearClassifier", package="fenchel.estimator")
+@adapter("HuberRegressor", package=PACKAGE)
+def huber(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+    """The joint objective in w, b and sigma."""
+    check_is_fitted(model)
+    slopes = -model.dual_coef_ if len(model.dual_coef_) == np.shape(X)[0] else None
+    return [model._claim(X, y, sample_weight, model.coef_, model.intercept_, model.scale_, slopes)]
+
+
+@adapter("Classification", package=PACKAGE)
 def classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
-    """The same, for each class against the rest where there are more than two."""
+    """The same as a regression's, for each class against the rest where there are more than two."""
     check_is_fitted(model)
     return _claims(model, model._problems(X, codes(model, y, np.shape(X)[0]), sample_weight))
 
 
-def _claims(model: Any, problems: list[Problem]) -> list[Claim]:
-    weights, shifts, multipliers = (np.atleast_2d(part) for part in (model.coef_, model.intercept_, model.dual_coef_))
+def _claims(model: Any, problems: list[Any]) -> list[Claim]:
+    constant = problems[0].design.constant
+    w, b, alpha = np.atleast_2d(model.coef_), np.ravel(model.intercept_), np.atleast_2d(model.dual_coef_)
+    w, b = with_constant(w, b, constant)
+    if len(problems) == 1 < len(w):
+        return [_joint(problems[0], w, b)]
     return [
-        LinearClaim(problem, w, float(b), _fitting(alpha, problem))
-        for problem, w, b, alpha in zip(problems, weights, shifts.reshape(-1), multipliers, strict=True)
+        LinearClaim(problem, w[k], float(b[k]), _fitting(alpha[k], problem)) for k, problem in enumerate(problems)
     ]
+
+
+def _joint(problem: Any, w: Vector, b: Vector) -> Claim:
+    """One softmax over all classes."""
+    return MultinomialClaim(problem.design, problem.y, problem.weights, problem.penalty, problem.intercept, w, b)
 
 
 def _fitting(alpha: Vector, problem: Problem) -> Vector | None:

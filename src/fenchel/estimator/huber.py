@@ -123,9 +123,11 @@ class HuberRegressor(Regression):
         self.outliers_ = np.abs(r) > self.scale_ * self.epsilon
         return self
 
-    def _claim(self, X: Any, y: Any, sample_weight: Any, w: Vector, b: float, sigma: float) -> HuberClaim:
+    def _claim(
+        self, X: Any, y: Any, sample_weight: Any, w: Vector, b: float, sigma: float, slopes: Vector | None = None
+    ) -> HuberClaim:
         design, weights = self._design(X), self._weights(sample_weight, X)
         penalty = self._penalty(float(weights.sum()))
         y = as_vector(y, design.shape[0], "y")
         free = bool(self.fit_intercept)
-        return HuberClaim(design, y, weights, penalty, float(self.epsilon), free, w, b, sigma)
+        return HuberClaim(design, y, weights, penalty, float(self.epsilon), free, w, b, sigma, slopes)
