@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fenchel.certificate.models.claim import Claim, LinearClaim
+from fenchel.certificate.models.claim import Claim, LinearClaim, MulticlassClaim
 from fenchel.certificate.models.fitted import codes
-from fenchel.certificate.models.multinomial import MultinomialClaim
 from fenchel.certificate.models.registry import adapter
 from fenchel.data.design import Vector
 from fenchel.estimator.base import with_constant
-from fenchel.problem import Problem
 
 PACKAGE = "fenchel.estimator"
 
@@ -45,17 +43,12 @@ def _claims(model: Any, problems: list[Any]) -> list[Claim]:
     w, b, alpha = np.atleast_2d(model.coef_), np.ravel(model.intercept_), np.atleast_2d(model.dual_coef_)
     w, b = with_constant(w, b, constant)
     if len(problems) == 1 < len(w):
-        return [_joint(problems[0], w, b)]
+        return [MulticlassClaim(problems[0], w, b, _fitting(alpha.T, problems[0]))]
     return [
         LinearClaim(problem, w[k], float(b[k]), _fitting(alpha[k], problem)) for k, problem in enumerate(problems)
     ]
 
 
-def _joint(problem: Any, w: Vector, b: Vector) -> Claim:
-    """One softmax over all classes."""
-    return MultinomialClaim(problem.design, problem.y, problem.weights, problem.penalty, problem.intercept, w, b)
-
-
-def _fitting(alpha: Vector, problem: Problem) -> Vector | None:
+def _fitting(alpha: Vector, problem: Any) -> Vector | None:
     """The multipliers of the fit, if the data are as many as then."""
     return alpha if len(alpha) == problem.shape[0] else None

@@ -16,6 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fenchel.data import encode_labels
 from fenchel.data.design import Design, Vector
 from fenchel.estimator.base import LinearEstimator
+from fenchel.problem import MulticlassProblem
+from fenchel.problem.losses import MulticlassLoss
 from fenchel.problem.vectors import Mask
 
 Codes = NDArray[np.intp]
@@ -43,15 +45,15 @@ class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
             return [self._joint_problem(design, codes, loss, self._by_label(codes, weights))]
         return [self._problem(design, signs, part) for signs, part in self._parts(codes, weights)]
 
-    def _joint_loss(self) -> Any:
+    def _joint_loss(self) -> MulticlassLoss | None:
         """The loss that compares all classes at once, where the estimator has one for these classes."""
         return None
 
-    def _joint_problem(self, design: Design, codes: Codes, loss: Any, weights: Vector) -> Any:
-        from fenchel.problem import MulticlassProblem
-
-        penalty = self._penalty(float(weights.sum()))
-        return MulticlassProblem(design, codes, loss, penalty, weights, self.fit_intercept and not design.constant)
+    def _joint_problem(
+        self, design: Design, codes: Codes, loss: MulticlassLoss, weights: Vector
+    ) -> MulticlassProblem:
+        penalty, free = self._penalty(float(weights.sum())), self.fit_intercept and not design.constant
+        return MulticlassProblem(design, codes, loss, penalty, weights, free, n_classes=len(self.classes_))
 
     def _by_label(self, codes: Codes, weights: Vector) -> Vector:
         """Every sample with the weight of its class."""

@@ -10,7 +10,7 @@ from scipy.special import log_expit, log_softmax, softmax
 
 from fenchel.estimator.classification import Classification, one_against_rest_probabilities
 from fenchel.estimator.parameters import L1_RATIO, elastic, one_of, penalised_constant, positive_C
-from fenchel.problem.losses import Logistic, Loss
+from fenchel.problem.losses import Logistic, Loss, MulticlassLoss, Multinomial
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.scaling import lam_from_C
 
@@ -26,12 +26,8 @@ class LogisticClassification(Classification):
     def _loss(self) -> Loss:
         return Logistic()
 
-    def _joint_loss(self) -> Any:
-        if len(self.classes_) == 2 or getattr(self, "multi_class", "auto") == "ovr":
-            return None
-        from fenchel.problem.losses import Multinomial
-
-        return Multinomial()
+    def _joint_loss(self) -> MulticlassLoss | None:
+        return Multinomial() if self._is_softmax() else None
 
     def _constant(self) -> float:
         return penalised_constant(self.fit_intercept, self.penalize_intercept, self.intercept_scaling)

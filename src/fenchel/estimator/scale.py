@@ -60,7 +60,7 @@ class ScaleSearch:
         self.clock = time.perf_counter()
         self.limit = DEFAULT_MAX_ITER if self.stop.max_iter is None else self.stop.max_iter
         if not self.claim.sigma > 0.0:
-            self.claim = self._with_best_scale(self.claim.w, self.claim.b)
+            self.claim = replace(self.claim, sigma=self._spread())
         self.start: Any = (self.claim.w, self.claim.b, np.zeros(len(self.claim.y)))
         self.inner, self.solver = INNER[0], "auto"
 
@@ -68,11 +68,11 @@ class ScaleSearch:
         """The best candidate, with its certificate."""
         status = "stalled"
         try:
-            if self.claim.epsilon <= 1.0:
+            if self.claim.epsilon <= 1.0 or not self.claim.sigma > SMALLEST * self._size:
                 self._vanishing_scale()
+            t = float(np.log(self.claim.sigma))
             for self.inner in INNER:
-                step = FIRST_STEP if self.inner == INNER[0] else NEXT_STEP
-                self._search(float(np.log(self.claim.sigma)), step)
+                t = self._search(t, FIRST_STEP if self.inner == INNER[0] else NEXT_STEP)
                 self._judge(self.claim, effort="auto")
         except _Ended as end:
             status = str(end)
@@ -94,11 +94,17 @@ class ScaleSearch:
         self._judge(replace(claim, w=found.w, b=found.b, sigma=sigma, slopes=slopes), effort="auto")
         raise _Ended(found.status if found.status != "certified" else "stalled")
 
+    def _spread(self) -> float:
+        """The deviation of y: a scale to begin with that is rather too large."""
+        y, s = self.claim.y, self.claim.weights
+        middle = np.average(y, weights=s) if self.claim.intercept else 0.0
+        return float(np.sqrt(np.average((y - middle) ** 2, weights=s)))
+
     @property
     def _size(self) -> float:
         return float(max(np.abs(self.claim.y).max(), np.finfo(float).tiny))
 
-    def _search(self, t: float, step: float) -> None:
+    def _search(self, t: float, step: float) -> float:
         """Bracket the zero of the slope in t = log sigma, then close in on it."""
         floor = float(np.log(SMALLEST * self._size))
         slope = self._slope(t)
@@ -111,7 +117,7 @@ class ScaleSearch:
             if other * slope <= 0.0:
                 break
             t, slope, step = ahead, other, 2.0 * step
-        brentq(self._slope, min(t, ahead), max(t, ahead), xtol=1e-13, maxiter=60, disp=False)
+        return float(brentq(self._slope, min(t, ahead), max(t, ahead), xtol=1e-13, maxiter=60, disp=False))
 
     def _slope(self, t: float) -> float:
         """The slope in sigma of the least P at that scale; its minimiser becomes a candidate."""

@@ -13,9 +13,11 @@ from fenchel.estimator.classification import Classification, Codes, class_weight
 from fenchel.estimator.parameters import L1_RATIO, elastic, one_of, penalised_constant, positive_C
 from fenchel.estimator.regression import Regression
 from fenchel.problem.losses import (
+    CrammerSinger,
     EpsilonInsensitive,
     Hinge,
     Loss,
+    MulticlassLoss,
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
@@ -159,12 +161,8 @@ class LinearSVC(Classification):
         for k, signs in enumerate(self._signs(codes)):
             yield signs, np.where(signs > 0, weights * each[k], weights)
 
-    def _joint_loss(self) -> Any:
-        if self.multi_class == "ovr" or len(self.classes_) == 2:
-            return None
-        from fenchel.problem.losses import CrammerSinger
-
-        return CrammerSinger()
+    def _joint_loss(self) -> MulticlassLoss | None:
+        return None if self.multi_class == "ovr" or len(self.classes_) == 2 else CrammerSinger()
 
     def _n_iter(self, counts: NDArray[np.int_]) -> int:
         return int(counts.max())

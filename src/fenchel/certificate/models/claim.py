@@ -46,15 +46,16 @@ class LinearClaim:
 
 @dataclass(frozen=True, eq=False)
 class MulticlassClaim:
-    """B and b minimise a multiclass problem."""
+    """B and b minimise a multiclass problem; alpha are the multipliers that the model came with, if any."""
 
     problem: MulticlassProblem
     B: Vector
     b: Vector
+    alpha: Vector | None = None
     scale: float = 1.0
 
     def certify(self, effort: str, tol: float | None) -> Certificate:
-        return certify_matrix(self.problem, self.B, self.b, None, effort, tol)
+        return certify_matrix(self.problem, self.B, self.b, self.alpha, effort, tol)
 
 
 def certify_claims(claims: Sequence[Claim], effort: str, tol: float | None) -> Certificate:
