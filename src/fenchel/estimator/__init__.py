@@ -4,8 +4,10 @@ from fenchel.estimator import claims as _claims  # noqa: F401 - makes the estima
 from fenchel.estimator.general import LinearClassifier, LinearRegressor
 from fenchel.estimator.huber import HuberRegressor
 from fenchel.estimator.logistic import LogisticRegression
+from fenchel.estimator.logistic_cv import LogisticRegressionCV
 from fenchel.estimator.quantile import QuantileRegressor
 from fenchel.estimator.ridge import Ridge, RidgeClassifier
+from fenchel.estimator.ridge_cv import RidgeCV
 from fenchel.estimator.svm import LinearSVC, LinearSVR
 
 __all__ = [
@@ -15,7 +17,9 @@ __all__ = [
     "LinearSVC",
     "LinearSVR",
     "LogisticRegression",
+    "LogisticRegressionCV",
     "QuantileRegressor",
     "Ridge",
+    "RidgeCV",
     "RidgeClassifier",
 ]

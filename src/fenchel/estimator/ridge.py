@@ -24,7 +24,40 @@ def ridge_penalty(alpha: Any, total_weight: float) -> Penalty:
     return L2(lam_from_sum(2.0 * positive_alpha(alpha), total_weight, loss_factor=2.0))
 
 
-class Ridge(Regression):
+class RidgeRegression(Regression):
+    """What Ridge and its cross-validated form share: one problem for each target, each with its alpha."""
+
+    _several_targets: ClassVar[bool] = True
+
+    def _alphas(self) -> NDArray[Any]:
+        """One alpha, or one for each target."""
+        raise NotImplementedError
+
+    def _loss(self) -> Loss:
+        return Squared()
+
+    def _penalty(self, total_weight: float) -> Penalty:
+        return ridge_penalty(self._alphas()[0], total_weight)
+
+    def _problems(self, X: Any, y: Any, sample_weight: Any) -> list[Problem]:
+        problems = super()._problems(X, y, sample_weight)
+        alphas = self._alphas()
+        if len(alphas) == 1:
+            return problems
+        if len(alphas) != len(problems):
+            raise ValueError(f"alpha has {len(alphas)} entries, but y has {len(problems)} targets")
+        total = problems[0].total_weight
+        return [p.replace(penalty=ridge_penalty(alpha, total)) for p, alpha in zip(problems, alphas, strict=True)]
+
+    def _keep(self, results: list[Result], constant: float) -> None:
+        super()._keep(results, constant)
+        self.solver_ = results[0].solver
+
+    def _n_iter(self, counts: NDArray[np.int_]) -> Any:
+        return counts
+
+
+class Ridge(RidgeRegression):
     """Least squares with an L2 penalty, certified.
 
     Minimises, as scikit-learn's class of this name does, ::
@@ -79,7 +112,6 @@ class Ridge(Regression):
     """
 
     _their_solvers: ClassVar[frozenset[str]] = SOLVERS
-    _several_targets: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -112,31 +144,11 @@ class Ridge(Regression):
 
     def _check_parameters(self) -> None:
         no_bounds_on_weights(self.positive)
-        for alpha in np.ravel(np.asarray(self.alpha, dtype=object)):
+        for alpha in self._alphas():
             positive_alpha(alpha)
 
-    def _loss(self) -> Loss:
-        return Squared()
-
-    def _penalty(self, total_weight: float) -> Penalty:
-        return ridge_penalty(np.ravel(np.asarray(self.alpha, dtype=object))[0], total_weight)
-
-    def _problems(self, X: Any, y: Any, sample_weight: Any) -> list[Problem]:
-        problems = super()._problems(X, y, sample_weight)
-        alphas = np.ravel(self.alpha)
-        if len(alphas) == 1:
-            return problems
-        if len(alphas) != len(problems):
-            raise ValueError(f"alpha has {len(alphas)} entries, but y has {len(problems)} targets")
-        total = problems[0].total_weight
-        return [p.replace(penalty=ridge_penalty(alpha, total)) for p, alpha in zip(problems, alphas, strict=True)]
-
-    def _keep(self, results: list[Result], constant: float) -> None:
-        super()._keep(results, constant)
-        self.solver_ = results[0].solver
-
-    def _n_iter(self, counts: NDArray[np.int_]) -> Any:
-        return counts
+    def _alphas(self) -> NDArray[Any]:
+        return np.ravel(np.asarray(self.alpha, dtype=object))
 
 
 class RidgeClassifier(Classification):

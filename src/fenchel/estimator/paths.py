@@ -1,0 +1,54 @@
+"""Cross-validation along a path of penalties, each solve started from its neighbour's solution."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.data.design import Vector
+from fenchel.problem.penalties import Penalty
+from fenchel.solver import NotCertifiedWarning, Result, solve
+from fenchel.solver.solve import not_certified
+
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+def path(problem: Any, penalties: Sequence[Penalty], options: dict[str, Any]) -> list[Result]:
+    """Solve a problem with each penalty, the heaviest first: weights and multipliers carry over to the next."""
+    results: list[Result | None] = [None] * len(penalties)
+    start = None
+    for k in sorted(range(len(penalties)), key=lambda k: -penalties[k].lam):
+        start = results[k] = solve(problem.replace(penalty=penalties[k]), start=start, warn=False, **options)
+    return [result for result in results if result is not None]
+
+
+def mean_start(paths: Sequence[Result], folds: Sequence[Fold], n: int) -> tuple[Vector, Any, Vector]:
+    """Where to begin on all of the data: the mean over the folds, of multipliers over those that had the sample."""
+    alpha = np.zeros((n, *paths[0].alpha.shape[1:]))
+    seen = np.zeros(n)
+    for result, (train, _) in zip(paths, folds, strict=True):
+        np.add.at(alpha, train, result.alpha)
+        np.add.at(seen, train, 1.0)
+    alpha /= np.maximum(seen, 1.0).reshape(-1, *[1] * (alpha.ndim - 1))
+    return np.mean([r.w for r in paths], axis=0), np.mean([r.b for r in paths], axis=0), alpha
+
+
+def warn_of(results: Sequence[Result]) -> None:
+    """One warning for all the solves on folds that fell short."""
+    short = [result for result in results if result.status != "certified"]
+    if short:
+        worst = max(short, key=lambda result: result.certificate.relative_gap)
+        text = f"{len(short)} of {len(results)} fits to the folds fell short: {not_certified(worst)}"
+        warnings.warn(text, NotCertifiedWarning, stacklevel=4)
+
+
+def score_on(
+    scorer: Callable[..., float], model: Any, X: Any, y: Any, sample_weight: Vector | None, test: NDArray[np.intp]
+) -> float:
+    """A model's score on the samples of a fold; weights count where they were given."""
+    weighted = {} if sample_weight is None else {"sample_weight": sample_weight[test]}
+    return float(scorer(model, X[test], y[test], **weighted))
