@@ -3,7 +3,19 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fenchel import LinearClassifier, LinearRegressor
+from fenchel import (
+    HuberRegressor,
+    LinearClassifier,
+    LinearRegressor,
+    LinearSVC,
+    LinearSVR,
+    LogisticRegression,
+    LogisticRegressionCV,
+    QuantileRegressor,
+    Ridge,
+    RidgeClassifier,
+    RidgeCV,
+)
 from fenchel.problem import penalties
 
 ESTIMATORS = [
@@ -14,6 +26,20 @@ ESTIMATORS = [
     LinearRegressor(),
     LinearRegressor(loss="huber", penalty="elastic_net"),
     LinearRegressor(loss="absolute", penalty="l1", lam=0.01, tol=1e-6),
+    LinearSVC(),
+    LinearSVC(penalty="l1", penalize_intercept=True, intercept_scaling=2.0),
+    LinearSVR(),
+    LinearSVR(loss="squared_epsilon_insensitive", penalize_intercept=True),
+    LogisticRegression(C=0.1, tol=1e-12),
+    LogisticRegression(multi_class="ovr"),
+    LogisticRegressionCV(Cs=[0.01, 0.1], cv=3, tol=1e-12),
+    Ridge(),
+    RidgeCV(),
+    RidgeCV(cv=3),
+    RidgeClassifier(),
+    QuantileRegressor(),
+    QuantileRegressor(alpha=0.01, quantile=0.8),
+    HuberRegressor(),
 ]
 
 

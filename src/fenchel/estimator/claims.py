@@ -44,9 +44,7 @@ def _claims(model: Any, problems: list[Any]) -> list[Claim]:
     w, b = with_constant(w, b, constant)
     if len(problems) == 1 < len(w):
         return [MulticlassClaim(problems[0], w, b, _fitting(alpha.T, problems[0]))]
-    return [
-        LinearClaim(problem, w[k], float(b[k]), _fitting(alpha[k], problem)) for k, problem in enumerate(problems)
-    ]
+    return [LinearClaim(problem, w[k], float(b[k]), _fitting(alpha[k], problem)) for k, problem in enumerate(problems)]
 
 
 def _fitting(alpha: Vector, problem: Any) -> Vector | None:

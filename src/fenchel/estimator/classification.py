@@ -36,22 +36,24 @@ class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
 
     def _problems(self, X: Any, codes: Codes, sample_weight: Any) -> list[Any]:
         """One problem for two classes; for more, one for all of them or one for each class against the rest."""
-        weights = self._weights(sample_weight, X)
-        if np.count_nonzero(np.bincount(codes, weights)) < 2:
-            raise ValueError("sample_weight leaves one class only; a classifier needs two with positive weight")
+        weights = self._two_classes(codes, self._weights(sample_weight, X))
         design = self._design(X)
         loss = self._joint_loss()
         if loss is not None:
             return [self._joint_problem(design, codes, loss, self._by_label(codes, weights))]
         return [self._problem(design, signs, part) for signs, part in self._parts(codes, weights)]
 
+    def _two_classes(self, codes: Codes, weights: Vector) -> Vector:
+        """The weights, which must leave two classes."""
+        if np.count_nonzero(np.bincount(codes, weights)) < 2:
+            raise ValueError("sample_weight leaves one class only; a classifier needs two with positive weight")
+        return weights
+
     def _joint_loss(self) -> MulticlassLoss | None:
         """The loss that compares all classes at once, where the estimator has one for these classes."""
         return None
 
-    def _joint_problem(
-        self, design: Design, codes: Codes, loss: MulticlassLoss, weights: Vector
-    ) -> MulticlassProblem:
+    def _joint_problem(self, design: Design, codes: Codes, loss: MulticlassLoss, weights: Vector) -> MulticlassProblem:
         penalty, free = self._penalty(float(weights.sum())), self.fit_intercept and not design.constant
         return MulticlassProblem(design, codes, loss, penalty, weights, free, n_classes=len(self.classes_))
 

@@ -5,7 +5,7 @@ intercept (else 0) and F = S^2 / (S^2 + alpha), the fitted values are H t, t = s
 
     H = U F U' + q q',    error of sample i when it is left out:  (t - H t)_i / (1 - H_ii)
 
-(of sqrt(s_i) y_i, exactly). 1 - F = alpha / (S^2 + alpha) is used as it is, so that nothing cancels when alpha is small.
+(of sqrt(s_i) y_i, exactly). 1 - F = alpha / (S^2 + alpha) is used as it is, so nothing cancels when alpha is small.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ def _gram_vectors(X: Any, root: Vector, mean: Vector) -> tuple[Vector, Vector]:
     A = sp.csr_array(sp.diags_array(root) @ X.astype(np.float64))
     shift = A @ mean
     if n <= d:
-        gram = (A @ A.T).toarray() - np.outer(shift, root) - np.outer(root, shift) + (mean @ mean) * np.outer(root, root)
+        gram = (
+            (A @ A.T).toarray() - np.outer(shift, root) - np.outer(root, shift) + (mean @ mean) * np.outer(root, root)
+        )
         squares, U = scipy.linalg.eigh(gram)
         return U, np.sqrt(np.maximum(squares, 0.0))
     back = np.asarray(A.T @ root).ravel()

@@ -186,7 +186,7 @@ def l1_share(penalty: Any, l1_ratio: Any) -> float:
     """The l1_ratio that scikit-learn's two parameters mean together."""
     if one_of("penalty", penalty, PENALTIES) is None:
         raise ValueError(
-            "penalty=None is not available: without a penalty there is no certificate; a large C such as 1e6 comes close"
+            "penalty=None is not available: there would be no certificate; a large C such as 1e6 comes close"
         )
     if l1_ratio is not None and not 0.0 <= l1_ratio <= 1.0:
         raise ValueError(f"l1_ratio must lie between 0 and 1, got {l1_ratio!r}")

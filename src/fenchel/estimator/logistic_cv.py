@@ -166,7 +166,7 @@ class LogisticRegressionCV(LogisticClassification):
         check_classification_targets(y)
         self.classes_, codes = encode_labels(y)
         given = None if sample_weight is None else self._weights(sample_weight, X)
-        weights = self._by_label(codes, self._weights(sample_weight, X))
+        weights = self._by_label(codes, self._two_classes(codes, self._weights(sample_weight, X)))
         self.Cs_ = self._candidates()
         self.C_: Any = self.Cs_[0]
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
@@ -209,13 +209,15 @@ class LogisticRegressionCV(LogisticClassification):
         # folds x Cs x classes x (d + 1)
         coefs = np.array([[np.column_stack([w, b] if self.fit_intercept else [w]) for w, b in row] for row in parts])
         counts = np.array([[result.n_iter for result in results] for results in paths])
+        self.scores_: Any
+        self.coefs_paths_: Any
         if not self.use_legacy_attributes:
-            self.C_, self.scores_, self.n_iter_ = float(self.C_), scores[:, None, :], counts[:, None, :]
-            self.coefs_paths_: Any = coefs[:, None]
+            self.C_, self.n_iter_ = float(self.C_), counts[:, None, :]
+            self.scores_, self.coefs_paths_ = scores[:, None, :], coefs[:, None]
             return
         keys = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         self.C_, self.n_iter_ = np.full(len(keys), self.C_), counts[None]
-        self.scores_: Any = {label: scores.copy() for label in keys}
+        self.scores_ = {label: scores.copy() for label in keys}
         self.coefs_paths_ = {label: coefs[:, :, k] for k, label in enumerate(keys)}
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -191,7 +191,11 @@ class RidgeCV(RidgeRegression):
     def _fitted(self, weights: list[Vector], shifts: list[float], y: Vector) -> Ridge:
         """A model as a scorer wants it."""
         model = Ridge()
-        model.coef_, model.intercept_, model.dual_coef_ = np.stack(weights), np.array(shifts), np.empty((len(shifts), 0))
+        model.coef_, model.intercept_, model.dual_coef_ = (
+            np.stack(weights),
+            np.array(shifts),
+            np.empty((len(shifts), 0)),
+        )
         model.n_features_in_ = self.n_features_in_
         model._take_shape_of(y)
         return model

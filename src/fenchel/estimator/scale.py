@@ -2,8 +2,9 @@
 
 For a fixed sigma the objective of `HuberClaim` is one of our problems, up to a factor and a constant::
 
-    P(w, b, sigma) = sigma + (2 / sigma) P_sigma(w, b),   P_sigma: the loss Huber(epsilon sigma), the penalty L2(lam sigma / 2)
+    P(w, b, sigma) = sigma + (2 / sigma) P_sigma(w, b)
 
+where P_sigma has the loss Huber(epsilon sigma) and the penalty L2(lam sigma / 2).
 P is convex in all three, so its minimum over w and b is a convex function of sigma, whose slope is that of P in sigma
 at the minimiser: 1 - mean(a^2) / 4 with a_i = H'(r_i / sigma). The search looks for the sigma where it crosses zero;
 every look is a certified solve that starts from the last one, and makes a candidate (w, and the best b and sigma for
@@ -77,11 +78,15 @@ class ScaleSearch:
         except _Ended as end:
             status = str(end)
         assert self.best is not None  # every look judges a candidate
+        alpha = -self._slopes()
+        return Result(self.claim.w, self.claim.b, alpha, self.best, self.trace, self.n_iter, self.solver, status)
+
+    def _slopes(self) -> Vector:
+        """The point of the dual that belongs to the best candidate."""
+        if self.claim.slopes is not None:
+            return self.claim.slopes
         r = self.claim.design.matvec(self.claim.w) + self.claim.b - self.claim.y
-        alpha = -Scaled(r, self.claim.sigma).slopes(self.claim.epsilon)
-        return Result(
-            self.claim.w, self.claim.b, alpha, self.best, self.trace, self.n_iter, self.solver, status
-        )
+        return Scaled(r, self.claim.sigma).slopes(self.claim.epsilon)
 
     def _vanishing_scale(self) -> None:
         """sigma -> 0: the absolute loss, 2 epsilon times, solved as such."""

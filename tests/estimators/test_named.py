@@ -1,0 +1,265 @@
+"""The named estimators minimise what scikit-learn's of the same name minimise."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn.linear_model
+import sklearn.svm
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+
+import fenchel as fl
+
+CANCER_X, CANCER_Y = load_breast_cancer(return_X_y=True)
+CANCER_X = scale(CANCER_X)
+IRIS_X, IRIS_Y = load_iris(return_X_y=True)
+DIABETES_X, DIABETES_Y = load_diabetes(return_X_y=True)
+SCALED_X = scale(DIABETES_X)
+WEIGHTS = np.random.default_rng(0).uniform(0.2, 3.0, 569)
+
+LIBLINEAR = {"penalize_intercept": True}
+#: Name, parameters of both, parameters of ours, parameters of theirs.
+CLASSIFIERS = [
+    ("LinearSVC", {"C": 0.3}, LIBLINEAR, {"tol": 1e-12, "max_iter": 10**6}),
+    ("LinearSVC", {"class_weight": {0: 3.0}}, LIBLINEAR, {"tol": 1e-12, "max_iter": 10**6}),
+    ("LinearSVC", {"class_weight": "balanced"}, LIBLINEAR, {"tol": 1e-12, "max_iter": 10**6}),
+    ("LinearSVC", {"loss": "hinge", "C": 0.1}, LIBLINEAR, {"tol": 1e-11, "max_iter": 10**6}),
+    ("LinearSVC", {"C": 0.1, "intercept_scaling": 5.0}, LIBLINEAR, {"tol": 1e-12, "max_iter": 10**6}),
+    ("LinearSVC", {"penalty": "l1", "C": 0.1}, LIBLINEAR, {"dual": False, "tol": 1e-9, "max_iter": 10**5}),
+    ("LinearSVC", {"fit_intercept": False, "C": 0.1}, {}, {"tol": 1e-12, "max_iter": 10**6}),
+    ("LogisticRegression", {"C": 0.5}, {}, {"tol": 1e-10, "max_iter": 10**5}),
+    ("LogisticRegression", {"C": 0.5, "class_weight": "balanced"}, {}, {"tol": 1e-10, "max_iter": 10**5}),
+    ("LogisticRegression", {"C": 0.5, "fit_intercept": False}, {}, {"tol": 1e-10, "max_iter": 10**5}),
+    ("RidgeClassifier", {"alpha": 2.0, "class_weight": "balanced"}, {}, {}),
+]
+REGRESSIONS = [
+    ("LinearSVR", {"epsilon": 1.0}, LIBLINEAR, {"tol": 1e-12, "max_iter": 10**6}),
+    ("LinearSVR", {"loss": "squared_epsilon_insensitive", "C": 0.1}, LIBLINEAR, {"tol": 1e-12, "max_iter": 10**6}),
+    ("Ridge", {"alpha": 3.0}, {}, {}),
+    ("Ridge", {"alpha": 3.0, "fit_intercept": False}, {}, {}),
+    ("QuantileRegressor", {"quantile": 0.8, "alpha": 0.1}, {}, {}),
+    ("HuberRegressor", {"alpha": 1.0}, {}, {"tol": 1e-10, "max_iter": 10**5}),
+    ("HuberRegressor", {"epsilon": 2.5, "alpha": 10.0}, {}, {"tol": 1e-10, "max_iter": 10**5}),
+]
+
+
+def theirs_of(name):
+    return getattr(sklearn.svm if "SV" in name else sklearn.linear_model, name)
+
+
+def fitted(case, X, y, **fit):
+    name, both, ours, theirs = case
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # both may stop where rounding begins
+        one = getattr(fl, name)(tol=1e-12 if name == "Ridge" else 1e-9, **both, **ours).fit(X, y, **fit)
+        other = theirs_of(name)(**both, **theirs).fit(X, y, **fit)
+    return one, other
+
+
+def assert_same_model(ours, theirs, X):
+    size = np.abs(theirs.coef_).max()
+    np.testing.assert_allclose(ours.coef_.ravel(), np.ravel(theirs.coef_), atol=1e-3 * size)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3 * size)
+    assert ours.certificate_.relative_gap < 1e-8
+
+
+@pytest.mark.parametrize("case", CLASSIFIERS, ids=str)
+@pytest.mark.parametrize("data", ["two", "three", "weighted"])
+def test_classifiers_agree(case, data):
+    X, y = (IRIS_X, IRIS_Y) if data == "three" else (CANCER_X, CANCER_Y)
+    fit = {"sample_weight": WEIGHTS} if data == "weighted" else {}
+    if data == "weighted" and case[1].get("class_weight") == "balanced":
+        pytest.skip("whether balanced counts samples or weights differs between versions of scikit-learn")
+    ours, theirs = fitted(case, X, y, **fit)
+    assert_same_model(ours, theirs, X)
+    assert ours.coef_.shape == np.atleast_2d(theirs.coef_).shape
+    assert np.mean(ours.predict(X) == theirs.predict(X)) > 0.998
+    if hasattr(theirs, "predict_proba"):
+        np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
+        np.testing.assert_allclose(ours.predict_log_proba(X), theirs.predict_log_proba(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("case", REGRESSIONS, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_regressions_agree(case, weighted):
+    fit = {"sample_weight": WEIGHTS[: len(DIABETES_Y)]} if weighted else {}
+    ours, theirs = fitted(case, SCALED_X, DIABETES_Y, **fit)
+    assert_same_model(ours, theirs, SCALED_X)
+    assert ours.coef_.shape == theirs.coef_.shape
+    assert np.shape(ours.intercept_) == np.shape(theirs.intercept_)
+    np.testing.assert_allclose(ours.predict(SCALED_X), theirs.predict(SCALED_X), rtol=1e-3, atol=0.1)
+
+
+ALL = [getattr(fl, name)(**both, **ours) for name, both, ours, _ in CLASSIFIERS + REGRESSIONS]
+
+
+@pytest.mark.parametrize("model", ALL, ids=str)
+def test_a_fitted_model_can_be_certified_again(model):
+    X, y = (CANCER_X, CANCER_Y) if hasattr(model, "decision_function") else (SCALED_X, DIABETES_Y)
+    model = clone(model).fit(X, y)
+    again = fl.certify(model, X, y)
+    assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+    assert again.gap <= 1.01 * model.certificate_.gap + 1e-15
+
+
+def test_several_classes_can_be_certified_again():
+    for model in (fl.LinearSVC(penalize_intercept=True), fl.LogisticRegression(), fl.RidgeClassifier()):
+        model.fit(IRIS_X, IRIS_Y)
+        again = fl.certify(model, IRIS_X, IRIS_Y)
+        assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+        assert again.relative_gap <= 1.1e-4
+
+
+def test_the_intercept_of_an_svm_is_free_unless_asked():
+    free = fl.LinearSVC(C=0.01, tol=1e-8).fit(CANCER_X + 3.0, CANCER_Y)
+    centred = fl.LinearSVC(C=0.01, tol=1e-8).fit(CANCER_X, CANCER_Y)
+    np.testing.assert_allclose(free.coef_, centred.coef_, atol=1e-5)  # moving the data changes b only
+    penalised = fl.LinearSVC(C=0.01, tol=1e-8, penalize_intercept=True).fit(CANCER_X + 3.0, CANCER_Y)
+    assert np.abs(penalised.coef_ - centred.coef_).max() > 1e-3
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_crammer_singer_agrees(several):
+    shared = {"multi_class": "crammer_singer", "C": 0.1}
+    theirs = sklearn.svm.LinearSVC(**shared, tol=1e-10, max_iter=10**6, fit_intercept=False)
+    ours = fl.LinearSVC(**shared, tol=1e-8, fit_intercept=False)
+    X, y = (IRIS_X, IRIS_Y) if several else (CANCER_X, CANCER_Y)  # two classes are a hinge loss
+    np.testing.assert_allclose(ours.fit(X, y).coef_, theirs.fit(X, y).coef_, atol=1e-3)
+
+
+def test_ridge_takes_several_targets_each_with_its_alpha():
+    Y = np.column_stack([DIABETES_Y, np.sin(DIABETES_Y)])
+    ours = fl.Ridge([0.1, 5.0], tol=1e-10).fit(SCALED_X, Y)
+    theirs = sklearn.linear_model.Ridge([0.1, 5.0]).fit(SCALED_X, Y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-6)
+    np.testing.assert_allclose(ours.predict(SCALED_X), theirs.predict(SCALED_X), rtol=1e-4, atol=1e-5)
+    assert len(ours.certificate_.parts) == 2
+    assert fl.certify(ours, SCALED_X, Y).relative_gap < 1e-9
+    with pytest.raises(ValueError, match="alpha has 3 entries, but y has 2 targets"):
+        fl.Ridge([1.0, 2.0, 3.0]).fit(SCALED_X, Y)
+
+
+def test_huber_finds_the_scale_and_the_outliers():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 4))
+    y = X @ [1.0, -2.0, 0.0, 3.0] + 0.5 + 0.1 * rng.normal(size=200)
+    y[:20] += 30.0
+    ours = fl.HuberRegressor(tol=1e-10).fit(X, y)
+    theirs = sklearn.linear_model.HuberRegressor(tol=1e-10, max_iter=10**5).fit(X, y)
+    assert ours.scale_ == pytest.approx(theirs.scale_, rel=1e-4)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    assert np.array_equal(ours.outliers_, theirs.outliers_)
+    assert ours.outliers_[:20].all()
+    again = fl.certify(theirs, X, y, tol=1e-10)  # what is proven of theirs bounds ours too
+    assert ours.certificate_.primal <= again.primal + 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 1.35])
+def test_huber_certifies_a_vanishing_scale(epsilon):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 3))
+    y = 2.0 * X[:, 0] + (0.0 if epsilon > 1.0 else rng.normal(size=60))
+    model = fl.HuberRegressor(epsilon=epsilon, alpha=0.1).fit(X, y)
+    assert model.certificate_.ok
+    assert model.scale_ < 1e-10
+    assert fl.certify(model, X, y, tol=1e-4).ok
+
+
+@pytest.mark.parametrize("model", ALL, ids=str)
+def test_weight_two_is_the_row_twice(model):
+    is_classifier = hasattr(model, "decision_function")
+    X, y = (CANCER_X[:120, :8], CANCER_Y[:120]) if is_classifier else (SCALED_X[:120], DIABETES_Y[:120])
+    weights = np.random.default_rng(0).integers(0, 3, 120)
+    repeated = np.repeat(np.arange(120), weights)
+    one, other = clone(model).set_params(tol=1e-7), clone(model).set_params(tol=1e-7)
+    one.fit(X, y, sample_weight=weights)
+    other.fit(X[repeated], y[repeated])
+    assert one.certificate_.primal == pytest.approx(other.certificate_.primal, rel=2e-7)
+
+
+@pytest.mark.parametrize("model", [fl.LinearSVC(), fl.LogisticRegression(), fl.RidgeClassifier()], ids=str)
+def test_they_live_in_pipelines_searches_frames_and_files(model):
+    frame = pd.DataFrame(CANCER_X, columns=[f"f{k}" for k in range(30)])
+    parameter = "alpha" if "alpha" in model.get_params() else "C"
+    name = type(model).__name__.lower()
+    grid = {f"{name}__{parameter}": [0.01, 1.0]}
+    search = GridSearchCV(make_pipeline(StandardScaler(), model), grid, cv=3).fit(frame, CANCER_Y)
+    assert search.best_score_ > 0.94
+    assert fl.certify(search, frame, CANCER_Y).ok
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert np.array_equal(again.predict(frame), search.predict(frame))
+    sparse = clone(model).fit(sp.csr_array(CANCER_X), CANCER_Y)
+    assert np.mean(sparse.predict(sp.csc_array(CANCER_X)) == clone(model).fit(frame, CANCER_Y).predict(frame)) > 0.99
+    assert list(clone(model).fit(frame, CANCER_Y).feature_names_in_) == list(frame.columns)
+
+
+def test_labels_can_be_proven():
+    for model in (fl.LinearSVC(tol=1e-8, penalize_intercept=True), fl.LogisticRegression(tol=1e-8)):
+        labels, proven = model.fit(CANCER_X, CANCER_Y).predict_certified(CANCER_X)
+        assert np.array_equal(labels, model.predict(CANCER_X))
+        assert proven.mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        fl.LinearSVC(warm_start=True, penalize_intercept=True),
+        fl.LogisticRegression(warm_start=True),
+        fl.Ridge(warm_start=True, tol=1e-9),
+        fl.HuberRegressor(warm_start=True, tol=1e-8),
+    ],
+    ids=str,
+)
+def test_warm_starts_continue(model):
+    X, y = (CANCER_X, CANCER_Y) if hasattr(model, "decision_function") else (SCALED_X, DIABETES_Y)
+    first = np.max(model.fit(X, y).n_iter_)
+    assert np.max(model.fit(X, y).n_iter_) <= first
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (fl.LogisticRegression(penalty=None), "a large C such as 1e6 comes close"),
+        (fl.LogisticRegression(C=np.inf), "C must be positive and finite"),
+        (fl.LogisticRegression(penalty="elasticnet"), "needs an l1_ratio"),
+        (fl.LogisticRegression(penalty="l2", l1_ratio=0.5), "contradicts penalty='l2'"),
+        (fl.LogisticRegression(multi_class="multinomial"), "twice the C"),
+        (fl.LogisticRegression(solver="simplex"), "unknown solver 'simplex'"),
+        (fl.LogisticRegression(n_jobs=0), "n_jobs must be"),
+        (fl.LogisticRegression(intercept_scaling=2.0), "penalize_intercept=True"),
+        (fl.LinearSVC(intercept_scaling=2.0), "penalize_intercept=True"),
+        (fl.LinearSVC(loss="logistic"), "loss must be one of 'hinge'"),
+        (fl.LinearSVC(dual="maybe"), "dual must be one of"),
+        (fl.LinearSVC(C=0.0), "C must be positive"),
+        (fl.LinearSVC(penalty="l1", multi_class="crammer_singer"), "use multi_class='ovr'"),
+        (fl.Ridge(positive=True), "use scikit-learn's estimator"),
+        (fl.Ridge(alpha=0.0), "a small alpha such as 1e-8"),
+        (fl.Ridge(alpha="1"), "alpha must be a number"),
+        (fl.QuantileRegressor(alpha=0.0), "a small alpha such as 1e-8"),
+        (fl.QuantileRegressor(solver="highs", solver_options={"presolve": False}), "no option 'presolve'"),
+        (fl.HuberRegressor(epsilon=0.5), "epsilon must be at least 1"),
+        (fl.RidgeCV(cv=3, store_cv_results=True), "store_cv_results=True needs cv=None"),
+        (fl.RidgeCV(alphas=[]), "alphas is empty"),
+        (fl.LogisticRegressionCV(refit=False), "minimises nothing"),
+        (fl.LogisticRegressionCV(l1_ratios=[0.5]), "GridSearchCV"),
+        (fl.LogisticRegressionCV(Cs=0), "Cs must be|C must be"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_honoured_is_refused(model, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(CANCER_X, CANCER_Y)
+
+
+def test_the_softmax_refuses_other_penalties():
+    with pytest.raises(ValueError, match="multi_class='ovr'"):
+        fl.LogisticRegression(penalty="l1").fit(IRIS_X, IRIS_Y)
+    assert fl.LogisticRegression(penalty="l1", multi_class="ovr", tol=1e-3).fit(IRIS_X, IRIS_Y).certificate_.ok

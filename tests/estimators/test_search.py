@@ -1,0 +1,118 @@
+"""The cross-validated estimators choose what scikit-learn's of the same name choose."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn.linear_model
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.model_selection import LeaveOneOut
+from sklearn.preprocessing import scale
+
+import fenchel as fl
+from fenchel.estimator.leave_one_out import LeaveOneOut as Decomposition
+from fenchel.solver.solve import solve
+
+CANCER_X, CANCER_Y = load_breast_cancer(return_X_y=True)
+CANCER_X = scale(CANCER_X)
+IRIS_X, IRIS_Y = load_iris(return_X_y=True)
+DIABETES_X, DIABETES_Y = load_diabetes(return_X_y=True)
+ALPHAS = np.logspace(-4, 3, 8)
+rng = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("shape", ["long", "wide"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"fit_intercept": False},
+        {"alpha_per_target": True},
+        {"scoring": "neg_mean_absolute_error"},
+        {"alpha_per_target": True, "scoring": "r2"},
+    ],
+    ids=str,
+)
+def test_leaving_one_out_agrees(form, shape, weighted, options):
+    X = DIABETES_X if shape == "long" else rng.normal(size=(30, 60))
+    Y = np.column_stack([DIABETES_Y, np.sin(DIABETES_Y)])[: len(X)]
+    weights = rng.uniform(0.5, 3.0, len(X)) if weighted else None
+    ours = fl.RidgeCV(ALPHAS, store_cv_results=True, **options).fit(form(X), Y, weights)
+    theirs = sklearn.linear_model.RidgeCV(ALPHAS, store_cv_results=True, **options).fit(X, Y, weights)
+    np.testing.assert_array_equal(ours.alpha_, theirs.alpha_)
+    np.testing.assert_allclose(ours.best_score_, theirs.best_score_, rtol=1e-7)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-7, atol=1e-9 * np.abs(theirs.coef_).max())
+    largest = np.abs(theirs.cv_results_).max()
+    np.testing.assert_allclose(ours.cv_results_, theirs.cv_results_, atol=1e-6 * largest)
+    assert ours.certificate_.ok
+    assert fl.certify(ours, form(X), Y, weights).relative_gap < 1e-6
+
+
+def test_leaving_one_out_is_what_it_says():
+    X, y, s = rng.normal(size=(12, 3)), rng.normal(size=12), rng.uniform(0.5, 2.0, 12)
+    errors = Decomposition.of(X, s, intercept=True).errors(y, 0.7) / np.sqrt(s)
+    for train, test in LeaveOneOut().split(X):
+        model = sklearn.linear_model.Ridge(0.7).fit(X[train], y[train], s[train])
+        assert errors[test[0]] == pytest.approx(y[test[0]] - model.predict(X[test])[0], rel=1e-9)
+
+
+def test_leaving_one_out_of_too_much_says_what_to_do():
+    with pytest.raises(ValueError, match="cv=5"):
+        fl.RidgeCV().fit(sp.random_array((30_000, 20_000), density=1e-6, rng=0), np.zeros(30_000))
+
+
+def test_ridge_on_folds_agrees():
+    ours = fl.RidgeCV(ALPHAS, cv=4, tol=1e-9).fit(DIABETES_X, DIABETES_Y)
+    theirs = sklearn.linear_model.RidgeCV(ALPHAS, cv=4).fit(DIABETES_X, DIABETES_Y)
+    assert ours.alpha_ == theirs.alpha_
+    assert ours.best_score_ == pytest.approx(theirs.best_score_, rel=1e-5)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("legacy", [True, False])
+def test_logistic_paths_agree(classes, legacy):
+    X, y = (CANCER_X, CANCER_Y) if classes == 2 else (IRIS_X, np.array(["a", "b", "c"])[IRIS_Y])
+    options = {"Cs": [0.01, 0.1, 1.0], "cv": 3, "scoring": "neg_log_loss", "class_weight": "balanced"}
+    ours = fl.LogisticRegressionCV(**options, tol=1e-8, use_legacy_attributes=legacy).fit(X, y)
+    theirs = sklearn.linear_model.LogisticRegressionCV(**options, tol=1e-6, max_iter=1000)
+    if "use_legacy_attributes" in theirs.get_params():
+        theirs.set_params(use_legacy_attributes=legacy)
+    elif not legacy:
+        pytest.skip("this version of scikit-learn has the legacy shapes only")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of parameters whose defaults will change
+        theirs.fit(X, y)
+    np.testing.assert_array_equal(ours.C_, theirs.C_)
+    np.testing.assert_array_equal(ours.Cs_, theirs.Cs_)
+    assert ours.n_iter_.shape == theirs.n_iter_.shape
+    for name, within in (("scores_", 1e-3), ("coefs_paths_", 1e-2)):
+        one, other = getattr(ours, name), getattr(theirs, name)
+        assert isinstance(one, dict) == isinstance(other, dict) == legacy
+        for key in one if legacy else [...]:
+            assert one[key].shape == other[key].shape
+            np.testing.assert_allclose(one[key], other[key], atol=within)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-3)
+    assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-3)
+    assert fl.certify(ours, X, y).relative_gap < 1e-6
+
+
+def test_paths_start_from_their_neighbours(monkeypatch):
+    starts = []
+
+    def watched(problem, start=None, **options):
+        starts.append(start)
+        return solve(problem, start=start, **options)
+
+    monkeypatch.setattr("fenchel.estimator.paths.solve", watched)
+    fl.LogisticRegressionCV(Cs=[1.0, 0.01, 0.1], cv=2).fit(CANCER_X, CANCER_Y)
+    assert [start is None for start in starts] == [True, False, False] * 2
+
+
+def test_fits_to_folds_that_fall_short_are_told_once():
+    with pytest.warns(fl.NotCertifiedWarning) as caught:
+        fl.LogisticRegressionCV(Cs=[0.1, 1.0], cv=2, max_iter=1, tol=1e-9).fit(CANCER_X, CANCER_Y)
+    assert [("of 4 fits to the folds" in str(w.message)) for w in caught] == [True, False]
