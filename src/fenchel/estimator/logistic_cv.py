@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.metrics import get_scorer
-from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets
 
 from fenchel.data import encode_labels
@@ -14,7 +12,7 @@ from fenchel.data.design import Vector
 from fenchel.estimator.classification import Codes
 from fenchel.estimator.logistic import LogisticClassification, LogisticRegression, l1_share
 from fenchel.estimator.parameters import one_of, positive_C
-from fenchel.estimator.paths import mean_start, path, score_on, warn_of
+from fenchel.estimator.paths import folds_of, mean_start, path, score_on, scorer_of, warn_of
 from fenchel.problem.penalties import L2, Penalty
 from fenchel.problem.scaling import lam_from_C
 from fenchel.solver import Result
@@ -169,9 +167,9 @@ class LogisticRegressionCV(LogisticClassification):
         weights = self._by_label(codes, self._two_classes(codes, self._weights(sample_weight, X)))
         self.Cs_ = self._candidates()
         self.C_: Any = self.Cs_[0]
-        folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
+        folds = folds_of(self.cv, X, y, classifier=True)
         paths = [self._path(X[train], codes[train], weights[train]) for train, _ in folds]
-        scorer, labels = get_scorer(self.scoring or "accuracy"), self.classes_[codes]
+        scorer, labels = scorer_of(self, self.scoring or "accuracy"), self.classes_[codes]
         scores = np.array(
             [
                 [score_on(scorer, self._fitted(result), X, labels, given, test) for result in results]
@@ -223,4 +221,4 @@ class LogisticRegressionCV(LogisticClassification):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score that `scoring` names, the accuracy by default."""
         weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(get_scorer(self.scoring or "accuracy")(self, X, y, **weighted))
+        return float(scorer_of(self, self.scoring or "accuracy")(self, X, y, **weighted))

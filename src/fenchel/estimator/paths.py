@@ -17,6 +17,20 @@ from fenchel.solver.solve import not_certified
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
+def scorer_of(estimator: Any, scoring: Any) -> Any:
+    """scikit-learn's scorer by name, or the estimator's own score; imported when it is needed."""
+    from sklearn.metrics import check_scoring
+
+    return check_scoring(estimator, scoring=scoring)
+
+
+def folds_of(cv: Any, X: Any, y: Any, classifier: bool) -> list[Fold]:
+    """The training and test samples of each fold, by scikit-learn's rules; imported when they are needed."""
+    from sklearn.model_selection import check_cv
+
+    return list(check_cv(cv, y, classifier=classifier).split(X, y))
+
+
 def path(problem: Any, penalties: Sequence[Penalty], options: dict[str, Any]) -> list[Result]:
     """Solve a problem with each penalty, the heaviest first: weights and multipliers carry over to the next."""
     results: list[Result | None] = [None] * len(penalties)

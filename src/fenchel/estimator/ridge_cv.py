@@ -7,13 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 
 from fenchel.data.design import Vector
 from fenchel.estimator.leave_one_out import LeaveOneOut
 from fenchel.estimator.parameters import one_of, positive_alpha
-from fenchel.estimator.paths import path, score_on, warn_of
+from fenchel.estimator.paths import folds_of, path, score_on, scorer_of, warn_of
 from fenchel.estimator.regression import columns
 from fenchel.estimator.ridge import Ridge, RidgeRegression, ridge_penalty
 
@@ -155,7 +153,7 @@ class RidgeCV(RidgeRegression):
 
     def _scored(self, predictions: Vector, y: Vector, given: Vector | None) -> Vector:
         """The scorer's opinion of the predictions for each alpha; alphas x targets, or one column."""
-        scorer = check_scoring(self, scoring=self.scoring)
+        scorer = scorer_of(self, self.scoring)
         weighted = {} if given is None else {"sample_weight": given}
         if self._per_target(y):
             pairs = [[(p[:, k], y[:, k]) for k in range(y.shape[1])] for p in predictions]
@@ -173,10 +171,10 @@ class RidgeCV(RidgeRegression):
         return starts
 
     def _cross_validate(self, X: Any, y: Vector, weights: Vector, given: Vector | None) -> None:
-        scorer, alphas = check_scoring(self, scoring=self.scoring), self._candidates()
+        scorer, alphas = scorer_of(self, self.scoring), self._candidates()
         self.alpha_ = alphas[0]
         scores, done = [], []
-        for train, test in check_cv(self.cv).split(X, y):
+        for train, test in folds_of(self.cv, X, y, classifier=False):
             problems = self._problems(X[train], y[train], weights[train])
             penalties = [ridge_penalty(alpha, float(weights[train].sum())) for alpha in alphas]
             paths = [path(problem, penalties, self._options()) for problem in problems]
