@@ -27,7 +27,7 @@ ESTIMATORS = [
     LinearRegressor(loss="huber", penalty="elastic_net"),
     LinearRegressor(loss="absolute", penalty="l1", lam=0.01, tol=1e-6),
     LinearSVC(),
-    LinearSVC(penalize_intercept=True, intercept_scaling=2.0),
+    LinearSVC(C=0.01, penalize_intercept=True, tol=1e-12),
     LinearSVR(),
     LinearSVR(loss="squared_epsilon_insensitive", penalize_intercept=True),
     LogisticRegression(C=0.1, tol=1e-12),
