@@ -137,12 +137,14 @@ def test_warm_start_begins_with_all_samples():
 
 def test_auto_is_newton_where_narrow_and_sdca_where_wide():
     X, y = separable(500, 5)
+    many, signs = separable(6000, 5)
     wide, labels = separable(200, 3000, density=0.01)
     L2 = fl.penalties.L2(1e-3)
     assert fl.solve(fl.Problem(X, y, fl.losses.Logistic(), L2)).solver == "newton"
     assert fl.solve(fl.Problem(wide, labels, fl.losses.Logistic(), L2)).solver == "sdca"
-    assert fl.solve(fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(10.0))).solver == "sdca"
-    assert fl.solve(fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(1e-6))).solver == "newton"
+    assert fl.solve(fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(10.0))).solver == "newton"
+    assert fl.solve(fl.Problem(many, signs, fl.losses.Hinge(), fl.penalties.L2(10.0))).solver == "sdca"
+    assert fl.solve(fl.Problem(many, signs, fl.losses.Hinge(), fl.penalties.L2(1e-6))).solver == "newton"
     assert fl.solve(fl.Problem(np.asfortranarray(X), y, fl.losses.Logistic(), L2)).solver == "fista"
     assert fl.solve(fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L1(1e-2))).solver == "fista"
 

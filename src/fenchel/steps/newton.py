@@ -32,6 +32,8 @@ FIRST_SAMPLES, GROWTH, ROUGH = 4, 4, 0.1
 FALL, ENOUGH = 0.5, 0.1
 #: Samples near a kink: as near as this many times the largest move of a score since the centre last moved.
 REACH = 2.0
+#: A width whose factors cost next to nothing.
+SMALL = 400
 #: Epochs of dual coordinate ascent that take about as long as all steps here, for a loss with kinks.
 FEW_EPOCHS = 31.0
 
@@ -155,10 +157,14 @@ class Newton:
 
     @staticmethod
     def suits(problem: Problem, tol: float) -> bool:
-        """Where the Hessian is narrow; with kinks, unless a few epochs of coordinate ascent do as well."""
-        width = problem.shape[1] + problem.intercept
-        if width > WIDEST or width > 2 * problem.shape[0]:
+        """Where the Hessian is narrow; with kinks and many rows, unless a few epochs of coordinate ascent do as
+        well.
+        """
+        n, width = problem.shape[0], problem.shape[1] + problem.intercept
+        if width > WIDEST or width > max(2 * n, SMALL):
             return False
+        if n <= FEW_ROWS and width <= SMALL:
+            return True
         return not problem.loss.kinks(problem.y[:1]) or expected_epochs(problem, tol) > FEW_EPOCHS
 
     def begin(self, problem: Problem, start: Start, seed: int) -> NewtonState:

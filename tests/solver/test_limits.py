@@ -1,0 +1,74 @@
+"""What a fit may cost, and what it gives when it is stopped: memory beside the data, interrupts, deadlines."""
+
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import fenchel as fl
+
+MEMORY = """
+import resource, sys
+import numpy as np, scipy.sparse as sp
+import fenchel as fl
+
+solver, kind = sys.argv[1:]
+rng = np.random.default_rng(0)
+if kind == "dense":
+    X = rng.standard_normal((30_000, 600), dtype=np.float32)
+else:
+    n, d, row = 60_000, 20_000, 200
+    indices = rng.integers(0, d // row, size=(n, row), dtype=np.int32) + (d // row) * np.arange(row, dtype=np.int32)
+    X = sp.csr_array((rng.standard_normal(n * row, dtype=np.float32), indices.ravel(), np.arange(0, n * row + 1, row)),
+                     shape=(n, d))
+    X.indptr = X.indptr.astype(np.int32)
+    del indices
+y = np.where(X @ rng.standard_normal(X.shape[1]).astype(np.float32) > 0, 1.0, -1.0)
+small = fl.Problem(rng.normal(size=(50, 5)), np.ones(50), fl.losses.Squared(), fl.penalties.L2(1.0))
+fl.solve(small, solver=solver)  # libraries are loaded
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+problem = fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L2(1.0 / len(y)))
+result = fl.solve(problem, solver=solver, tol=1e-3, max_iter=30, warn=False)
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print((after - before) / 1024)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss counts in other units elsewhere")
+@pytest.mark.parametrize(("solver", "kind"), [("sdca", "dense"), ("sdca", "sparse"), ("newton", "dense")])
+def test_float32_data_are_never_widened_as_a_whole(solver, kind):
+    """The data take 70 and 96 MB, and twice as much for the numbers in float64; what is added stays far below that."""
+    out = subprocess.run([sys.executable, "-c", MEMORY, solver, kind], capture_output=True, text=True, check=True)
+    assert float(out.stdout) < 45.0, out.stdout
+
+
+def test_an_interrupted_fit_keeps_its_best_model_with_its_true_certificate():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 1500))
+    y = np.where(X[:, 0] + rng.normal(size=4000) > 0, 1.0, -1.0)
+    problem = fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(1e-7))
+    alarm = threading.Timer(0.5, lambda: signal.raise_signal(signal.SIGINT))
+    alarm.start()
+    with pytest.warns(fl.NotCertifiedWarning, match="interrupted"):
+        result = fl.solve(problem, tol=1e-9)
+    alarm.join()
+    assert result.status == "interrupted"
+    assert np.isfinite(result.certificate.gap)
+    again = fl.certify(problem, result.w, alpha=result.alpha, effort="low")
+    assert result.certificate.primal == pytest.approx(again.primal)
+    assert result.certificate.gap >= result.certificate.primal - again.primal
+    assert problem.primal(result.w) < problem.primal(np.zeros(1500))
+
+
+def test_a_deadline_is_kept_by_every_solver():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 300))
+    y = np.where(X[:, 0] + rng.normal(size=3000) > 0, 1.0, -1.0)
+    problem = fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(1e-9))
+    for solver in ("sdca", "newton", "pdhg"):
+        result = fl.solve(problem, solver=solver, tol=1e-15, max_seconds=0.3, warn=False)
+        assert result.status in ("max_seconds", "stalled")
+        assert np.isfinite(result.certificate.gap)
