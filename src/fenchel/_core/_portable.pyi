@@ -90,6 +90,22 @@ class Ascent:
     ) -> tuple[float, float, float, int]: ...
     def first_epoch(self, order: NDArray[np.int64], alpha: Vector, u: Vector) -> None: ...
 
+def descend(
+    loss: Loss,
+    lines: Lines,
+    y: Vector,
+    s: Vector,
+    squared_norm: Vector,
+    lam: float,
+    W: float,
+    constant: float,
+    radius: float,
+    batch: int,
+    order: NDArray[np.int64],
+    t: int,
+    v: Vector,
+    held: Vector | None,
+) -> int: ...
 def total_variation(y: Vector, lam: float) -> Vector: ...
 def first_nonfinite(x: NDArray[Any], threads: int) -> int: ...
 def parse_svmlight(chunk: bytes, first_line: int) -> tuple[Vector, NDArray[np.int64], NDArray[np.int64], Vector]: ...

@@ -218,6 +218,7 @@ NB_MODULE(FENCHEL_MODULE, m) {
     bind_loss_with_parameter<Huber>(m, "Huber");
 
     bind_ascent(m);
+    bind_sgd(m);
     m.def("total_variation", [](Vector<double> y, double lam) {
         Result out(y.size());
         {

@@ -6,12 +6,14 @@ import dataclasses
 from typing import Any
 
 from fenchel.problem import MulticlassProblem, Problem
-from fenchel.steps import FISTA, PDHG, SDCA, BlockSDCA, MatrixNewton, Newton, Solver
+from fenchel.steps import FISTA, PDHG, SDCA, SGD, BlockSDCA, MatrixNewton, Newton, Pegasos, Solver
 
 #: Every solver; "auto" takes the first that can solve the problem and says that it suits it.
 SOLVERS: dict[str, type[Any]] = {"newton": Newton, "sdca": SDCA, "fista": FISTA, "pdhg": PDHG}
 #: The same for multiclass problems.
 MULTICLASS: dict[str, type[Any]] = {"newton": MatrixNewton, "sdca": BlockSDCA}
+#: To compare with, on problems that are not multiclass: taken by name only, and never recommended.
+BASELINES: dict[str, type[Any]] = {"sgd": SGD, "pegasos": Pegasos}
 
 Statement = Problem | MulticlassProblem
 
@@ -27,6 +29,8 @@ def choose(problem: Statement, solver: str | Solver[Any], options: dict[str, Any
     if solver == "auto":
         return _best(problem, options, tol)
     table = _table(problem)
+    if table is SOLVERS:
+        table = SOLVERS | BASELINES
     if solver not in table:
         raise ValueError(f"unknown solver {solver!r}; there are 'auto', {', '.join(map(repr, table))}")
     return _require_fit(problem, _build(table[solver], options))

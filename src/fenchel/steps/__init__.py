@@ -1,6 +1,7 @@
 """Algorithms as steps: the solvers run them to find models, the certificate runs them to raise its bound."""
 
 from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
+from fenchel.steps.baselines import SGD, Pegasos
 from fenchel.steps.blocks import BlockSDCA
 from fenchel.steps.fista import FISTA
 from fenchel.steps.matrix_newton import MatrixNewton
@@ -12,11 +13,13 @@ __all__ = [
     "FISTA",
     "PDHG",
     "SDCA",
+    "SGD",
     "BlockSDCA",
     "Candidate",
     "MatrixNewton",
     "Newton",
     "Overflow",
+    "Pegasos",
     "Progress",
     "Solver",
     "Start",

@@ -1,0 +1,187 @@
+"""Stochastic gradient descent, to compare with: it needs no multipliers, has no stopping rule of its own, and slows down.
+
+With lam/2 |w|^2 the objective is lam-strongly convex, and step t uses the length 1/(lam t):
+
+    w_t = (1 - 1/t) w_{t-1} - (1/(lam t)) phi'(x_i.w_{t-1}; y_i) x_i,
+
+i uniformly at random. (Section 8.6 of Shalev-Shwartz and Zhang 2013 prints the factor 1/lam; it lacks the t.) Pegasos
+(Shalev-Shwartz, Singer and Srebro 2007) takes the mean over a batch of k samples and then projects w on a ball that is known to
+contain the optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fenchel._core import kernels
+from fenchel.data.design import Vector
+from fenchel.problem import Problem, Trait
+from fenchel.steps.base import Candidate, Overflow, Start
+from fenchel.steps.outputs import Outputs
+from fenchel.steps.sampling import Sampler
+
+ORDERS = ("uniform", "permutation", "cyclic")
+OUTPUTS = ("last", "average")
+
+
+@dataclass
+class DescentState:
+    """v = lam t w after t steps, with the weight of a constant column behind it: changed in place by the kernel."""
+
+    problem: Problem
+    loss: kernels.Loss
+    squared_norm: Vector
+    radius: float
+    sampler: Sampler
+    v: Vector
+    t: int
+    outputs: Outputs | None
+
+    def weights(self, v: Vector) -> Vector:
+        """w from v / (lam t), without the last entry where there is no constant column."""
+        return v if self.problem.design.constant else v[:-1]
+
+
+class _Descent:
+    """What the two have in common; a step is one pass over the samples."""
+
+    requires = frozenset({Trait.QUADRATIC_PENALTY, Trait.COMPILED_LOSS})
+    steps_per_check = 10
+    passes_per_step = 1
+    name: str
+    sampling: str
+    output: str
+
+    def _validate(self) -> None:
+        for name, value, known in (("sampling", self.sampling, ORDERS), ("output", self.output, OUTPUTS)):
+            if value not in known:
+                raise ValueError(f"{self.name}: {name} must be one of {', '.join(map(repr, known))}; got {value!r}")
+
+    @staticmethod
+    def obstacle(problem: Problem) -> str | None:
+        """Why this problem cannot be solved this way, beyond its traits."""
+        if problem.intercept:
+            return "has steps for a strongly convex objective, which an unpenalised intercept is not part of"
+        if not problem.design.by_rows:
+            return f"walks over rows, but X is stored by columns ({problem.design!r}): pass X.tocsr()"
+        return None
+
+    @property
+    def _batch(self) -> int:
+        return 1
+
+    def _radius(self, problem: Problem) -> float:
+        return np.inf
+
+    def begin(self, problem: Problem, start: Start, seed: int) -> DescentState:
+        """From zero at t = 0; a start that is not zero counts as one pass, since the first step forgets everything."""
+        design, loss = problem.design, problem.loss.kernel()
+        assert loss is not None
+        width = design.matrix.shape[1]
+        sampler = Sampler.of(problem, self.sampling, seed, np.ones(problem.shape[0]))
+        t = -(-len(sampler.pool) // self._batch) if start.w.any() else 0
+        v = np.zeros(width + 1)
+        v[: len(start.w)] = problem.penalty.strong_convexity * t * start.w
+        # a generator of its own: what is returned must not change the run
+        outputs = None if self.output == "last" else Outputs(width + 1, np.random.default_rng(seed))
+        return DescentState(problem, loss, design.row_norms() ** 2, self._radius(problem), sampler, v, t, outputs)
+
+    def step(self, state: DescentState) -> DescentState:
+        """One pass over the samples."""
+        problem, before = state.problem, state.t
+        lam, order = problem.penalty.strong_convexity, state.sampler.next()
+        held = None if state.outputs is None else np.zeros_like(state.v)
+        mean_weight = problem.total_weight / len(order)
+        state.t = kernels.descend(
+            state.loss,
+            problem.design.lines,
+            problem.y,
+            problem.weights,
+            state.squared_norm,
+            lam,
+            mean_weight,
+            problem.design.constant,
+            state.radius,
+            self._batch,
+            order,
+            state.t,
+            state.v,
+            held,
+        )
+        if not np.all(np.isfinite(state.v)):
+            raise Overflow(f"{self.name}: the weights grew without bound")
+        if state.outputs is not None and held is not None:
+            state.outputs.add(held / (state.t - before), state.v / (lam * state.t))
+        return state
+
+    def candidates(self, state: DescentState) -> Sequence[Candidate]:
+        last = state.v / (state.problem.penalty.strong_convexity * state.t)
+        found = [Candidate(state.weights(last), 0.0)]
+        if state.outputs is not None:
+            found.append(Candidate(state.weights(state.outputs.average), 0.0))
+        return found
+
+
+@dataclass(frozen=True)
+class SGD(_Descent):
+    """Stochastic gradient descent with steps 1/(lam t), one pass over the samples a step.
+
+    Parameters
+    ----------
+    sampling : {"uniform", "permutation", "cyclic"}, default "uniform"
+        The order of the samples in a pass.
+    output : {"last", "average"}, default "last"
+        What is offered for certification beside the last iterate: the average over the last half of the run or more.
+    """
+
+    sampling: str = "uniform"
+    output: str = "last"
+    name = "sgd"
+
+    def __post_init__(self) -> None:
+        self._validate()
+
+
+@dataclass(frozen=True)
+class Pegasos(_Descent):
+    """Stochastic gradient descent over batches, projected on the ball that contains the optimum.
+
+    The ball: strong duality says lam |w*|^2 = -mean phi*(-alpha*) - mean phi(z*), and -phi*(-a) <= phi(0), so
+
+        |w*| <= sqrt((mean phi(0) - mean min phi) / lam),       1/sqrt(lam) for the hinge.
+
+    Parameters
+    ----------
+    batch_size : int, default 1
+        Samples a step.
+    project : bool, default True
+        Whether to project on the ball after every step.
+    sampling : {"uniform", "permutation", "cyclic"}, default "uniform"
+        The order of the samples in a pass.
+    output : {"last", "average"}, default "last"
+        What is offered for certification beside the last iterate: the average over the last half of the run or more.
+    """
+
+    batch_size: int = 1
+    project: bool = True
+    sampling: str = "uniform"
+    output: str = "last"
+    name = "pegasos"
+
+    def __post_init__(self) -> None:
+        self._validate()
+        if not isinstance(self.batch_size, int | np.integer) or self.batch_size < 1:
+            raise ValueError(f"pegasos: batch_size must be a whole number of at least 1, got {self.batch_size!r}")
+
+    @property
+    def _batch(self) -> int:
+        return int(self.batch_size)
+
+    def _radius(self, problem: Problem) -> float:
+        if not self.project:
+            return np.inf
+        at_zero = problem.loss.value(np.zeros_like(problem.y), problem.y) + problem.conjugate_at_zero
+        return float(np.sqrt(problem.mean(at_zero) / problem.penalty.strong_convexity))
