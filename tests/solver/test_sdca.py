@@ -195,6 +195,19 @@ def test_u_follows_the_multipliers_with_threads():
     np.testing.assert_allclose(state.u[:-1], p.dual_vector(state.alpha) / 1e-3, atol=1e-10)
 
 
+@pytest.mark.parametrize("sampling", ["uniform", "importance"])
+def test_samples_drawn_with_replacement_are_visited_by_one_thread(sampling):
+    """Two threads could meet on one sample, and a change of its multiplier would be lost."""
+    rows = np.random.default_rng(4).normal(size=(2000, 100))
+    p = fl.Problem(rows, np.resize([1.0, -1.0], 2000), fl.losses.Logistic(), fl.penalties.L2(1e-2))
+    solver, found = SDCA(sampling=sampling, accelerate=False), []
+    for threads in (1, 2):
+        shared = p.replace(design=p.design.using(threads))
+        assert shared.design.threads == threads
+        found.append(solver.step(solver.begin(shared, zero(p), 0)).alpha)
+    np.testing.assert_array_equal(found[0], found[1])
+
+
 def test_estimates_only_schedule_checks():
     """A certificate is made when the solver believes it is done, and the run goes on if it is not."""
     result = fl.solve(problem(), solver="sdca", tol=1e-7)

@@ -51,9 +51,14 @@ class Sampler:
         return sampler
 
     @property
+    def visits_once(self) -> bool:
+        """Whether no sample comes twice in an epoch."""
+        return self.sampling in ("permutation", "cyclic")
+
+    @property
     def shrinks(self) -> bool:
         """Whether samples may be left out for a while."""
-        return self.sampling in ("permutation", "cyclic")
+        return self.visits_once
 
     @property
     def whole(self) -> bool:

@@ -164,7 +164,9 @@ class SDCA:
         state = SDCAState(problem, ascent, norms, alpha, u, inverse_rho, sampler, outputs, momentum)
         if self.init == "sgd":
             alpha[:] = 0.0
-            ascent.first_epoch(sampler.next(), alpha, u)
+            # every sample once, whatever the sampling: a multiplier is set, not changed
+            order = sampler.next() if sampler.visits_once else sampler.rng.permutation(sampler.pool)
+            ascent.first_epoch(order, alpha, u)
             return state
         if momentum is not None:
             momentum.centre = momentum.last = problem.link(alpha)
@@ -248,7 +250,8 @@ class SDCA:
 
     def _pass(self, state: SDCAState, order: NDArray[np.int64], margin: float) -> tuple[float, float, float, int]:
         """One epoch of the kernel, and what the outputs need to know of it."""
-        threads = state.problem.design.threads
+        # samples drawn with replacement may be with two threads at once, and one's multiplier would be lost
+        threads = state.problem.design.threads if state.sampler.visits_once else 1
         if state.outputs is None:
             return state.ascent.epoch(order, state.alpha, state.u, margin, None, threads)
         # split at a random step, where an iterate may be drawn
