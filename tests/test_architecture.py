@@ -41,6 +41,7 @@ def test_public_names():
         "read",
         "sets",
         "solve",
+        "theory",
     ]
     assert set(fenchel.__all__) <= set(dir(fenchel))
 

@@ -16,7 +16,7 @@ from fenchel.estimator import (
     RidgeCV,
 )
 from fenchel.problem import MulticlassProblem, Problem, losses, penalties, sets
-from fenchel.solver import NotCertifiedWarning, Result, solve
+from fenchel.solver import NotCertifiedWarning, Result, solve, theory
 
 __all__ = [
     "Certificate",
@@ -42,4 +42,5 @@ __all__ = [
     "read",
     "sets",
     "solve",
+    "theory",
 ]

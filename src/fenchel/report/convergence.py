@@ -11,6 +11,7 @@ import numpy as np
 from fenchel.certificate import Certificate
 from fenchel.certificate.certificate import percent
 from fenchel.solver import Trace
+from fenchel.solver.theory import GapBound
 
 INK, MUTED, PROVEN, OTHER = "#24292f", "#8c959f", "#0969da", "#bc4c00"
 
@@ -21,8 +22,10 @@ def plot_convergence(
     beside: Sequence[tuple[str, Certificate, float]] = (),
     axes: Any = None,
     title: str = "",
+    bound: GapBound | None = None,
+    against: str = "seconds",
 ) -> Any:
-    """Relative certified gap against seconds, one curve a run.
+    """Relative certified gap against seconds or steps, one curve a run.
 
     Parameters
     ----------
@@ -33,28 +36,42 @@ def plot_convergence(
         Drawn as points, their gaps in the legend.
     axes : matplotlib axes, optional
     title : str, optional
+    bound : GapBound, optional
+        A theorem of `fenchel.theory`, drawn dotted: what it says after as many epochs as a run has made steps (a step
+        of SDCA or SGD is an epoch).
+    against : {"seconds", "steps"}, default "seconds"
+        The horizontal axis.
 
     Returns
     -------
     matplotlib axes
     """
+    if against not in ("seconds", "steps"):
+        raise ValueError(f"against must be 'seconds' or 'steps', got {against!r}")
+    if against == "steps" and beside:
+        raise ValueError("models beside the runs are placed by their seconds; they have no steps")
     if axes is None:
         axes = _new_axes()
     runs = {"fenchel": traces} if isinstance(traces, Trace) else traces
     for k, (name, trace) in enumerate(runs.items()):
-        seconds, scale = trace["seconds"], np.abs(trace["primal"])
+        x, scale = trace["seconds" if against == "seconds" else "iteration"], np.abs(trace["primal"])
         colour = PROVEN if len(runs) == 1 else f"C{k}"
         gap = trace["gap"] / scale
-        axes.plot(seconds, gap, color=colour, lw=2, label=f"{name}: proven bound")
+        axes.plot(x, gap, color=colour, lw=2, label=f"{name}: proven bound")
         if optimum is not None:
             true = (trace["primal"] - optimum) / scale
             seen = true > 1e-15
-            axes.plot(seconds[seen], true[seen], color=colour, lw=1, ls="--", label=f"{name}: true error")
-            axes.fill_between(seconds[seen], true[seen], gap[seen], color=colour, alpha=0.08, lw=0)
+            axes.plot(x[seen], true[seen], color=colour, lw=1, ls="--", label=f"{name}: true error")
+            axes.fill_between(x[seen], true[seen], gap[seen], color=colour, alpha=0.08, lw=0)
+        if bound is not None:
+            theirs = bound.gap(bound.n * trace["iteration"]) / scale
+            said = np.isfinite(theirs)
+            axes.plot(x[said], theirs[said], color=colour, lw=1.5, ls=":", label=f"{name}: theorem")
     for marker, (name, certificate, time) in zip(cycle("os^Dv<>p"), beside, strict=False):
         label = f"{name}: {percent(certificate.relative_gap)}"
         axes.plot([time], [certificate.relative_gap], marker, color=OTHER, ms=7, mec="white", label=label)
-    axes.set(xscale="log", yscale="log", xlabel="seconds", ylabel="distance to the optimum (relative)", title=title)
+    scale_x = "log" if against == "seconds" else "linear"
+    axes.set(xscale=scale_x, yscale="log", xlabel=against, ylabel="distance to the optimum (relative)", title=title)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.01, 0.5))

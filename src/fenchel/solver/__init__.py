@@ -1,5 +1,6 @@
 """How: solvers, and the one loop that runs them."""
 
+from fenchel.solver import theory
 from fenchel.solver.base import Check, NotCertifiedWarning, Result, Stop, Trace
 from fenchel.solver.many import solve_many
 from fenchel.solver.solve import solve
@@ -20,4 +21,5 @@ __all__ = [
     "Trace",
     "solve",
     "solve_many",
+    "theory",
 ]

@@ -1,0 +1,228 @@
+"""How many steps of stochastic dual coordinate ascent suffice (Shalev-Shwartz and Zhang 2013, Theorems 2, 5 and 11).
+
+Expectations are over samples drawn uniformly with replacement; a step is one sample, n steps are an epoch. The
+problem is the plain mean of n losses plus lam/2 |w|^2, without an intercept.
+
+The paper takes |x_i| <= 1. For |x_i| <= R put x' = x / R, w' = R w and lam' = lam / R^2: scores, P, D and every step
+on a multiplier are the same, so its bounds hold with lam / R^2 for lam. It also takes D(alpha*) - D(0) <= 1, which
+follows from 0 <= phi <= phi(0) <= 1; `initial` is any other bound on that difference, such as the mean of phi(0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf, log
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fenchel.data.design import Vector
+from fenchel.problem import Problem
+
+__all__ = ["GapBound", "LipschitzBound", "SmoothBound", "sdca", "sdca_lipschitz", "sdca_sgd", "sdca_smooth"]
+
+
+class GapBound(Protocol):
+    """What a theorem says: steps for a gap, and the gap after steps."""
+
+    @property
+    def n(self) -> int:
+        """Steps in an epoch."""
+
+    def iterations(self, gap: float) -> int:
+        """Steps after which the expected duality gap is at most `gap`."""
+
+    def gap(self, iterations: ArrayLike) -> Vector:
+        """A bound on the expected duality gap after so many steps; infinite while the theorem says nothing."""
+
+    def dual(self, iterations: ArrayLike) -> Vector:
+        """A bound on the expected dual suboptimality after so many steps."""
+
+
+@dataclass(frozen=True)
+class SmoothBound:
+    """Theorem 5: (1/gamma)-smooth losses, the last iterate. With K = n + R^2 / (lam gamma)::
+
+    E[D* - D(alpha_T)] <= initial exp(-T / K),          E[P(w_T) - D(alpha_T)] <= K initial exp(-T / K).
+    """
+
+    n: int
+    condition: float  # K
+    initial: float = 1.0
+
+    def iterations(self, gap: float) -> int:
+        """K log(K initial / gap)."""
+        _require_positive(gap=gap)
+        return max(0, ceil(self.condition * log(self.condition * self.initial / gap)))
+
+    def gap(self, iterations: ArrayLike) -> Vector:
+        """K initial exp(-T / K)."""
+        return self.condition * self.dual(iterations)
+
+    def dual(self, iterations: ArrayLike) -> Vector:
+        """initial exp(-T / K)."""
+        return self.initial * np.exp(-np.asarray(iterations, dtype=np.float64) / self.condition)
+
+
+@dataclass(frozen=True)
+class LipschitzBound:
+    """Theorems 2 and 11: Lipschitz losses, the average (or a random one) of the iterates after step T0. With
+    G = R^2 max (u - a)^2 over the multipliers that the conjugate admits, and t0 steps to forget the start::
+
+        E[D* - D(alpha_t)]  <= 2 G / (lam (2 n + t - t0))                             for t >= t0
+        E[P(w) - D(alpha)]  <= 2 G / (lam (2 n + T0 - t0)) + G / (2 lam (T - T0))     for T0 >= t0, T >= T0 + n
+                            <= 5 G / (lam (T - t0 - n))                               for the T0 of `average_from`
+    """
+
+    n: int
+    lam: float
+    spread: float  # G
+    forget: int  # t0
+
+    def iterations(self, gap: float) -> int:
+        """t0 + n + 5 G / (lam gap)."""
+        _require_positive(gap=gap)
+        return ceil(self.forget + self.n + 5.0 * self.spread / (self.lam * gap))
+
+    def average_from(self, gap: float) -> int:
+        """T0 = t0 + 4 G / (lam gap): the steps after which the average begins."""
+        _require_positive(gap=gap)
+        return ceil(self.forget + 4.0 * self.spread / (self.lam * gap))
+
+    def gap(self, iterations: ArrayLike, average_from: ArrayLike | None = None) -> Vector:
+        """The bound after T steps, for an average from T0 on; without one, for the theorem's own choice of T0."""
+        T = np.asarray(iterations, dtype=np.float64)
+        if average_from is None:
+            left = T - self.forget - self.n
+            return np.where(left > 0, 5.0 * self.spread / (self.lam * np.where(left > 0, left, 1.0)), inf)
+        T0 = np.asarray(average_from, dtype=np.float64)
+        holds = (self.forget <= T0) & (self.n <= T - T0)
+        return np.where(holds, self.dual(T0) + self.spread / (2.0 * self.lam * np.where(holds, T - T0, 1.0)), inf)
+
+    def dual(self, iterations: ArrayLike) -> Vector:
+        """2 G / (lam (2 n + t - t0)), infinite before t0."""
+        since = np.asarray(iterations, dtype=np.float64) - self.forget
+        return np.where(since >= 0, 2.0 * self.spread / (self.lam * (2.0 * self.n + np.maximum(since, 0.0))), inf)
+
+
+def sdca_smooth(n: int, lam: float, gamma: float, radius: float = 1.0, initial: float = 1.0) -> SmoothBound:
+    """Theorem 5, for a loss whose derivative has the Lipschitz constant 1 / gamma.
+
+    Parameters
+    ----------
+    n : int
+        Samples.
+    lam : float
+        Of the penalty lam/2 |w|^2.
+    gamma : float
+        Strong convexity of the conjugate: gamma for the smoothed hinge, 4 for the logistic loss.
+    radius : float, default 1
+        The largest |x_i|.
+    initial : float, default 1
+        A bound on D(alpha*) - D(0).
+    """
+    _require_positive(n=n, lam=lam, gamma=gamma, radius=radius, initial=initial)
+    return SmoothBound(n, n + radius**2 / (lam * gamma), initial)
+
+
+def sdca_lipschitz(
+    n: int,
+    lam: float,
+    lipschitz: float = 1.0,
+    one_sided: bool = False,
+    radius: float = 1.0,
+    initial: float = 1.0,
+) -> LipschitzBound:
+    """Theorem 2, for a Lipschitz loss; from zero.
+
+    G = 4 L^2, since multipliers lie in [-L, L]; where they keep one sign, G = L^2 (Remark 4, for the hinge). The
+    steps to forget the start are t0 = max(0, ceil(n log(2 lam n initial / G))), by the proof. (Remark 4 puts the t0
+    of G = 4 L^2 beside G = L^2, which the proof does not give.)
+
+    Parameters
+    ----------
+    n : int
+        Samples.
+    lam : float
+        Of the penalty lam/2 |w|^2.
+    lipschitz : float, default 1
+        L.
+    one_sided : bool, default False
+        Whether the multipliers of a sample keep one sign: the losses of a margin, such as the hinge.
+    radius : float, default 1
+        The largest |x_i|.
+    initial : float, default 1
+        A bound on D(alpha*) - D(0).
+    """
+    G = _spread(n, lam, lipschitz, one_sided, radius)
+    _require_positive(initial=initial)
+    return LipschitzBound(n, lam, G, _forget(n, 2.0 * lam * n * initial / G))
+
+
+def sdca_sgd(
+    n: int, lam: float, lipschitz: float = 1.0, one_sided: bool = False, radius: float = 1.0
+) -> LipschitzBound:
+    """Theorem 11: the same after one epoch of Modified-SGD (init="sgd"), which is not counted.
+
+    For samples that are independent and of one distribution, that epoch leaves E[D* - D] <= 2 (L R)^2 log(e n) / (lam
+    n) (Theorem 9), so t0 = max(0, ceil(n log(4 (L R)^2 log(e n) / G))). The expectation is over the data, too.
+    (Remark 13 makes Remark 4's slip again: with G = L^2, t0 is n log(4 log(e n)).)
+
+    The parameters are those of `sdca_lipschitz`.
+    """
+    G = _spread(n, lam, lipschitz, one_sided, radius)
+    return LipschitzBound(n, lam, G, _forget(n, 4.0 * (lipschitz * radius) ** 2 * (1.0 + log(n)) / G))
+
+
+def sdca(problem: Problem, init: str = "zeros") -> GapBound:
+    """The theorem that fits a problem: 5 for a smooth loss, 2 for a Lipschitz one, 11 for one started by SGD.
+
+    Parameters
+    ----------
+    problem : Problem
+        With an L2 penalty, no intercept, equal weights, and a loss that is nowhere negative.
+    init : {"zeros", "sgd"}, default "zeros"
+        As in `solve(solver="sdca")`.
+    """
+    loss, y, n = problem.loss, problem.y, problem.shape[0]
+    if not problem.penalty.quadratic or problem.intercept:
+        raise TypeError(f"the theorems need an L2 penalty and no intercept; got {problem!r}")
+    if np.ptp(problem.weights) > 0:
+        raise ValueError("the theorems need samples of equal weight")
+    if init not in ("zeros", "sgd"):
+        raise ValueError(f"init must be 'zeros' or 'sgd', got {init!r}")
+    lam = problem.penalty.strong_convexity
+    radius = float(problem.design.row_norms().max())
+    if radius == 0.0:
+        raise ValueError("every row of X is zero")
+    low, high = loss.domain(y)
+    shared: dict[str, Any] = {"one_sided": bool(np.all((low >= 0) | (high <= 0))), "radius": radius}
+    initial = float(np.mean(loss.value(np.zeros(n), y)))
+    if init == "sgd":
+        return sdca_sgd(n, lam, _lipschitz(problem), **shared)
+    if np.isfinite(loss.smoothness):
+        return sdca_smooth(n, lam, 1.0 / loss.smoothness, radius, initial)
+    return sdca_lipschitz(n, lam, _lipschitz(problem), initial=initial, **shared)
+
+
+def _lipschitz(problem: Problem) -> float:
+    if not np.isfinite(problem.loss.lipschitz):
+        raise TypeError(f"the theorems need a smooth or a Lipschitz loss, which {problem.loss!r} is not")
+    return problem.loss.lipschitz
+
+
+def _spread(n: int, lam: float, lipschitz: float, one_sided: bool, radius: float) -> float:
+    _require_positive(n=n, lam=lam, lipschitz=lipschitz, radius=radius)
+    return (lipschitz * radius) ** 2 * (1.0 if one_sided else 4.0)
+
+
+def _forget(n: int, ratio: float) -> int:
+    """max(0, ceil(n log(ratio)))."""
+    return max(0, ceil(n * log(ratio)))
+
+
+def _require_positive(**values: float) -> None:
+    for name, value in values.items():
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be a positive number, got {value!r}")
