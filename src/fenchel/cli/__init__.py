@@ -8,7 +8,11 @@ from typing import Any
 import click
 
 #: Command -> module with a click command named `command`.
-COMMANDS = {"certify": "fenchel.cli.certify", "demo": "fenchel.cli.demo"}
+COMMANDS = {
+    "certify": "fenchel.cli.certify",
+    "demo": "fenchel.cli.demo",
+    "reproduce": "fenchel.cli.reproduce",
+}
 
 
 class _Lazy(click.Group):

@@ -1,12 +1,12 @@
-"""Stochastic gradient descent, to compare with: it needs no multipliers, has no stopping rule of its own, and slows down.
+"""Stochastic gradient descent, to compare with: no multipliers, no stopping rule of its own, and slow in the end.
 
 With lam/2 |w|^2 the objective is lam-strongly convex, and step t uses the length 1/(lam t):
 
     w_t = (1 - 1/t) w_{t-1} - (1/(lam t)) phi'(x_i.w_{t-1}; y_i) x_i,
 
 i uniformly at random. (Section 8.6 of Shalev-Shwartz and Zhang 2013 prints the factor 1/lam; it lacks the t.) Pegasos
-(Shalev-Shwartz, Singer and Srebro 2007) takes the mean over a batch of k samples and then projects w on a ball that is known to
-contain the optimum.
+(Shalev-Shwartz, Singer and Srebro 2007) takes the mean over a batch of k samples and then projects w on a ball that
+is known to contain the optimum.
 """
 
 from __future__ import annotations

@@ -1,0 +1,89 @@
+"""fenchel reproduce: the figures of a paper, on any data."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fenchel.papers import PAPERS
+
+
+@click.command("reproduce", help="Draw the figures of a paper, on your data or on generated stand-ins for the paper's.")
+@click.argument("paper", type=click.Choice(sorted(PAPERS)))
+@click.option("--figure", type=int, default=None, help="Which one; all of them by default.")
+@click.option(
+    "--data",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    multiple=True,
+    help="A file with two classes, one column of panels; may be repeated.",
+)
+@click.option("--format", "format_", default=None, help="Of the data; told from the files' names by default.")
+@click.option("--lam", "lams", type=float, multiple=True, help="One row of panels; may be repeated.")
+@click.option("--epochs", type=click.IntRange(min=1), default=100, show_default=True, help="Most passes over the data.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="The picture (PNG, PDF or SVG); a folder if all figures are drawn.  [default: PAPER-figureN.png]",
+)
+def command(
+    paper: str,
+    figure: int | None,
+    data: tuple[Path, ...],
+    format_: str | None,
+    lams: tuple[float, ...],
+    epochs: int,
+    seed: int,
+    output: Path | None,
+) -> None:
+    figures: dict[int, Any] = importlib.import_module(PAPERS[paper]).FIGURES
+    if figure is not None and figure not in figures:
+        raise click.UsageError(f"{paper} has the figures {', '.join(map(str, figures))}; got {figure}")
+    wanted = list(figures) if figure is None else [figure]
+    if any(not lam > 0 for lam in lams):
+        raise click.UsageError("--lam must be positive")
+    if format_ is not None and not data:
+        raise click.UsageError("--format is about --data, which is not given")
+    paths = _paths(paper, wanted, output)
+    try:
+        sets = _read(data, format_) if data else None
+        _draw({k: figures[k] for k in wanted}, paths, sets, {"lams": lams or None, "epochs": epochs, "seed": seed})
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _paths(paper: str, wanted: list[int], output: Path | None) -> list[Path]:
+    if output is not None and len(wanted) == 1:
+        return [output]
+    folder = Path() if output is None else output
+    if folder.exists() and not folder.is_dir():
+        raise click.UsageError(f"{folder} is a file; all figures need a folder")
+    return [folder / f"{paper}-figure{k}.png" for k in wanted]
+
+
+def _read(files: tuple[Path, ...], format_: str | None) -> dict[str, tuple[Any, Any]]:
+    import fenchel as fl
+
+    names = [path.name.split(".")[0] for path in files]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in files]
+    return {name: fl.read(path, format=format_) for name, path in zip(names, files, strict=True)}
+
+
+def _draw(figures: dict[int, Any], paths: list[Path], data: Any, settings: dict[str, Any]) -> None:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from fenchel.papers.panels import MULTIPLES
+
+    panels = len(settings["lams"] or MULTIPLES) * (3 if data is None else len(data))
+    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), transient=True) as bar:
+        task = bar.add_task("", total=panels * len(figures))
+        for (k, draw), path in zip(figures.items(), paths, strict=True):
+            bar.update(task, description=f"figure {k}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draw(data, tick=lambda: bar.advance(task), **settings).savefig(path)
+            bar.print(f"figure {k}: {path}")

@@ -1,0 +1,99 @@
+"""What an algorithm does epoch by epoch: the objectives of its own iterates.
+
+`solve` keeps the best model and the best bound that it has seen, so its trace never rises. An experiment wants the
+iterates as they are, so it steps the algorithm itself.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fenchel.certificate import Certificate
+from fenchel.data.design import Vector
+from fenchel.papers.datasets import Dataset
+from fenchel.problem import Problem
+from fenchel.problem.losses import Hinge, Loss, SmoothedHinge
+from fenchel.problem.penalties import L2
+from fenchel.solver import NotCertifiedWarning, solve
+from fenchel.steps import Candidate, Solver, Start
+
+#: The relative gap that the reference optimum is certified to, where it can be.
+REFERENCE = 1e-10
+#: Seconds that the search for a reference may take.
+PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One row an epoch, the first before any step: P(w), D(alpha) (nan without multipliers), error on the test set."""
+
+    epoch: Vector
+    primal: Vector
+    dual: Vector
+    error: Vector
+
+    @property
+    def gap(self) -> Vector:
+        """P(w) - D(alpha) of the iterates."""
+        return self.primal - self.dual
+
+
+def svm(dataset: Dataset, lam: float, gamma: float) -> Problem:
+    """The paper's problem: hinge (gamma = 0) or smoothed hinge, L2, no intercept."""
+    loss: Loss = SmoothedHinge(gamma) if gamma > 0 else Hinge()
+    return Problem(dataset.X, dataset.y, loss, L2(lam))
+
+
+def follow(
+    problem: Problem,
+    algorithm: Solver[Any],
+    epochs: int,
+    seed: int = 0,
+    until: float = 0.0,
+    dataset: Dataset | None = None,
+) -> Curve:
+    """Step an algorithm from zero, one pass over the data a step, and look at what it offers last.
+
+    Parameters
+    ----------
+    problem : Problem
+    algorithm : Solver
+    epochs : int
+    seed : int, default 0
+    until : float, default 0
+        Stop at this duality gap of an iterate.
+    dataset : Dataset, optional
+        Whose test set gives the errors; nan without one.
+    """
+    n, d = problem.shape
+    problem = problem.replace(design=problem.design.using(1))  # one sample after the other, as the papers have it
+    candidate = Candidate(np.zeros(d), 0.0, np.zeros(n))
+    state = algorithm.begin(problem, Start(candidate.w, 0.0, np.zeros(n)), seed)
+    rows: list[tuple[float, float, float]] = []
+    for epoch in range(epochs + 1):
+        if epoch:
+            state = algorithm.step(state)
+            candidate = algorithm.candidates(state)[-1]
+        dual = np.nan if candidate.alpha is None else problem.dual(candidate.alpha)
+        error = np.nan if dataset is None else zero_one(candidate.w, dataset)
+        rows.append((problem.primal(candidate.w), dual, error))
+        if rows[-1][0] - dual <= until:
+            break
+    primal, duals, errors = np.array(rows).T
+    return Curve(np.arange(len(rows), dtype=np.float64), primal, duals, errors)
+
+
+def zero_one(w: Vector, dataset: Dataset) -> float:
+    """The share of the test set with the wrong sign."""
+    return float(np.mean(np.where(dataset.X_test @ w > 0, 1.0, -1.0) != dataset.y_test))
+
+
+def reference(problem: Problem) -> Certificate:
+    """The optimum, as tightly as it is certified in reasonable time: between `dual` and `primal`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotCertifiedWarning)
+        return solve(problem, solver="newton", tol=REFERENCE, max_seconds=PATIENCE).certificate

@@ -1,0 +1,101 @@
+"""A grid of panels: one column a data set, one row a lam, one legend for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypedDict
+
+import numpy as np
+
+from fenchel.data.design import Vector
+from fenchel.papers.datasets import Dataset
+
+#: lam n, where no lam is given: what 1e-3 to 1e-6 are on the 29882 samples of astro-ph.
+MULTIPLES = (30.0, 3.0, 0.3, 0.03)
+#: Where the logarithmic axes end.
+FLOOR = 1e-7
+
+BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#a2509a", "#6e7781"
+
+
+class Settings(TypedDict, total=False):
+    """What every figure takes.
+
+    lams : values of lam, one row of panels each; 30/n, 3/n, 0.3/n and 0.03/n by default
+    epochs : most passes over the data of a run, 100 by default
+    seed : of the split, the generated data and the samples drawn; 0 by default
+    tick : called after every panel
+    """
+
+    lams: Sequence[float] | None
+    epochs: int
+    seed: int
+    tick: Callable[[], None] | None
+
+
+class Panel:
+    """One pair of axes, with a data set and a lam."""
+
+    def __init__(self, axes: Any, dataset: Dataset, lam: float, epochs: int, seed: int) -> None:
+        self.axes, self.dataset, self.lam, self.epochs, self.seed = axes, dataset, lam, epochs, seed
+
+    def line(self, x: Vector, y: Vector, label: str, colour: str, style: str = "-", width: float = 1.6) -> None:
+        """A curve; what is not finite is left out, what lies below the axis runs out of it."""
+        seen = np.isfinite(y)
+        if self.axes.get_yscale() == "log":
+            y = np.maximum(y, 1e-3 * FLOOR)
+        self.axes.plot(x[seen], y[seen], style, color=colour, lw=width, label=label)
+
+
+def grid(
+    datasets: Sequence[Dataset],
+    draw: Callable[[Panel], None],
+    title: str,
+    ylabel: str,
+    settings: Settings,
+    log: bool = True,
+) -> Any:
+    """Draw every panel; returns a matplotlib Figure."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("figures need matplotlib: pip install fenchel[plot]") from error
+    lams, tick = settings.get("lams"), settings.get("tick")
+    epochs, seed = settings.get("epochs", 100), settings.get("seed", 0)
+    heights = MULTIPLES if lams is None else tuple(lams)
+    rows, columns = len(heights), len(datasets)
+    figure = Figure(figsize=(1.2 + 3.3 * columns, 1.0 + 2.1 * rows), layout="constrained", dpi=130)
+    panels = figure.subplots(rows, columns, squeeze=False)
+    for i, height in enumerate(heights):
+        for j, dataset in enumerate(datasets):
+            axes = panels[i, j]
+            axes.set(yscale="log" if log else "linear")
+            draw(Panel(axes, dataset, height / dataset.n if lams is None else height, epochs, seed))
+            name = f"λ = {height:g}/n" if lams is None else f"λ = {height:g}"
+            _dress(axes, log, f"{name}\n{ylabel}" if j == 0 else "", "epochs" if i == rows - 1 else "")
+            if i == 0:
+                axes.set_title(f"{dataset.name} (n = {dataset.n})", fontsize=10)
+            if tick is not None:
+                tick()
+    found = {
+        label: handle for axes in panels.flat for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.suptitle(title, fontsize=11)
+    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=len(found), frameon=False, fontsize=9)
+    return figure
+
+
+def _dress(axes: Any, log: bool, ylabel: str, xlabel: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.margins(x=0.0)
+    if log:
+        top = axes.get_ylim()[1]
+        axes.set_ylim(FLOOR, max(top, 10 * FLOOR))
+        axes.minorticks_off()
+    axes.set_xlabel(xlabel, fontsize=9)
+    axes.set_ylabel(ylabel, fontsize=9)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.tick_params(labelsize=8)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,196 @@
+"""Section 8 of the SDCA paper: its figures can be drawn, and what it observes in them is so."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer
+
+import fenchel as fl
+from fenchel import theory
+from fenchel.cli import main
+from fenchel.papers import sdca
+from fenchel.papers.curves import follow, reference, svm
+from fenchel.papers.datasets import datasets, generated, split
+from fenchel.report import plot_convergence
+from fenchel.steps import SDCA, SGD
+
+LAMS = (30.0, 3.0, 0.3)  # times 1/n
+
+
+def small():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X / X.max(axis=0), y
+
+
+def run(problem, sampling="uniform", epochs=100, until=1e-7, **options):
+    return follow(problem, SDCA(sampling=sampling, shrink=False, accelerate=False), epochs, until=until, **options)
+
+
+# The figures ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", sdca.FIGURES)
+def test_every_figure_has_a_panel_for_each_set_and_lam(number):
+    ticks = []
+    figure = sdca.FIGURES[number](
+        {"one": small(), "two": small()}, lams=[1e-2, 1e-3, 1e-4], epochs=6, tick=lambda: ticks.append(1)
+    )
+    assert len(figure.axes) == len(ticks) == 6
+    assert figure.axes[0].get_title() == "one (n = 456)"
+    assert "λ = 0.01" in figure.axes[0].get_ylabel()
+    for axes in figure.axes:
+        lines = axes.get_lines()
+        assert len(lines) == {1: 4, 2: 4, 3: 4, 4: 2, 5: 3, 6: 3, 7: 3, 8: 2}[number]
+        assert all(np.all(np.isfinite(line.get_ydata())) for line in lines)
+
+
+def test_the_command_draws_one_figure_or_all(tmp_path):
+    X, y = small()
+    dump_svmlight_file(X, y, str(tmp_path / "cancer.svm"), zero_based=False)
+    common = ["reproduce", "sdca", "--data", str(tmp_path / "cancer.svm"), "--lam", "0.01", "--epochs", "3"]
+    one = CliRunner().invoke(main, [*common, "--figure", "5", "--output", str(tmp_path / "five.png")])
+    assert one.exit_code == 0, one.output
+    assert (tmp_path / "five.png").read_bytes().startswith(b"\x89PNG")
+    everything = CliRunner().invoke(main, [*common, "--output", str(tmp_path / "all")])
+    assert everything.exit_code == 0, everything.output
+    assert len(list((tmp_path / "all").glob("sdca-figure?.png"))) == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--figure", "9"], "sdca has the figures 1, 2, 3, 4, 5, 6, 7, 8; got 9"),
+        (["--lam", "-1"], "--lam must be positive"),
+        (["--format", "csv"], "--format is about --data"),
+    ],
+)
+def test_the_command_says_what_is_wrong(arguments, message):
+    result = CliRunner().invoke(main, ["reproduce", "sdca", *arguments])
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_data_are_scaled_shuffled_and_split():
+    X, y = small()
+    one = split("cancer", X, y)
+    assert one.X.shape == (456, 30)
+    assert len(one.y_test) == 113
+    assert np.linalg.norm(np.vstack([one.X, one.X_test]), axis=1).max() == pytest.approx(1.0)
+    assert set(one.y) == {-1.0, 1.0}
+    with pytest.raises(ValueError, match="two classes, got 3"):
+        split("three", X[:6], np.arange(6) % 3)
+    with pytest.raises(ValueError, match="every row is zero"):
+        split("nothing", np.zeros((6, 2)), np.arange(6) % 2)
+
+
+def test_generated_sets_look_like_the_papers():
+    sets = generated(n=1000)
+    assert [X.shape[1] for X, _ in sets.values()] == [4000, 500, 54]
+    texts, forest = sets["texts, many words"][0], sets["forest cover"][0]
+    assert texts.nnz / texts.shape[0] == pytest.approx(80, rel=0.05)
+    assert np.count_nonzero(forest) / forest.size == pytest.approx(12 / 54)
+    assert forest.min() >= 0
+    assert len(datasets(None, 0)) == 3
+
+
+def test_a_curve_is_of_the_iterates_and_not_of_the_best_so_far():
+    one = split("cancer", *small())
+    curve = follow(svm(one, 1e-4, 0.0), SGD(), 15, dataset=one)
+    assert np.any(np.diff(curve.primal[1:]) > 0)
+    assert np.all(np.isnan(curve.dual[1:]))
+    assert 0 <= curve.error[-1] < 0.2
+    assert curve.primal[0] == 1.0
+
+
+def test_the_bound_is_drawn_beside_a_run():
+    one = split("cancer", *small())
+    problem = svm(one, 1e-2, 1.0)
+    result = fl.solve(problem, solver="sdca", sampling="uniform", accelerate=False, tol=1e-6, check_every=1)
+    axes = plot_convergence(result.trace, bound=theory.sdca(problem), against="steps")
+    gap, bound = axes.get_lines()
+    assert axes.get_xlabel() == "steps"
+    assert np.all(bound.get_ydata() >= gap.get_ydata())
+    with pytest.raises(ValueError, match="against must be"):
+        plot_convergence(result.trace, against="hours")
+    with pytest.raises(ValueError, match="they have no steps"):
+        plot_convergence(result.trace, against="steps", beside=[("other", result.certificate, 1.0)])
+
+
+# The observations, on the three generated sets ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["texts, many words", "texts, fewer words", "forest cover"])
+def dataset(request):
+    return next(one for one in datasets(None, 0) if one.name == request.param)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lam", LAMS)
+def test_8_2_the_smoothed_hinge_converges_linearly_and_under_the_bound(dataset, lam):
+    problem = svm(dataset, lam / dataset.n, 1.0)
+    curve = run(problem)
+    assert curve.gap[-1] <= 1e-7
+    assert np.all(curve.gap <= theory.sdca(problem).gap(dataset.n * curve.epoch))
+    # a straight line on a logarithmic axis: the second half of the epochs gains as many digits as the first, or more
+    digits = -np.log10(curve.gap)
+    half = len(digits) // 2
+    assert digits[-1] - digits[half] >= 0.6 * (digits[half] - digits[0])
+
+
+@pytest.mark.slow
+def test_8_3_the_hinge_is_slower_than_the_smoothed_hinge_and_keeps_far_below_its_bound(dataset):
+    problem = svm(dataset, 0.3 / dataset.n, 0.0)
+    curve = run(problem)
+    smoothed = run(svm(dataset, 0.3 / dataset.n, 1.0))
+    assert len(smoothed.epoch) < len(curve.epoch)
+    bound = theory.sdca(problem).gap(dataset.n * curve.epoch)
+    assert np.all(curve.gap[1:] < bound[1:])
+    assert curve.gap[-1] < 0.01 * bound[-1]
+    # for a large lam it is linear, too
+    assert run(svm(dataset, 30.0 / dataset.n, 0.0)).gap[-1] <= 1e-7
+
+
+@pytest.mark.slow
+def test_8_4_smoother_is_faster_and_the_more_so_for_a_smaller_lam(dataset):
+    def epochs(lam):
+        return [len(run(svm(dataset, lam / dataset.n, gamma), until=1e-4).epoch) for gamma in (1.0, 0.1, 0.01, 0.0)]
+
+    small, large = epochs(0.3), epochs(3.0)
+    assert small == sorted(small)
+    assert small[0] < small[-1]
+    assert small[-1] - small[0] > large[-1] - large[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lam", LAMS[1:])
+def test_8_5_a_fixed_order_is_worse_than_a_random_one_and_permutations_are_often_better(dataset, lam):
+    problem = svm(dataset, lam / dataset.n, 1.0)
+    uniform, permuted, cyclic = (run(problem, sampling) for sampling in ("uniform", "permutation", "cyclic"))
+    assert len(permuted.epoch) < len(uniform.epoch) < len(cyclic.epoch)
+    assert cyclic.gap[-1] > 100 * uniform.gap[-1]  # after 100 epochs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gamma", [1.0, 0.0])
+@pytest.mark.parametrize("lam", LAMS)
+def test_8_6_sdca_overtakes_sgd(dataset, gamma, lam):
+    problem = svm(dataset, lam / dataset.n, gamma)
+    best = reference(problem)
+    ascent, descent = run(problem, epochs=20, until=-np.inf), follow(problem, SGD(), 20)
+    assert np.all(ascent.primal[5:] <= descent.primal[5:])
+    assert ascent.primal[-1] - best.dual < 0.5 * (descent.primal[-1] - best.dual)
+
+
+@pytest.mark.slow
+def test_8_6_sgd_can_be_ahead_for_a_large_lam_and_few_epochs():
+    forest = next(one for one in datasets(None, 0) if one.name == "forest cover")
+    problem = svm(forest, 30.0 / forest.n, 1.0)
+    assert follow(problem, SGD(), 1).primal[-1] < run(problem, epochs=1).primal[-1]
+
+
+@pytest.mark.slow
+def test_8_6_sdca_on_the_smoothed_hinge_reaches_its_test_error_sooner_than_sgd_on_the_hinge():
+    texts = next(one for one in datasets(None, 0) if one.name == "texts, many words")
+    smooth = run(svm(texts, 0.3 / texts.n, 1.0), until=1e-5, dataset=texts)
+    rough = follow(svm(texts, 0.3 / texts.n, 0.0), SGD(), len(smooth.epoch) - 1, dataset=texts)
+    assert np.all(smooth.error[1:] < rough.error[1:])
