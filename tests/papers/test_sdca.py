@@ -8,6 +8,7 @@ from sklearn.datasets import dump_svmlight_file, load_breast_cancer
 import fenchel as fl
 from fenchel import theory
 from fenchel.cli import main
+from fenchel.data.samples import make_classification
 from fenchel.papers import sdca
 from fenchel.papers.curves import follow, reference, svm
 from fenchel.papers.datasets import datasets, generated, split
@@ -168,6 +169,16 @@ def test_8_5_a_fixed_order_is_worse_than_a_random_one_and_permutations_are_often
     uniform, permuted, cyclic = (run(problem, sampling) for sampling in ("uniform", "permutation", "cyclic"))
     assert len(permuted.epoch) < len(uniform.epoch) < len(cyclic.epoch)
     assert cyclic.gap[-1] > 100 * uniform.gap[-1]  # after 100 epochs
+
+
+@pytest.mark.slow
+def test_8_5_but_a_fixed_order_is_as_good_where_rows_are_nearly_orthogonal():
+    sample = make_classification(4000, 2000, informative=500, noise=0.5, random_state=0)
+    normal = split("normal", sample.X, sample.y)
+    for lam in LAMS[1:]:
+        problem = svm(normal, lam / normal.n, 1.0)
+        permuted, cyclic = (run(problem, sampling) for sampling in ("permutation", "cyclic"))
+        assert len(cyclic.epoch) <= len(permuted.epoch) + 2
 
 
 @pytest.mark.slow
