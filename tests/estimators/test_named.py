@@ -244,7 +244,7 @@ def test_warm_starts_continue(model):
         (fl.Ridge(alpha=0.0), "a small alpha such as 1e-8"),
         (fl.Ridge(alpha="1"), "alpha must be a number"),
         (fl.QuantileRegressor(alpha=0.0), "a small alpha such as 1e-8"),
-        (fl.QuantileRegressor(solver="highs", solver_options={"presolve": False}), "no option 'presolve'"),
+        (fl.QuantileRegressor(solver="highs", solver_options={"presolve": False}), "has the options 'presolve'"),
         (fl.HuberRegressor(epsilon=0.5), "epsilon must be at least 1"),
         (fl.RidgeCV(cv=3, store_cv_results=True), "store_cv_results=True needs cv=None"),
         (fl.RidgeCV(alphas=[]), "alphas is empty"),

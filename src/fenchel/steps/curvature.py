@@ -64,13 +64,15 @@ class Curvature:
     def _factored(self, rows: NDArray[np.int64], h: Vector, ridge: Vector) -> Vector:
         H = self.border.gram(rows, h)
         self.passes += len(rows) / self.border.problem.shape[0]
-        H[np.diag_indices_from(H)] += ridge
-        factor, failed = dpotrf(H, lower=1, overwrite_a=1, clean=0)
-        if failed:
-            raise Overflow(
-                "the Hessian is not positive definite in double precision; rescale the features or raise lam"
-            )
-        return np.asarray(factor)
+        diagonal = np.diag_indices_from(H)
+        H[diagonal] += ridge
+        # positive definite in exact arithmetic; where rounding hides it, a little more ridge still gives a way down
+        for more in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
+            H[diagonal] += more * H[diagonal]
+            factor, failed = dpotrf(H, lower=1, clean=0)
+            if not failed:
+                return np.asarray(factor)
+        raise Overflow("the Hessian overflows; rescale the features or lam")
 
     def _shares(self, rows: NDArray[np.int64], h: Vector, ridge: Vector) -> Vector:
         """How much of the diagonal each row makes up."""

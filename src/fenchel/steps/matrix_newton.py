@@ -19,6 +19,8 @@ from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.losses.multiclass import probabilities
 from fenchel.steps.base import Candidate, Start
 from fenchel.steps.blocks import BlockSDCA
+from fenchel.steps.curvature import DENSE_ROWS, FEW_ROWS
+from fenchel.steps.newton import SMALL
 
 #: The widest X whose d x d matrix is formed for the preconditioner.
 FEW_FEATURES = 2000
@@ -44,7 +46,7 @@ class NewtonState:
 class MatrixNewton:
     """One Newton step with a line search a step; the conjugate gradients stop early while the gradient is large.
 
-    A cold start begins with a few passes of dual ascent, unless X is stored by columns.
+    A cold start on many rows begins with a few passes of dual ascent, unless X is stored by columns.
     """
 
     name = "newton"
@@ -56,12 +58,15 @@ class MatrixNewton:
     def suits(problem: MulticlassProblem, tol: float) -> bool:
         """Dual ascent needs about 1 + beta |x|^2 / (lam n) passes for every factor e; Newton steps need a small d."""
         n, d = problem.shape
+        if n <= FEW_ROWS and d <= SMALL:
+            return True
         size = float(problem.weights @ problem.products.row_norms**2) / problem.total_weight
         passes = problem.loss.smoothness * size / (problem.penalty.strong_convexity * n)
         return d <= FEW_FEATURES and passes > ILL_CONDITIONED
 
     def begin(self, problem: MulticlassProblem, start: Start, seed: int) -> NewtonState:
-        cold = problem.design.by_rows and not (np.any(start.w) or np.any(start.alpha))
+        cold = problem.design.by_rows and problem.shape[0] > FEW_ROWS
+        cold = cold and not (np.any(start.w) or np.any(start.alpha))
         return _state(problem, start.w, start.b, cold)
 
     def step(self, state: NewtonState) -> NewtonState:
@@ -140,6 +145,10 @@ def preconditioner(problem: MulticlassProblem, trace: Vector) -> Callable[[Vecto
         return lambda R: R / diagonal
     G = np.zeros((d + 1, d + 1))
     kept = np.flatnonzero(s > 0.0)
+    most = max(FEW_ROWS, DENSE_ROWS * (d + 1))
+    if len(kept) > most:  # a sample does as well
+        drawn = np.random.default_rng(0).choice(kept, most, replace=False)
+        s, kept = s * (float(s[kept].sum()) / float(s[drawn].sum())), np.sort(drawn)
     for rows in np.array_split(kept, max(1, len(kept) // 4096)):
         part = np.column_stack([problem.design.rows(rows), np.full(len(rows), own)])
         G += part.T @ (s[rows, None] * part)

@@ -32,6 +32,8 @@ FIRST_SAMPLES, GROWTH, ROUGH = 4, 4, 0.1
 FALL, ENOUGH = 0.5, 0.1
 #: Samples near a kink: as near as this many times the largest move of a score since the centre last moved.
 REACH = 2.0
+#: Steps that may leave the gap where it is.
+PATIENCE = 200
 #: A width whose factors cost next to nothing.
 SMALL = 400
 #: Epochs of dual coordinate ascent that take about as long as all steps here, for a loss with kinks.
@@ -51,11 +53,15 @@ class NewtonState:
     where: NDArray[np.intp] | None = None  # positions of `work` in `all`; None if it is all of them
     combined: Vector = field(init=False)  # [X, c]' (s a)
     W: float = field(init=False)
+    floor: float = field(init=False)  # tau below which the Hessian's condition number may pass 1e12
     primal: float = np.inf
     reference: Vector = field(init=False)  # scores when the centre last moved
+    least: float = np.inf  # the smallest gap so far, and steps since it was found
+    idle: int = 0
 
     def __post_init__(self) -> None:
         self.work, self.W, self.reference = self.all, float(self.all.s.sum()), self.all.z
+        self.floor = 1e-12 * float(np.mean(self.problem.design.squared_row_norms)) / self.problem.penalty.lam
         self.combined = self.border.combine(self.all.rows, self.all.s * self.all.a)
         self.passes += 2 * len(self.all.rows) / self.problem.shape[0]
         self.look()
@@ -92,6 +98,14 @@ class NewtonState:
             self.primal = self.all.loss_sum / self.W + penalty
             if not np.isfinite(self.primal):
                 raise Overflow("the objective overflows; rescale the features or lam")
+
+    def expect_progress(self) -> None:
+        """Give up where rounding keeps the gap from falling."""
+        self.idle += 1
+        if self.gap < 0.99 * self.least:
+            self.least, self.idle = self.gap, 0
+        if self.idle > PATIENCE:
+            raise Overflow("Newton's steps no longer make progress in double precision; rescale the features or lam")
 
     def respond(self, sheet: Sheet) -> None:
         """New multipliers for these samples; their combination follows."""
@@ -178,7 +192,9 @@ class Newton:
         z = border.scores(rows, w)
         sheet = Sheet(problem, loss, rows, z, start.alpha[rows], 1.0)
         if problem.loss.kinks(problem.y[:1]):
-            sheet.tau = float(np.average(sheet.distance(), weights=sheet.s)) or 1.0  # the scale of the scores
+            # the scale of the scores, but for a start that is next to the kinks already
+            far, size = (float(np.average(part, weights=sheet.s)) for part in (sheet.distance(), np.abs(sheet.y)))
+            sheet.tau = max(far, 0.01 * size) or 1.0
             sheet.respond()
         return NewtonState(Curvature(border, rng), later, w, sheet)
 
@@ -194,6 +210,7 @@ class Newton:
         state.passes += len(work.rows) / state.problem.shape[0]
         state.respond(work)
         state.look()
+        state.expect_progress()
         rough = state.gap <= ROUGH * state.primal
         if state.problem.loss.kinks(state.problem.y[:1]) and _smoothed_problem_is_solved(state):
             _move_centre(state)
@@ -235,7 +252,7 @@ def _move_centre(state: NewtonState) -> None:
     if len(crossed) and not _smoothed_problem_is_solved(state):
         return
     moved = float(np.max(np.abs(sheet.z - state.reference)))
-    sheet.c, sheet.tau, state.reference = sheet.a, FALL * sheet.tau, sheet.z
+    sheet.c, sheet.tau, state.reference = sheet.a, max(FALL * sheet.tau, min(sheet.tau, state.floor)), sheet.z
     state.respond(sheet)
     if moved > 0.0:
         state.look_at(np.flatnonzero(sheet.distance() <= REACH * moved))
