@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import fenchel as fl
 from fenchel.steps import SDCA, Start
 from fenchel.steps.outputs import Outputs
+from fenchel.steps.sampling import Sampler
 
 rng = np.random.default_rng(0)
 n, d = 400, 20
@@ -41,6 +42,8 @@ def test_options_without_effect_or_sense_are_errors():
         ({"init": "ones"}, "init must be one of"),
         ({"output": "best"}, "output must be one of"),
         ({"sampling": "uniform", "shrink": True}, "needs every sample once"),
+        ({"sampling": "uniform", "block": 4}, "block belongs to permutations"),
+        ({"block": 0}, "block must be a whole number"),
         ({"accelerate": True, "init": "sgd"}, "begins at the start given"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -56,6 +59,20 @@ def test_options_choose_the_solver_that_knows_them():
     assert fl.solve(problem(), sampling="cyclic", tol=1e-3).solver == "sdca"
     with pytest.raises(ValueError, match="check_every"):
         fl.solve(problem(), check_every=0)
+
+
+@pytest.mark.parametrize("block", [1, 3, 8, 1000])
+def test_permutations_visit_every_sample_once_in_blocks(block):
+    sampler = Sampler("permutation", np.random.default_rng(0), np.arange(50), block=block)
+    for _ in range(3):
+        order = sampler.next()
+        assert sorted(order) == list(range(50))
+        if block in (3, 8):
+            assert np.mean(np.diff(order) == 1) > 0.5
+    sampler.keep(30)
+    assert len(sampler.next()) == 30
+    sampler.restore()
+    assert len(sampler.next()) == 50
 
 
 def test_an_epoch_is_the_paper_in_python():

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 import warnings
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +19,7 @@ from fenchel.estimator.parameters import threads
 from fenchel.problem import Problem
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
-from fenchel.solver import NotCertifiedWarning, Result, Stop, solve
+from fenchel.solver import NotCertifiedWarning, Result, solve_many
 from fenchel.solver.solve import not_certified
 
 
@@ -128,17 +126,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
             warnings.warn(of + not_certified(worst), NotCertifiedWarning, stacklevel=4)
 
     def _run(self, problems: list[Problem], starts: list[Any]) -> list[Result]:
-        options = self._options()
-        limit = Stop(max_seconds=options.get("max_seconds")).max_seconds
-        deadline = None if limit is None else time.monotonic() + float(limit)
-        results: list[Result] = []
-        for problem, start in zip(problems, starts, strict=True):
-            left = None if deadline is None else max(deadline - time.monotonic(), 1e-9)
-            interrupted = bool(results) and results[-1].status == "interrupted"
-            options["max_seconds"] = 1e-9 if interrupted else left
-            result = solve(problem, start=start, warn=False, **options)
-            results.append(replace(result, status="interrupted") if interrupted else result)
-        return results
+        return solve_many(problems, starts=starts, **self._options())
 
     def _starts(self, problems: list[Problem]) -> list[Any]:
         """The last fit's solution for a warm start, where shapes agree."""

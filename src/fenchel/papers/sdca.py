@@ -119,7 +119,8 @@ def _sets(data: Data, settings: Settings) -> Any:
 
 def _sdca(panel: Panel, gamma: float, sampling: str, until: float = FLOOR) -> Curve:
     problem = svm(panel.dataset, panel.lam, gamma)
-    algorithm = SDCA(sampling=sampling, shrink=False, accelerate=False)  # as in the paper
+    block = 1 if sampling == "permutation" else None
+    algorithm = SDCA(sampling=sampling, block=block, shrink=False, accelerate=False)  # as in the paper
     return follow(problem, algorithm, panel.epochs, panel.seed, until, panel.dataset)
 
 

@@ -40,7 +40,8 @@ def solve_many(
     n_threads : int or None, default 1
         None for all cores; small data use one. A single problem has them all for its products.
     **options
-        Passed on to `solve`; no warnings are given (`warn` is False unless set).
+        Passed on to `solve`; no warnings are given (`warn` is False unless set). With progress=True the problems come
+        one after the other, each with its bar.
     """
     starts = [None] * len(problems) if starts is None else list(starts)
     if len(starts) != len(problems):
@@ -66,7 +67,7 @@ def solve_many(
     shared = {id(problem.design): problem.design.using(1) for problem in problems}
     if len(problems) > 1:
         problems = [problem.replace(design=shared[id(problem.design)]) for problem in problems]
-    workers = 1 if len(problems) < 2 else problems[0].design.using(n_threads).threads
+    workers = 1 if len(problems) < 2 or options.get("progress") else problems[0].design.using(n_threads).threads
     if workers == 1:
         threads = n_threads if len(problems) < 2 else 1
         return [one(problem, start, threads) for problem, start in zip(problems, starts, strict=True)]

@@ -19,9 +19,10 @@ UNIFORM_SHARE = 0.1
 class Sampler:
     """Orders for one epoch after another.
 
-    "permutation" visits every sample once, in a new random order; "cyclic" in the order of the data; "uniform" and
-    "importance" draw with replacement. Samples can be left out: for good, once their multipliers are proven
-    (`settle`), or until the next `restore` (the kernel compacts `order` in place, and `keep` says how many are left).
+    "permutation" visits every sample once, in a new random order of blocks of consecutive samples (of one sample, if
+    `block` is 1); "cyclic" in the order of the data; "uniform" and "importance" draw with replacement. Samples can be
+    left out: for good, once their multipliers are proven (`settle`), or until the next `restore` (the kernel compacts
+    `order` in place, and `keep` says how many are left).
     """
 
     sampling: str
@@ -30,19 +31,20 @@ class Sampler:
     order: NDArray[np.int64] = field(init=False)
     active: int = field(init=False)
     probability: Vector | None = None
+    block: int = 1
 
     def __post_init__(self) -> None:
         self.restore()
 
     @classmethod
-    def of(cls, problem: Problem, sampling: str, seed: int, pull: Vector) -> Sampler:
+    def of(cls, problem: Problem, sampling: str, seed: int, pull: Vector, block: int = 1) -> Sampler:
         """For a problem whose q_i = s_i |x_i|^2 / (mu W) are `pull`.
 
         Importance (Zhao and Zhang 2015): proportional to gamma + q_i for a (1/gamma)-smooth loss, to sqrt(s_i q_i) for
         one that is only Lipschitz.
         """
         pool = np.flatnonzero(problem.weights > 0).astype(np.int64)
-        sampler = cls(sampling, np.random.default_rng(seed), pool)
+        sampler = cls(sampling, np.random.default_rng(seed), pool, block=block)
         if sampling == "importance":
             smoothness = problem.loss.smoothness
             p = 1.0 / smoothness + pull if np.isfinite(smoothness) else np.sqrt(problem.weights * pull)
@@ -68,9 +70,8 @@ class Sampler:
     def next(self) -> NDArray[np.int64]:
         """The order of the next epoch; the kernel may compact it in place."""
         if self.sampling == "permutation":
-            order = self.order[: self.active]
-            self.rng.shuffle(order)
-            return order
+            self.order = self._shuffled(self.order[: self.active])
+            return self.order
         if self.sampling == "cyclic":
             return self.order[: self.active]
         size = len(self.pool)
@@ -78,6 +79,14 @@ class Sampler:
             return self.pool[self.rng.integers(size, size=size)]
         edges = np.cumsum(self.probability[self.pool])
         return np.asarray(self.pool[np.minimum(np.searchsorted(edges, edges[-1] * self.rng.random(size)), size - 1)])
+
+    def _shuffled(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The blocks of an order in a new order. What is left of them after samples were left out stays together."""
+        whole = len(order) // self.block * self.block
+        blocks = order[:whole].reshape(-1, self.block)
+        rest = order[whole:]
+        shuffled = blocks[self.rng.permutation(len(blocks))].ravel()
+        return np.concatenate([shuffled, rest]) if len(rest) else shuffled
 
     def keep(self, count: int) -> None:
         """The kernel kept the first `count` of the order."""
