@@ -27,7 +27,7 @@ from fenchel.steps.curvature import FEW_ROWS, WIDEST, Curvature
 from fenchel.steps.smoothing import Sheet
 
 #: Fewest samples for every weight in the first steps; how many times more in the next; the relative gap to end them.
-FIRST_SAMPLES, GROWTH, ROUGH = 4, 4, 0.1
+FIRST_SAMPLES, GROWTH, ROUGH = 16, 4, 0.3
 #: The proximal parameter falls by this factor whenever its problem is solved to a fraction of what moving on gains.
 FALL, ENOUGH = 0.5, 0.1
 #: Samples near a kink: as near as this many times the largest move of a score since the centre last moved.
@@ -232,11 +232,15 @@ class Newton:
 
 def _levels(problem: Problem, width: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
     """Nested random sets of rows, each larger than the one before; the last has all rows of positive weight."""
-    rows = np.flatnonzero(problem.weights > 0).astype(np.int64)
-    shuffled, sizes = rng.permutation(rows), [len(rows)]
-    while sizes[0] >= max(GROWTH * FIRST_SAMPLES * width, 2 * FEW_ROWS):
-        sizes.insert(0, sizes[0] // GROWTH)
-    return [np.sort(shuffled[:size]) for size in sizes]
+    rows, sizes = np.flatnonzero(problem.weights > 0).astype(np.int64), []
+    size = len(rows) // GROWTH
+    while size >= max(FIRST_SAMPLES * width, FEW_ROWS // 2):
+        sizes.insert(0, size)
+        size //= GROWTH
+    if not sizes:
+        return [rows]
+    luck = rng.random(len(rows))
+    return [*(rows[luck < size / len(rows)] for size in sizes), rows]
 
 
 def _smoothed_problem_is_solved(state: NewtonState) -> bool:
