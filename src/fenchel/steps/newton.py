@@ -232,7 +232,8 @@ class Newton:
 
 def _levels(problem: Problem, width: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
     """Nested random sets of rows, each larger than the one before; the last has all rows of positive weight."""
-    rows, sizes = np.flatnonzero(problem.weights > 0).astype(np.int64), []
+    rows = np.flatnonzero(problem.weights > 0).astype(np.int64)
+    sizes: list[int] = []
     size = len(rows) // GROWTH
     while size >= max(FIRST_SAMPLES * width, FEW_ROWS // 2):
         sizes.insert(0, size)
