@@ -11,6 +11,8 @@ from fenchel.steps import Progress, Solver
 
 #: How far a solver's own estimate of its gap may be trusted, either way, after it was compared with a certificate.
 LEAST_RATIO, MOST_RATIO = 0.5, 20.0
+#: A certificate that just misses costs more than the last bit of progress that it waits for.
+FIRST_RATIO = 1.2
 
 
 class Schedule:
@@ -22,7 +24,7 @@ class Schedule:
     def __init__(self, solver: Solver[Any], stop: Stop, check_every: int | None) -> None:
         self._progress = getattr(solver, "progress", None)
         self._stop, self._every, self._budget = stop, check_every, solver.steps_per_check
-        self._steps, self._passes, self._ratio = 0, 0.0, 1.0
+        self._steps, self._passes, self._ratio = 0, 0.0, FIRST_RATIO
         self._last: Progress | None = None
 
     def due(self, state: Any) -> bool:

@@ -32,6 +32,8 @@ FIRST_SAMPLES, GROWTH, ROUGH = 16, 4, 0.3
 FALL, ENOUGH = 0.5, 0.1
 #: Samples near a kink: as near as this many times the largest move of a score since the centre last moved.
 REACH = 2.0
+#: Steps on the samples near a kink before all are looked at again.
+MANY_INNER = 25
 #: Steps that may leave the gap where it is.
 PATIENCE = 200
 #: A width whose factors cost next to nothing.
@@ -58,6 +60,7 @@ class NewtonState:
     reference: Vector = field(init=False)  # scores when the centre last moved
     least: float = np.inf  # the smallest gap so far, and steps since it was found
     idle: int = 0
+    inner: int = 0  # steps since the centre last moved
 
     def __post_init__(self) -> None:
         self.work, self.W, self.reference = self.all, float(self.all.s.sum()), self.all.z
@@ -212,8 +215,11 @@ class Newton:
         state.look()
         state.expect_progress()
         rough = state.gap <= ROUGH * state.primal
+        state.inner += 1
         if state.problem.loss.kinks(state.problem.y[:1]) and _smoothed_problem_is_solved(state):
             _move_centre(state)
+        elif state.inner % MANY_INNER == 0:
+            state.look_at_all()  # in case those not looked at are what is missing
         return state.widen() if state.later and rough else state
 
     def candidates(self, state: NewtonState) -> Sequence[Candidate]:
@@ -257,10 +263,13 @@ def _move_centre(state: NewtonState) -> None:
     if len(crossed) and not _smoothed_problem_is_solved(state):
         return
     moved = float(np.max(np.abs(sheet.z - state.reference)))
+    curved, state.inner = sheet.h > 0, 0
     sheet.c, sheet.tau, state.reference = sheet.a, max(FALL * sheet.tau, min(sheet.tau, state.floor)), sheet.z
     state.respond(sheet)
-    if moved > 0.0:
-        state.look_at(np.flatnonzero(sheet.distance() <= REACH * moved))
+    curved |= sheet.h > 0
+    away = sheet.distance()
+    if curved.any() and moved > 0.0:
+        state.look_at(np.flatnonzero(away <= REACH * max(moved, float(away[curved].max()))))
 
 
 def _line_search(state: NewtonState, p: Vector, dz: Vector) -> float:
