@@ -128,9 +128,10 @@ def test_samples_that_were_not_looked_at_are_taken_in_when_they_cross_a_kink():
 
 
 def test_warm_start_begins_with_all_samples():
-    X, y = separable(3000, 10)
+    X, y = separable(50_000, 4)
     p = fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L2(1e-3))
     first = fl.solve(p, solver="newton", tol=1e-10)
+    assert len(Newton().begin(p, Start(first.w, 0.0, first.alpha), 0).all.rows) == 50_000
     again = fl.solve(p, solver="newton", tol=1e-8, start=first)
     assert again.n_iter <= 2
 
@@ -167,3 +168,26 @@ def test_one_sample_and_one_feature():
             p = fl.Problem(np.array([[2.0]]), [1.0], fl.losses.Squared(), fl.penalties.L2(0.5), intercept=intercept)
             c = fl.solve(p, solver=solver, tol=1e-6, atol=1e-12).certificate
             assert c.ok
+
+
+@pytest.mark.parametrize("loss", [fl.losses.Absolute(), fl.losses.Hinge(), fl.losses.Pinball(0.2)], ids=name)
+def test_columns_of_unequal_sizes_are_no_obstacle(loss):
+    """Far from every kink no sample is curved, and the first steps are too long by many powers of ten."""
+    g = np.random.default_rng(0)
+    for seed in range(15):
+        g = np.random.default_rng(seed)
+        n = int(g.integers(50, 400))
+        X = g.normal(size=(n, 5)) * 10.0 ** g.uniform(0, 5, size=5)
+        p = fl.Problem(X, targets(loss, g, n), loss, fl.penalties.L2(10.0 ** g.uniform(-5, 0)), intercept=True)
+        result = fl.solve(p, solver="newton", tol=1e-4)
+        assert result.certificate.ok
+
+
+def test_nothing_to_fit_is_fitted():
+    zero = fl.Problem(rng.normal(size=(6000, 4)), np.zeros(6000), fl.losses.Squared(), fl.penalties.L2(0.1))
+    empty = fl.Problem(np.zeros((6000, 4)), np.tile([-1.0, 1.0], 3000), fl.losses.Logistic(), fl.penalties.L2(0.1))
+    wide = fl.Problem(rng.normal(size=(50, 1200)), np.zeros(50), fl.losses.Squared(), fl.penalties.L2(0.1))
+    for p in (zero, empty, wide):
+        result = fl.solve(p, solver="newton", tol=1e-6, atol=1e-12)
+        assert result.certificate.ok
+        np.testing.assert_allclose(result.w, 0.0, atol=1e-9)

@@ -63,16 +63,30 @@ def test_options_choose_the_solver_that_knows_them():
 
 @pytest.mark.parametrize("block", [1, 3, 8, 1000])
 def test_permutations_visit_every_sample_once_in_blocks(block):
-    sampler = Sampler("permutation", np.random.default_rng(0), np.arange(50), block=block)
+    sampler = Sampler("permutation", np.random.default_rng(0), np.arange(1000), block=block)
+    before = sampler.next().copy()
     for _ in range(3):
         order = sampler.next()
-        assert sorted(order) == list(range(50))
+        assert sorted(order) == list(range(1000))
+        assert np.mean(order == before) < 0.1
+        before = order.copy()
         if block in (3, 8):
             assert np.mean(np.diff(order) == 1) > 0.5
     sampler.keep(30)
-    assert len(sampler.next()) == 30
+    first, second = sampler.next().copy(), sampler.next().copy()
+    assert len(first) == 30
+    assert np.mean(first == second) < 0.5  # few samples are shuffled one by one
     sampler.restore()
-    assert len(sampler.next()) == 50
+    assert len(sampler.next()) == 1000
+
+
+@pytest.mark.parametrize("options", [{"sampling": "importance"}, {"sampling": "uniform", "output": "random"}, {}])
+def test_when_every_multiplier_is_proven_the_run_ends(options):
+    g = np.random.default_rng(3)
+    p = fl.Problem(g.normal(size=(10, 3)), np.tile([-1.0, 1.0], 5), fl.losses.Hinge(), fl.penalties.L2(8.85))
+    result = fl.solve(p, solver="sdca", tol=1e-9, **options)
+    assert result.certificate.ok
+    assert result.n_iter < 200
 
 
 def test_an_epoch_is_the_paper_in_python():

@@ -37,6 +37,8 @@ def path(problem: Any, penalties: Sequence[Penalty], options: dict[str, Any]) ->
     start = None
     for k in sorted(range(len(penalties)), key=lambda k: -penalties[k].lam):
         start = results[k] = solve(problem.replace(penalty=penalties[k]), start=start, warn=False, **options)
+        if start.status == "interrupted":  # a choice among what was not fitted would be none
+            raise KeyboardInterrupt
     return [result for result in results if result is not None]
 
 

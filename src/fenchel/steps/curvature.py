@@ -55,7 +55,8 @@ class Curvature:
             return _back_substitute(self._factored(rows, h, ridge), g)
         if self.factor is None:
             chance = self._shares(rows, h, ridge)
-            chance = np.minimum(1.0, most / float(chance.sum()) * chance)
+            total = float(chance.sum())
+            chance = np.minimum(1.0, most / total * chance) if total > 0.0 else np.full(len(rows), most / len(rows))
             part = np.flatnonzero(self.rng.random(len(rows)) < chance)
             self.factor = self._factored(rows[part], h[part] / chance[part], ridge)
         factor = self.factor
@@ -90,6 +91,8 @@ class Curvature:
         x, r = np.zeros_like(g), g
         q = precondition(r)
         d, rho = q, float(r @ q)
+        if not rho > 0.0:
+            return x
         goal = (QUADRATIC_FORCING if self.border.problem.loss.quadratic else FORCING) * rho
         count = 0
         while count < MOST:

@@ -17,7 +17,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from fenchel.data.design import Vector
 from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.losses.multiclass import probabilities
-from fenchel.steps.base import Candidate, Start
+from fenchel.steps.base import Candidate, Overflow, Start
 from fenchel.steps.blocks import BlockSDCA
 from fenchel.steps.curvature import DENSE_ROWS, FEW_ROWS
 from fenchel.steps.newton import SMALL
@@ -82,7 +82,7 @@ class MatrixNewton:
             if _objective(problem, model, state.Z + size * U) <= value + 1e-4 * size * slope + 1e-15 * abs(value):
                 return _state(problem, model[:, :-1], model[:, -1])
             size *= 0.5
-        return state
+        raise Overflow("no step along Newton's direction goes down in double precision; rescale the features or lam")
 
     def candidates(self, state: NewtonState) -> Sequence[Candidate]:
         return [Candidate(state.model[:, :-1].copy(), state.model[:, -1].copy())]

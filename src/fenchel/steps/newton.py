@@ -282,13 +282,17 @@ def _line_search(state: NewtonState, p: Vector, dz: Vector) -> float:
     first = float(state.gradient @ p)
     if state.where is not None:
         linear -= float(state.combined @ p) / W + work.slope(dz, 0.0)[0] / W
-    low, high, t = 0.0, np.inf, 1.0
-    for _ in range(40):
+    low, high, t = 0.0, 1.0, 1.0
+    for k in range(400):
         slope, bend = work.slope(dz, t)
         slope, bend = slope / W + linear + t * quadratic, bend / W + quadratic
         if abs(slope) <= 0.1 * abs(first) or (t == 1.0 and slope < 0.0):
-            break
+            return t
         low, high = (t, high) if slope < 0.0 else (low, t)
-        newton = t - slope / bend if bend > 0.0 else np.inf
-        t = newton if low < newton < high else 0.5 * (low + high)
-    return t
+        newton = t - slope / bend if bend > 0.0 else high
+        # where no sample is curved the step may be far too long, by many powers of ten
+        middle = float(np.sqrt(low * high)) if low > 0.0 else 0.1 * high
+        t = newton if low < newton < high and k % 3 else middle
+        if not low < t < high:
+            break
+    return low if low > 0.0 else t

@@ -13,6 +13,8 @@ from fenchel.problem import Problem
 SAMPLINGS = ("permutation", "uniform", "cyclic", "importance")
 #: The share of importance sampling that is uniform, so that rows of zeros are visited, too.
 UNIFORM_SHARE = 0.1
+#: Fewer blocks than this are no random order.
+FEWEST_BLOCKS = 64
 
 
 @dataclass
@@ -75,15 +77,21 @@ class Sampler:
         if self.sampling == "cyclic":
             return self.order[: self.active]
         size = len(self.pool)
+        if size == 0:
+            return self.pool.copy()
         if self.probability is None:
             return self.pool[self.rng.integers(size, size=size)]
         edges = np.cumsum(self.probability[self.pool])
         return np.asarray(self.pool[np.minimum(np.searchsorted(edges, edges[-1] * self.rng.random(size)), size - 1)])
 
     def _shuffled(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The blocks of an order in a new order. What is left of them after samples were left out stays together."""
-        whole = len(order) // self.block * self.block
-        blocks = order[:whole].reshape(-1, self.block)
+        """The blocks of an order in a new order; single samples where blocks would be few.
+
+        What is left of the blocks after samples were left out stays together.
+        """
+        block = self.block if len(order) >= FEWEST_BLOCKS * self.block else 1
+        whole = len(order) // block * block
+        blocks = order[:whole].reshape(-1, block)
         rest = order[whole:]
         shuffled = blocks[self.rng.permutation(len(blocks))].ravel()
         return np.concatenate([shuffled, rest]) if len(rest) else shuffled

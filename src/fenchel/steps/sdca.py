@@ -94,9 +94,9 @@ class SDCA:
     output : {"last", "average", "random"}, default "last"
         What is offered for certification beside the last iterate: the average over the last part of the run, or one
         iterate from it at random. The certificate decides which is best.
-    shrink : bool, default True
+    shrink : bool, optional
         Leave out samples whose multipliers look settled (they come back before the run may stop), and for good those
-        that a certificate proves. Only where every sample is visited once an epoch.
+        that a certificate proves. On by default where every sample is visited once an epoch, and without momentum.
     accelerate : bool, optional
         Solve a sequence of better conditioned problems, with momentum (`steps.momentum`). L2 only, and then by default
         where the loss is smooth and the problem ill conditioned: L |x_i|^2 / (lam n) of 3 and more, in the mean.
@@ -127,6 +127,8 @@ class SDCA:
             raise ValueError(f"sdca: block belongs to permutations; sampling is {self.sampling!r}")
         if self.shrink and self.sampling not in ("permutation", "cyclic"):
             raise ValueError(f"sdca: shrink=True needs every sample once an epoch; sampling is {self.sampling!r}")
+        if self.shrink and self.accelerate:
+            raise ValueError("sdca: with accelerate=True the problem changes every epoch, and nothing can be shrunk")
         if self.accelerate and self.init == "sgd":
             raise ValueError('sdca: accelerate=True begins at the start given; init="sgd" is another way to begin')
 
@@ -186,7 +188,7 @@ class SDCA:
 
     def _momentum(self, problem: Problem, norms: Vector) -> Momentum | None:
         """With kappa such that a step moves its own score by about as much as it moves the multiplier's optimum."""
-        if not (self.accelerate or (self.accelerate is None and self._may_accelerate(problem))):
+        if not (self.accelerate or (self.accelerate is None and not self.shrink and self._may_accelerate(problem))):
             return None
         lam, smoothness = problem.penalty.lam, problem.loss.smoothness
         size = float(np.sum(problem.weights * norms**2)) / (problem.total_weight * problem.shape[0])
@@ -201,6 +203,9 @@ class SDCA:
     def step(self, state: SDCAState) -> SDCAState:
         """One epoch."""
         sampler = state.sampler
+        if not sampler.active:  # all look settled: look at all of them again
+            sampler.restore()
+            state.margin = np.inf
         whole, order = sampler.whole, sampler.next()
         state.passes += len(order) / state.problem.shape[0]
         if state.problem.intercept:
@@ -244,6 +249,8 @@ class SDCA:
         state.sampler.restore()
         state.margin = np.inf
         problem = state.problem
+        if state.momentum is None:
+            state.refresh()
         if not (problem.loss.has_straight_parts and self.shrink is not False) or problem.intercept:
             return
         mu = problem.penalty.strong_convexity
@@ -251,11 +258,10 @@ class SDCA:
         reach = (1.0 + 1e-9) * norms * np.sqrt(2.0 * max(gap, 0.0) / mu) + 1e-12 * (1.0 + np.abs(z))
         below, above = (-problem.loss.derivative(z + side * reach, problem.y) for side in (-1.0, 1.0))
         proven = below == above
-        if proven.any():
+        if proven.any() and not proven[state.sampler.pool].all():
             state.alpha[proven] = below[proven]
             state.sampler.settle(proven)
-        state.refresh()
-        if not problem.intercept:
+            state.refresh()
             state.u[-1] = state.mean_multiplier() * state.inverse_rho
 
     def _pass(self, state: SDCAState, order: NDArray[np.int64], margin: float) -> tuple[float, float, float, int]:
