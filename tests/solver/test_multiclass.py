@@ -87,7 +87,7 @@ def test_a_warm_start_saves_steps(loss):
     assert warm.n_iter < fl.solve(near, solver="sdca", tol=1e-5).n_iter
     again = fl.solve(first, solver="sdca", tol=2e-5, start=(cold.w, cold.b, cold.alpha))
     assert again.n_iter <= 10
-    with pytest.raises(ValueError, match="start must have 4 finite weights and 150 multipliers for each of 3 classes"):
+    with pytest.raises(ValueError, match="start must have 4 weights and 150 multipliers for each of 3 classes"):
         fl.solve(near, start=(np.zeros((3, 3)), np.zeros(3), np.zeros((150, 3))))
 
 

@@ -14,6 +14,7 @@ import fenchel as fl
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import FISTA, PDHG, Candidate
+from fenchel.steps import Newton, Overflow
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(120, 8)) @ (np.eye(8) + 5.0) * np.exp(rng.normal(size=8))  # strongly correlated features
@@ -127,7 +128,7 @@ def test_a_warm_start_saves_steps():
     near = problem(penalty=fl.penalties.L2(1.05e-3))
     assert fl.solve(near, tol=1e-6, start=cold).n_iter < fl.solve(near, tol=1e-6).n_iter
     assert fl.solve(problem(), tol=1e-6, start=(cold.w, cold.b, cold.alpha)).n_iter <= cold.n_iter
-    with pytest.raises(ValueError, match="start must have 8 finite weights"):
+    with pytest.raises(ValueError, match="start must have 8 weights"):
         fl.solve(problem(), start=(np.zeros(3), 0.0, np.zeros(120)))
 
 
@@ -292,3 +293,20 @@ def test_proximal_maps_survive_tiny_penalties(penalty):
         warnings.simplefilter("ignore", fl.NotCertifiedWarning)
         result = fl.solve(fl.Problem(X, y, fl.losses.SmoothedHinge(1e-3), penalty), max_iter=3000)
     assert np.isfinite(result.certificate.gap)
+
+
+def test_a_start_that_is_not_finite_is_refused():
+    for start in ((np.full(8, np.nan), 0.0, np.zeros(len(X))), (np.zeros(8), 0.0, np.full(len(X), np.nan))):
+        with pytest.raises(ValueError, match="start must be finite"):
+            fl.solve(problem(), start=start)
+
+
+def test_auto_tries_another_solver_when_the_first_gives_up(monkeypatch):
+    def give_up(self, state):
+        raise Overflow("enough")
+
+    monkeypatch.setattr(Newton, "step", give_up)
+    result = fl.solve(problem(), tol=1e-6)
+    assert result.certificate.ok
+    assert result.solver != "newton"
+    assert fl.solve(problem(), tol=1e-6, solver="newton", warn=False).status == "overflow"

@@ -56,6 +56,13 @@ def _best(problem: Statement, options: dict[str, Any], tol: float) -> Solver[Any
     return _build(next(suitable, knowing[0]), options)
 
 
+def another(problem: Statement, than: Solver[Any]) -> Solver[Any] | None:
+    """A solver to try when the one that "auto" chose has given up."""
+    able = (kind for kind in _table(problem).values() if kind is not type(than) and not _obstacles(problem, kind()))
+    kind = next(able, None)
+    return None if kind is None else _build(kind, {})
+
+
 def _options(kind: type[Any]) -> set[str]:
     return {field.name for field in dataclasses.fields(kind)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from typing import Any
 
@@ -13,7 +14,7 @@ from fenchel.certificate.rounding import clip_to_domain
 from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.losses.multiclass import multipliers, off_of
 from fenchel.solver.base import Callback, NotCertifiedWarning, Result, Stop
-from fenchel.solver.choose import choose
+from fenchel.solver.choose import another, choose
 from fenchel.solver.run import run
 from fenchel.steps import Start
 
@@ -80,7 +81,15 @@ def solve(
     chosen = choose(problem, solver, solver_options, tol)
     problem = problem.replace(design=problem.design.using(n_threads))
     seed = 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
+    clock = time.perf_counter()
     result = run(problem, chosen, stop, _start(problem, start), seed, callback, progress, check_every)
+    if isinstance(solver, str) and solver == "auto" and result.status == "overflow" and not solver_options:
+        other = another(problem, chosen)
+        left = None if max_seconds is None else max_seconds - (time.perf_counter() - clock)
+        if other is not None and (left is None or left > 0.0):
+            again = Stop(tol, atol, max_iter, left)
+            second = run(problem, other, again, _start(problem, start), seed, callback, progress, check_every)
+            result = second if second.certificate.gap <= result.certificate.gap else result
     if warn and result.status not in ("certified", "callback"):
         warnings.warn(not_certified(result), NotCertifiedWarning, stacklevel=2)
     return result
@@ -94,14 +103,16 @@ def _start(problem: Problem | MulticlassProblem, start: Any) -> Start:
         return Start(np.zeros(shapes[0]), np.zeros(k) if several else 0.0, np.zeros(shapes[2]))
     parts = (start.w, start.b, start.alpha) if isinstance(start, Result | Start) else start
     w, b, alpha = (np.array(part, dtype=np.float64) for part in parts)
-    if (w.shape, b.shape, alpha.shape) != shapes or not np.all(np.isfinite(w)):
+    if not all(np.all(np.isfinite(part)) for part in (w, b, alpha)):
+        raise ValueError("start must be finite: its weights, intercept or multipliers have a NaN or an infinity")
+    if (w.shape, b.shape, alpha.shape) != shapes:
         raise ValueError(
-            f"start must have {d} finite weights and {n} multipliers{f' for each of {k} classes' if several else ''}, "
-            f"got shapes {w.shape} and {alpha.shape}"
+            f"start must have {d} weights and {n} multipliers{f' for each of {k} classes' if several else ''}, "
+            f"and an intercept of shape {shapes[1]}; got shapes {w.shape}, {alpha.shape} and {b.shape}"
         )
     if isinstance(problem, MulticlassProblem):
         return Start(w, b if problem.intercept else np.zeros(k), multipliers(off_of(alpha, problem.y), problem.y))
-    return Start(w, float(b) if problem.intercept else 0.0, clip_to_domain(problem, np.nan_to_num(alpha)))
+    return Start(w, float(b) if problem.intercept else 0.0, clip_to_domain(problem, alpha))
 
 
 def not_certified(result: Result) -> str:
@@ -111,7 +122,7 @@ def not_certified(result: Result) -> str:
         "max_iter": f"stopped after {result.n_iter} steps; raise max_iter, or scale the features",
         "max_seconds": f"stopped after {max(result.trace['seconds'], default=0.0):.2g} seconds",
         "interrupted": "interrupted",
-        "overflow": "the problem's scale exceeds double precision; rescale the features or lam",
+        "overflow": "double precision does not allow more; rescale the features or lam, or try another solver",
         "stalled": "what is left of the gap is rounding; a smaller gap cannot be proven in double precision",
     }
     return (

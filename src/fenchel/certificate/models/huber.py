@@ -165,6 +165,8 @@ class HuberClaim:
             slopes = state.slopes(self.epsilon)
             gradient = np.append(columns.T @ (s * slopes) / W, 1.0 - self._mean(slopes**2) / 4.0)
             gradient[:d] += lam * w
+            if not (np.all(np.isfinite(hessian)) and np.all(np.isfinite(gradient))):
+                break
             step = -np.linalg.lstsq(hessian, gradient, rcond=None)[0][:d]
             value = self._value(state, w)
             for scale in 0.5 ** np.arange(12):
