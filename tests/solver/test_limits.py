@@ -50,11 +50,15 @@ def test_an_interrupted_fit_keeps_its_best_model_with_its_true_certificate():
     X = rng.normal(size=(4000, 1500))
     y = np.where(X[:, 0] + rng.normal(size=4000) > 0, 1.0, -1.0)
     problem = fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(1e-7))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may have it ignored
     alarm = threading.Timer(0.5, lambda: signal.raise_signal(signal.SIGINT))
     alarm.start()
-    with pytest.warns(fl.NotCertifiedWarning, match="interrupted"):
-        result = fl.solve(problem, tol=1e-9)
-    alarm.join()
+    try:
+        with pytest.warns(fl.NotCertifiedWarning, match="interrupted"):
+            result = fl.solve(problem, tol=1e-9, max_seconds=60)
+    finally:
+        alarm.join()
+        signal.signal(signal.SIGINT, before)
     assert result.status == "interrupted"
     assert np.isfinite(result.certificate.gap)
     again = fl.certify(problem, result.w, alpha=result.alpha, effort="low")
