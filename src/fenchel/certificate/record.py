@@ -70,7 +70,7 @@ class Record(ABC):
 
     def reached(self, tol: float, atol: float = 0.0) -> bool:
         """Whether the gap is small enough."""
-        return self.gap <= max(tol * abs(self.primal.value), atol)
+        return bool(np.isfinite(self.gap)) and self.gap <= max(tol * abs(self.primal.value), atol)
 
     def certificate(self, tol: float, atol: float = 0.0) -> Certificate:
         """What has been proven about the best model."""
