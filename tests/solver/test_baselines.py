@@ -123,7 +123,7 @@ def test_a_start_is_not_forgotten():
 
 def test_weights_that_grow_without_bound_end_the_run_with_its_best_model():
     wild = fl.Problem(100.0 * X, Y, fl.losses.Squared(), fl.penalties.L2(1e-9))
-    with pytest.warns(fl.NotCertifiedWarning, match="exceeds double precision"):
+    with pytest.warns(fl.NotCertifiedWarning, match="double precision does not allow more"):
         result = fl.solve(wild, solver="sgd")
     assert result.status == "overflow"
     assert np.isfinite(result.certificate.primal)
