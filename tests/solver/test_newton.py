@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import expit
 
 import fenchel as fl
 from fenchel.data import Design
 from fenchel.steps import Newton, Start, curvature
 from fenchel.steps.border import Border
+from fenchel.steps.line_search import line_search
 from tests.registry import LOSSES, name, targets
 
 rng = np.random.default_rng(0)
@@ -45,6 +47,69 @@ def test_multipliers_respond_as_the_smoothed_loss_says(loss):
     assert gap >= -1e-9
 
 
+def test_the_logistic_response_is_accurate_from_one_tail_to_the_other():
+    z = np.concatenate([np.linspace(-690, 690, 20_001), np.linspace(-3, 3, 20_001), [0.0, -1e5, 1e5]])
+    for y in (np.ones_like(z), -np.ones_like(z)):
+        a, h, total, _ = fl.losses.Logistic().kernel().respond(z, y, np.ones_like(z), np.zeros_like(z), 0.0)
+        t, rest = expit(-y * z), expit(y * z)
+        np.testing.assert_allclose(a, y * t, rtol=2e-15, atol=1e-300)
+        np.testing.assert_allclose(h, t * rest, rtol=4e-15, atol=1e-300)
+        assert total == pytest.approx(np.logaddexp(0.0, -y * z).sum(), rel=1e-13)
+    a, _, total, _ = fl.losses.Logistic().kernel().respond(np.full(1, np.nan), *np.ones((3, 1)), 0.0)
+    assert np.isnan(a[0])
+    assert np.isnan(total)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_the_gap_of_given_multipliers_is_the_sum_of_fenchel_and_young(loss):
+    z, y, s = 2.0 * rng.normal(size=500), targets(loss, rng, 500), rng.random(500)
+    low, high = np.broadcast_arrays(*loss.domain(y))
+    a = np.clip(rng.normal(size=500), low, high)
+    a[:50], a[50:100] = low[:50], high[50:100]  # also where logarithms meet 0
+    a = np.where(np.isfinite(a), a, 1.0)
+    a = np.clip(a, low, high)
+    expected = np.sum(s * (loss.value(z, y) + loss.conjugate(-a, y) + a * z))
+    assert loss.kernel().gap_sum(z, y, s, a) == pytest.approx(expected, rel=1e-12)
+    if np.isfinite(high[0] - low[0]):
+        assert loss.kernel().gap_sum(z, y, s, np.where(np.arange(500) == 7, high + 1e-9, a)) == np.inf
+        assert np.isfinite(loss.kernel().gap_sum(z, y, np.where(np.arange(500) == 7, 0.0, s), a))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", [fl.losses.Logistic(), fl.losses.SquaredHinge(), fl.losses.Huber(0.5)], ids=name)
+def test_the_multipliers_of_the_tangent_have_the_gap_that_a_step_says(loss, intercept):
+    X, y = separable(400, 6)
+    p = fl.Problem(X, y, loss, fl.penalties.L2(1e-4), intercept=intercept, sample_weight=rng.random(400))
+    near = fl.solve(p, solver="newton", tol=1e-3)
+    solver = Newton()
+    state = solver.step(solver.begin(p, Start(1.2 * near.w, near.b, near.alpha), 0))
+    b = float(state.w[-1]) if intercept else 0.0
+    w = state.w[:-1] if intercept else state.w
+    loose = p.primal(w, b) - p.dual(-loss.derivative(p.scores(w, b), p.y)) if not intercept else np.inf
+    assert state.tangent is not None
+    value = -p.mean(loss.conjugate(-state.tangent, p.y)) - p.penalty.conjugate(p.dual_vector(state.tangent))
+    price = abs(p.mean(state.tangent)) * (1.0 + abs(b)) if intercept else 0.0  # b pays for a mean that is not zero
+    assert state.tangent_gap >= p.primal(w, b) - value - b * p.mean(state.tangent) - 1e-12
+    assert state.tangent_gap == pytest.approx(p.primal(w, b) - value, rel=1e-3, abs=2.0 * price + 1e-12)
+    assert state.tangent_gap <= loose + 1e-12
+    best = fl.solve(p, tol=1e-12, warn=False).certificate
+    assert state.tangent_gap >= p.primal(w, b) - best.primal - 1e-12
+
+
+def test_steps_go_on_where_the_slope_says_so():
+    """On separable data the curvature fades along the way, and the best step is longer than Newton's."""
+    X = rng.normal(size=(300, 5))
+    y = np.where(X @ np.ones(5) > 0, 1.0, -1.0)
+    p = fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L2(1e-6))
+    state = Newton().begin(p, Start(np.zeros(5), 0.0, np.zeros(300)), 0)
+    q, residual = state.curvature.solve(state.work.rows, state.work.s * state.work.h / state.W, state.gradient, 0.0)
+    assert np.linalg.norm(residual) == 0.0
+    t = line_search(state, -q, X @ -q)
+    assert t > 1.5
+    gradient = p.penalty.lam * (-t * q) + X.T @ p.loss.derivative(X @ (-t * q), y) / 300
+    assert abs(gradient @ q) <= 0.11 * abs(state.gradient @ q)
+
+
 def test_products_with_some_rows_are_those_of_numpy():
     for X in (rng.normal(size=(40, 6)), sp.random_array((40, 6), density=0.4, format="csr", rng=rng)):
         dense = X.toarray() if sp.issparse(X) else X
@@ -59,9 +124,24 @@ def test_products_with_some_rows_are_those_of_numpy():
                 np.testing.assert_allclose(lines.scatter_some(which, a, p, threads), A[which].T @ (a * (A[which] @ p)))
             np.testing.assert_allclose(lines.squares_some(which, a), (A[which] ** 2).T @ a)
             gram = A[which].T @ (a[:, None] * A[which])
-            np.testing.assert_allclose(np.tril(lines.gram_some(which, a).reshape(6, 6)), np.tril(gram))
+            np.testing.assert_allclose(np.tril(lines.gram_some(which, a).reshape(6, 6, order="F")), np.tril(gram))
             with pytest.raises(ValueError, match="does not exist"):
                 lines.gather_some(np.array([40]), p, 1)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_gram_matrices_of_rows_of_any_length_and_order(ordered):
+    X = sp.random_array((200, 23), density=0.4, format="csr", rng=rng)
+    if not ordered:
+        for i in range(200):
+            part = slice(X.indptr[i], X.indptr[i + 1])
+            order = rng.permutation(part.stop - part.start)
+            X.indices[part], X.data[part] = X.indices[part][order], X.data[part][order]
+        X.has_sorted_indices = False
+    A, rows = X.toarray(), np.arange(0, 200, 3)
+    h = np.where(np.arange(len(rows)) % 5 == 0, 0.0, rng.random(len(rows)))
+    gram = Design(X).lines.gram_some(rows, h).reshape(23, 23, order="F")
+    np.testing.assert_allclose(np.tril(gram), np.tril(A[rows].T @ (h[:, None] * A[rows])), atol=1e-13)
 
 
 @pytest.mark.parametrize("constant", [0.0, 1.5])

@@ -60,8 +60,10 @@ Output norms_across(const Lines &A, double p, Vector<double> s) {
 using Which = Vector<Index>;
 
 void check_lines(const Lines &A, const Which &which) {
-    for (size_t k = 0; k < which.size(); ++k)
-        if (which(k) < 0 || which(k) >= A.lines()) throw std::invalid_argument("which names a line that does not exist");
+    const Index lines = A.lines(), *line = which.data();
+    bool inside = true;
+    for (size_t k = 0; k < which.size(); ++k) inside &= 0 <= line[k] && line[k] < lines;
+    if (!inside) throw std::invalid_argument("which names a line that does not exist");
 }
 
 Output gather_which(const Lines &A, Which which, Vector<double> w, Index threads) {
@@ -139,8 +141,13 @@ nb::class_<L> bind_loss(nb::module_ &m, const char *name) {
         .def("slope_along", [](const L &l, V z, V dz, V y, V s, V c, double tau, double t) {
             for (const Index size : {Index(dz.size()), Index(y.size()), Index(s.size()), Index(c.size())}) check_size(size, z.size(), "a vector over the samples");
             nb::gil_scoped_release release;
-            const Response sum = slope_along(l, z.data(), dz.data(), y.data(), s.data(), c.data(), tau, t, z.size());
-            return std::make_tuple(sum.a, sum.h);
+            const auto [slope, bend] = slope_along(l, z.data(), dz.data(), y.data(), s.data(), c.data(), tau, t, z.size());
+            return std::make_tuple(slope, bend);
+        })
+        .def("gap_sum", [](const L &l, V z, V y, V s, V a) {
+            for (const Index size : {Index(y.size()), Index(s.size()), Index(a.size())}) check_size(size, z.size(), "a vector over the samples");
+            nb::gil_scoped_release release;
+            return gap_sum(l, z.data(), y.data(), s.data(), a.data(), z.size());
         })
         .def("dual_step", [](const L &l, V a, V z, V q, V y) {
             return over_samples({Index(a.size()), Index(z.size()), Index(q.size()), Index(y.size())}, [&](Index i) { return l.dual_step(a(i), z(i), q(i), y(i)); });

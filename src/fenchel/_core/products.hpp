@@ -16,6 +16,19 @@ double dot(const Line &x, const Values &w) {
     return sum;
 }
 
+// Lines are short: two sums beat what vector registers and their gathers take to set up.
+template <class T, class I>
+double dot(const SparseLine<T, I> &x, const double *w) {
+    double even = 0, odd = 0;
+    Index k = 0;
+    for (; k + 1 < x.size; k += 2) {
+        even += static_cast<double>(x.value[k]) * w[x.index(k)];
+        odd += static_cast<double>(x.value[k + 1]) * w[x.index(k + 1)];
+    }
+    if (k < x.size) even += static_cast<double>(x.value[k]) * w[x.index(k)];
+    return even + odd;
+}
+
 template <class Line>
 void add(const Line &x, double a, double *out) {
     for (Index k = 0; k < x.size; ++k) out[x.index(k)] += a * static_cast<double>(x.value[k]);

@@ -4,23 +4,58 @@
 // a(z) maximises -phi*(-a) - z a - tau (a - c)^2 / 2, so that -a(z) is the derivative of a smoothed loss; h = 1 / tau where a(z)
 // lies strictly between the slopes of two pieces, 0 elsewhere.
 #pragma once
+#include "exponential.hpp"
 #include "losses.hpp"
 #include "storage.hpp"
+
+#include <cmath>
+#include <utility>
 
 namespace fenchel {
 
 struct Response {
-    double a, h;
+    double a, h, phi;  // the multiplier, minus its derivative, and the loss
 };
 
 template <class Loss>
-Response respond(const Loss &loss, double z, double y, double c, double tau) {
+inline Response respond(const Loss &loss, double z, double y, double c, double tau) {
     if constexpr (Loss::straight) {
         const double a = loss.dual_step(c, z, tau, y);
-        return {a, loss.is_slope(a, y) ? 0.0 : 1 / tau};
+        return {a, loss.is_slope(a, y) ? 0.0 : 1 / tau, loss.value(z, y)};
     } else {
-        return {-loss.derivative(z, y), loss.curvature(z, y)};
+        return {-loss.derivative(z, y), loss.curvature(z, y), loss.value(z, y)};
     }
+}
+
+// One exponential for all three.
+inline Response respond(const Logistic &, double z, double y, double, double) {
+    const double m = y * z, e = exp_nonpositive(-std::fabs(m)), q = 1 / (1 + e);
+    return {y * q * (m > 0 ? e : 1.0), e * q * q, log1p_of_fraction(e) + 0.5 * (std::fabs(m) - m)};
+}
+
+// phi(z) + phi*(-a) + a z, never negative: what a sample adds to the gap. Multipliers outside the domain give infinity.
+template <class Loss>
+inline double fenchel_young(const Loss &loss, double z, double y, double a) {
+    return loss.value(z, y) + loss.conjugate(-a, y) + a * z;
+}
+
+inline double fenchel_young(const Logistic &, double z, double y, double a) {
+    constexpr double tiny = std::numeric_limits<double>::min();
+    const double m = y * z, t = y * a, rest = 1 - t, e = exp_nonpositive(-std::fabs(m));
+    const double entropy = t * log_positive(std::max(t, tiny)) + rest * log_positive(std::max(rest, tiny));
+    const double gap = log1p_of_fraction(e) + 0.5 * (std::fabs(m) - m) + entropy + t * m;
+    return t >= 0 && rest >= 0 ? gap : infinity;
+}
+
+template <class Loss>
+double gap_sum(const Loss &loss, const double *z, const double *y, const double *s, const double *a, Index n) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Index i = 0; i < n; ++i) {
+        const double term = fenchel_young(loss, z[i], y[i], a[i]);
+        sum += s[i] > 0 ? s[i] * term : 0.0;
+    }
+    return sum;
 }
 
 struct Totals {
@@ -29,27 +64,28 @@ struct Totals {
 
 template <class Loss>
 Totals respond_all(const Loss &loss, const double *z, const double *y, const double *s, const double *c, double tau, Index n, double *a, double *h) {
-    Totals sums{0, 0};
+    double total = 0, gap = 0;
+#pragma omp simd reduction(+ : total, gap)
     for (Index i = 0; i < n; ++i) {
         const Response r = respond(loss, z[i], y[i], c[i], tau);
         a[i] = r.a, h[i] = r.h;
-        const double phi = loss.value(z[i], y[i]);
-        sums.loss += s[i] * phi;
-        if (Loss::straight && s[i] > 0) sums.gap += s[i] * (phi + loss.conjugate(-r.a, y[i]) + r.a * z[i]);
+        total += s[i] * r.phi;
+        if constexpr (Loss::straight) gap += s[i] > 0 ? s[i] * (r.phi + loss.conjugate(-r.a, y[i]) + r.a * z[i]) : 0.0;
     }
-    return sums;
+    return {total, gap};
 }
 
 // The derivative along z + t dz of the smoothed loss, sum -s_i a_i dz_i, and its own derivative, sum s_i h_i dz_i^2.
 template <class Loss>
-Response slope_along(const Loss &loss, const double *z, const double *dz, const double *y, const double *s, const double *c, double tau, double t, Index n) {
-    Response sum{0, 0};
+std::pair<double, double> slope_along(const Loss &loss, const double *z, const double *dz, const double *y, const double *s, const double *c, double tau, double t, Index n) {
+    double slope = 0, bend = 0;
+#pragma omp simd reduction(+ : slope, bend)
     for (Index i = 0; i < n; ++i) {
         const Response r = respond(loss, z[i] + t * dz[i], y[i], c[i], tau);
-        sum.a -= s[i] * r.a * dz[i];
-        sum.h += s[i] * r.h * dz[i] * dz[i];
+        slope -= s[i] * r.a * dz[i];
+        bend += s[i] * r.h * dz[i] * dz[i];
     }
-    return sum;
+    return {slope, bend};
 }
 
 }  // namespace fenchel

@@ -6,13 +6,27 @@ namespace fenchel {
 
 constexpr Index lines_ahead = 4;
 
+// Asks for lines before they are needed. Where most lines are visited in their order the processor does so itself, and better.
+template <class Matrix>
+struct Ahead {
+    const Matrix &A;
+    const Index *which;
+    Index stop;
+    bool asks;
+    Ahead(const Matrix &A, const Index *which, Index count, Index stop) : A(A), which(which), stop(stop), asks(4 * count < A.lines) {}
+    void operator()(Index k) const {
+        if (asks && k + lines_ahead < stop) A.prefetch(which[k + lines_ahead]);
+    }
+};
+
 // out[k] = line_{which[k]} . w
 template <class Matrix>
 void gather_some(const Matrix &A, const Index *which, Index count, const double *w, double *out, Index threads) {
     parallel(threads, [&](Index part) {
         const Index stop = count * (part + 1) / threads;
+        const Ahead ahead(A, which, count, stop);
         for (Index k = count * part / threads; k < stop; ++k) {
-            if (k + lines_ahead < stop) A.prefetch(which[k + lines_ahead]);
+            ahead(k);
             out[k] = dot(A.line(which[k]), w);
         }
     });
@@ -31,8 +45,9 @@ void scatter_some(const Matrix &A, const Index *which, Index count, const double
     parallel(threads, [&](Index part) {
         sums[part].assign(A.width, 0.0);
         const Index stop = count * (part + 1) / threads;
+        const Ahead ahead(A, which, count, stop);
         for (Index k = count * part / threads; k < stop; ++k) {
-            if (k + lines_ahead < stop) A.prefetch(which[k + lines_ahead]);
+            ahead(k);
             if (a[k] == 0) continue;
             const auto x = A.line(which[k]);
             add(x, p ? a[k] * dot(x, p) : a[k], sums[part].data());
@@ -44,8 +59,9 @@ void scatter_some(const Matrix &A, const Index *which, Index count, const double
 // out_j = sum_k a_k x_kj^2
 template <class Matrix>
 void squares_some(const Matrix &A, const Index *which, Index count, const double *a, double *out) {
+    const Ahead ahead(A, which, count, count);
     for (Index k = 0; k < count; ++k) {
-        if (k + lines_ahead < count) A.prefetch(which[k + lines_ahead]);
+        ahead(k);
         const auto x = A.line(which[k]);
         for (Index j = 0; j < x.size; ++j) {
             const double value = static_cast<double>(x.value[j]);
@@ -57,8 +73,9 @@ void squares_some(const Matrix &A, const Index *which, Index count, const double
 // out[k] = sum_j x_kj^2 d_j
 template <class Matrix>
 void energy_some(const Matrix &A, const Index *which, Index count, const double *d, double *out) {
+    const Ahead ahead(A, which, count, count);
     for (Index k = 0; k < count; ++k) {
-        if (k + lines_ahead < count) A.prefetch(which[k + lines_ahead]);
+        ahead(k);
         const auto x = A.line(which[k]);
         double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -67,25 +84,49 @@ void energy_some(const Matrix &A, const Index *which, Index count, const double 
     }
 }
 
-// Adds sum_k a_k x_k x_k' to the lower triangle of `out` (width x width), for short lines.
-template <class Matrix>
-void gram_some(const Matrix &A, const Index *which, Index count, const double *a, double *out) {
-    for (Index k = 0; k < count; ++k) {
-        if (k + lines_ahead < count) A.prefetch(which[k + lines_ahead]);
-        if (a[k] == 0) continue;
-        const auto x = A.line(which[k]);
-        for (Index i = 0; i < x.size; ++i) {
-            const double xi = a[k] * static_cast<double>(x.value[i]);
-            if (xi == 0) continue;
-            const Index row = x.index(i);
-            double *line = out + row * A.width;
-            for (Index j = 0; j <= i; ++j) {
-                const Index column = x.index(j);
-                double &entry = column <= row ? line[column] : out[column * A.width + row];
-                entry += xi * static_cast<double>(x.value[j]);
-            }
+// Adds a x x' to the lower triangle of `out` (width x width, column after column) for a line of increasing indices; four
+// columns at a time, because loops over a few entries mostly pay for their ends.
+template <class Line>
+void add_square(const Line &x, double a, double *out, Index width) {
+    constexpr Index columns = 4;
+    Index i = 0;
+    for (; i + columns <= x.size; i += columns) {
+        double scaled[columns], *column[columns];
+        for (Index c = 0; c < columns; ++c) {
+            scaled[c] = a * static_cast<double>(x.value[i + c]);
+            column[c] = out + x.index(i + c) * width;
+        }
+        for (Index c = 0; c < columns; ++c)
+            for (Index j = c; j < columns; ++j) column[c][x.index(i + j)] += scaled[c] * static_cast<double>(x.value[i + j]);
+        for (Index j = i + columns; j < x.size; ++j) {
+            const Index row = x.index(j);
+            const double value = static_cast<double>(x.value[j]);
+            for (Index c = 0; c < columns; ++c) column[c][row] += scaled[c] * value;
         }
     }
+    for (; i < x.size; ++i) {
+        const double scaled = a * static_cast<double>(x.value[i]);
+        double *column = out + x.index(i) * width;
+        for (Index j = i; j < x.size; ++j) column[x.index(j)] += scaled * static_cast<double>(x.value[j]);
+    }
+}
+
+// Adds sum_k a_k x_k x_k' to the lower triangle of `out`, for short lines. What unsorted indices put above the diagonal is folded
+// down at the end.
+template <class Matrix>
+void gram_some(const Matrix &A, const Index *which, Index count, const double *a, double *out) {
+    bool sorted = true;
+    const Ahead ahead(A, which, count, count);
+    for (Index k = 0; k < count; ++k) {
+        ahead(k);
+        if (a[k] == 0) continue;
+        const auto x = A.line(which[k]);
+        for (Index i = 1; i < x.size; ++i) sorted &= x.index(i - 1) < x.index(i);
+        add_square(x, a[k], out, A.width);
+    }
+    if (sorted) return;
+    for (Index i = 0; i < A.width; ++i)
+        for (Index j = 0; j < i; ++j) out[j * A.width + i] += out[i * A.width + j];
 }
 
 }  // namespace fenchel

@@ -106,7 +106,7 @@ def multipliers(evidence: Evidence) -> tuple[Vector, Vector]:
     problem = evidence.problem
     evidence.require_same_data()
     low, high = _score_interval(evidence, problem.design)
-    first, last = problem.loss.domain(problem.y)
+    first, last = problem.domain
     with np.errstate(over="ignore", invalid="ignore"):
         least = np.where(np.isfinite(high), -problem.loss.subdifferential(high, problem.y)[1], first)
         most = np.where(np.isfinite(low), -problem.loss.subdifferential(low, problem.y)[0], last)
@@ -118,7 +118,7 @@ def multipliers(evidence: Evidence) -> tuple[Vector, Vector]:
 
 def _outwards(problem: Problem, alpha: Vector, side: float) -> Vector:
     """A multiplier rounded away from the interval, unless it is one that a loss with flat or straight parts attains."""
-    first, last = problem.loss.domain(problem.y)
+    first, last = problem.domain
     exact = problem.loss.has_straight_parts & ((alpha == 0.0) | (alpha == first) | (alpha == last))
     return np.where(exact, alpha, alpha + side * (16 * UNIT_ROUNDOFF * np.abs(alpha) + 5e-324))
 

@@ -128,7 +128,7 @@ class FreeDirections:
 
 def room_inside(problem: Problem, alpha: Vector) -> Vector:
     """How far each multiplier may move either way without leaving its domain (or without doubling, roughly)."""
-    low, high = problem.loss.domain(problem.y)
+    low, high = problem.domain
     room = np.minimum(np.minimum(alpha - low, high - alpha), 1.0 + np.abs(alpha))
     return np.where(problem.weights > 0, np.maximum(room, 0.0), 0.0)
 

@@ -95,10 +95,25 @@ class Problem:
     @cached_property
     def conjugate_at_zero(self) -> Vector:
         """phi*(0; y_i) = -min phi(.; y_i)."""
+        if self.loss.is_classification:
+            minus, plus = self.loss.conjugate(np.zeros(2), np.array([-1.0, 1.0]))
+            return np.asarray(np.where(self.y > 0, plus, minus))
         return self.loss.conjugate(np.zeros_like(self.y), self.y)
+
+    @cached_property
+    def domain(self) -> tuple[Vector, Vector]:
+        """The interval of every multiplier."""
+        return self.loss.domain(self.y)
+
+    @cached_property
+    def weightless(self) -> bool:
+        """Whether every sample counts once."""
+        return bool(np.all(self.weights == 1.0))
 
     def mean(self, values: Vector) -> float:
         """(1/W) sum_i s_i values_i; a sample of weight zero does not count, whatever its value."""
+        if self.weightless:
+            return float(np.sum(values)) / self.total_weight
         counted = np.where(self.weights > 0, values, 0.0)
         return float(np.sum(self.weights * counted)) / self.total_weight
 

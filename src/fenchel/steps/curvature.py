@@ -29,8 +29,8 @@ DENSE_ROWS, SPARSE_ROWS = 8, 32
 FEW_ROWS = 5000
 #: Conjugate-gradient steps: at most, and after which a sampled factor has gone stale.
 MOST, STALE = 250, 6
-#: How much the preconditioned residual falls, squared; more where the Hessian will not change.
-FORCING, QUADRATIC_FORCING = 1e-2, 1e-5
+#: What a Gram matrix may cost to be preferred to a sample of it and conjugate gradients, in their steps.
+MOST_STEPS = 8.0
 
 
 @dataclass
@@ -42,37 +42,44 @@ class Curvature:
     factor: Vector | None = None
     passes: float = field(default=0.0)
 
-    def solve(self, rows: NDArray[np.int64], h: Vector, g: Vector) -> Vector:
-        """p, exactly or well enough."""
+    def solve(self, rows: NDArray[np.int64], h: Vector, g: Vector, accuracy: float) -> tuple[Vector, Vector]:
+        """p, and the residual g - (ridge + H) p: next to nothing, or |residual|^2 <= accuracy."""
         border = self.border
+        curved = np.flatnonzero(h)
+        if len(curved) < 0.7 * len(h):
+            rows, h = rows[curved], h[curved]
         ridge = np.maximum(border.ridge, 1e-3 * border.ridge[0])  # an unpenalised intercept may see no curvature
         width = len(ridge)
         if width > WIDEST:
-            return self._iterate(rows, h, g, ridge, self._diagonal(rows, h, ridge))
-        most = max(FEW_ROWS, width * (SPARSE_ROWS if border.problem.design.is_sparse else DENSE_ROWS))
-        if len(rows) <= most:
-            self.factor = None
-            return _back_substitute(self._factored(rows, h, ridge), g)
-        if self.factor is None:
-            chance = self._shares(rows, h, ridge)
-            total = float(chance.sum())
-            chance = np.minimum(1.0, most / total * chance) if total > 0.0 else np.full(len(rows), most / len(rows))
-            part = np.flatnonzero(self.rng.random(len(rows)) < chance)
-            self.factor = self._factored(rows[part], h[part] / chance[part], ridge)
-        factor = self.factor
-        return self._iterate(rows, h, g, ridge, lambda r: _back_substitute(factor, r))
+            p, r = self._iterate(rows, h, g, ridge, self._diagonal(rows, h, ridge), accuracy)
+        else:
+            most = max(FEW_ROWS, width * (SPARSE_ROWS if border.problem.design.is_sparse else DENSE_ROWS))
+            if len(curved) <= most or border.price_of_gram <= MOST_STEPS:
+                self.factor = None
+                p, r = _back_substitute(self._factored(rows, h, ridge), g), np.zeros_like(g)
+            else:
+                factor = self.factor = self.factor if self.factor is not None else self._sampled(rows, h, ridge, most)
+                p, r = self._iterate(rows, h, g, ridge, lambda r: _back_substitute(factor, r), accuracy)
+        return p, r + (ridge - border.ridge) * p
+
+    def _sampled(self, rows: NDArray[np.int64], h: Vector, ridge: Vector, most: int) -> Vector:
+        chance = self._shares(rows, h, ridge)
+        total = float(chance.sum())
+        chance = np.minimum(1.0, most / total * chance) if total > 0.0 else np.full(len(rows), most / len(rows))
+        part = np.flatnonzero(self.rng.random(len(rows)) < chance)
+        return self._factored(rows[part], h[part] / chance[part], ridge)
 
     def _factored(self, rows: NDArray[np.int64], h: Vector, ridge: Vector) -> Vector:
         H = self.border.gram(rows, h)
         self.passes += len(rows) / self.border.problem.shape[0]
-        diagonal = np.diag_indices_from(H)
-        H[diagonal] += ridge
+        diagonal = H.ravel(order="K")[:: len(H) + 1]
+        diagonal += ridge
         # positive definite in exact arithmetic; where rounding hides it, a little more ridge still gives a way down
-        for more in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
-            H[diagonal] += more * H[diagonal]
+        for more in (1e-15, 1e-13, 1e-11, 1e-9):
             factor, failed = dpotrf(H, lower=1, clean=0)
             if not failed:
                 return np.asarray(factor)
+            diagonal += more * diagonal
         raise Overflow("the Hessian overflows; rescale the features or lam")
 
     def _shares(self, rows: NDArray[np.int64], h: Vector, ridge: Vector) -> Vector:
@@ -85,30 +92,35 @@ class Curvature:
         return lambda r: inverse * r
 
     def _iterate(
-        self, rows: NDArray[np.int64], h: Vector, g: Vector, ridge: Vector, precondition: Callable[[Vector], Any]
-    ) -> Vector:
+        self,
+        rows: NDArray[np.int64],
+        h: Vector,
+        g: Vector,
+        ridge: Vector,
+        precondition: Callable[[Vector], Any],
+        accuracy: float,
+    ) -> tuple[Vector, Vector]:
         """Preconditioned conjugate gradients."""
         x, r = np.zeros_like(g), g
         q = precondition(r)
         d, rho = q, float(r @ q)
         if not rho > 0.0:
-            return x
-        goal = (QUADRATIC_FORCING if self.border.problem.loss.quadratic else FORCING) * rho
+            return x, r
         count = 0
         while count < MOST:
             count += 1
             Hd = self.border.curve(rows, h, d) + ridge * d
             step = rho / float(d @ Hd)
             x, r = x + step * d, r - step * Hd
+            if not float(r @ r) > accuracy:
+                break
             q = precondition(r)
             rho, last = float(r @ q), rho
-            if not rho > goal:
-                break
             d = q + (rho / last) * d
         if count > STALE:
             self.factor = None
         self.passes += count * len(rows) / self.border.problem.shape[0]
-        return x
+        return x, r
 
 
 def _back_substitute(factor: Vector, r: Vector) -> Vector:

@@ -8,6 +8,7 @@ derivative h is 1 / tau for the samples between two pieces, and zero for all oth
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,16 @@ class Sheet:
     def __post_init__(self) -> None:
         self.y, self.s = self.problem.y[self.rows], self.problem.weights[self.rows]
         self.respond()
+
+    @cached_property
+    def domain(self) -> tuple[Vector, Vector]:
+        """Where multipliers may lie."""
+        low, high = self.problem.domain
+        return low[self.rows], high[self.rows]
+
+    @cached_property
+    def loss_has_kinks(self) -> bool:
+        return bool(self.problem.loss.kinks(self.y[:1]))
 
     def respond(self) -> None:
         """a, h and the sums of s phi and s (phi + phi* + a z) at the current scores."""
