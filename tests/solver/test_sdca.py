@@ -168,7 +168,7 @@ def test_samples_proven_by_a_certificate_have_the_optimal_multiplier():
     for _ in range(30):
         state = solver.step(state)
     c = fl.certify(p, state.weights(), alpha=state.alpha)
-    solver.observe(state, p.scores(state.weights()), c.gap)
+    solver.observe(state, p.scores(state.weights()), c.primal, c.gap)
     left_out = np.setdiff1d(np.arange(n), state.sampler.pool)
     assert len(left_out) > n / 10
     np.testing.assert_allclose(state.alpha[left_out], exact.alpha[left_out], atol=1e-6)

@@ -11,6 +11,7 @@ from fenchel.certificate.judges import judge_of
 from fenchel.certificate.record import Record
 from fenchel.problem import MulticlassProblem, Problem
 from fenchel.solver.base import Callback, Check, Result, Stop, Trace
+from fenchel.solver.blas import blas_threads
 from fenchel.solver.progress import Progress
 from fenchel.solver.schedule import Schedule
 from fenchel.steps import Overflow, Solver, Start
@@ -36,7 +37,7 @@ def run(
     judge, trace, schedule = judge_of(problem), Trace(), Schedule(solver, stop, check_every)
     iteration, status = 0, ""
     limit = DEFAULT_MAX_ITER if stop.max_iter is None else stop.max_iter
-    with Progress(problem, solver.name, stop, enabled=progress) as bar:
+    with Progress(problem, solver.name, stop, enabled=progress) as bar, blas_threads(problem.design.threads):
         try:
             state = solver.begin(problem, start, seed)
             while not status:
@@ -51,7 +52,7 @@ def run(
                 schedule.checked(judge.gap)
                 status = _status(judge, stop, row, limit)
                 if not status and hasattr(solver, "observe"):
-                    solver.observe(state, judge.primal.z, judge.gap)
+                    solver.observe(state, judge.primal.z, judge.primal.value, judge.gap)
                 if callback is not None and _is_true(callback(row)):
                     status = status or "callback"
         except KeyboardInterrupt:

@@ -22,6 +22,7 @@ class Schedule:
     """
 
     def __init__(self, solver: Solver[Any], stop: Stop, check_every: int | None) -> None:
+        self._solver: Any = solver
         self._progress = getattr(solver, "progress", None)
         self._stop, self._every, self._budget = stop, check_every, solver.steps_per_check
         self._steps, self._passes, self._ratio = 0, 0.0, FIRST_RATIO
@@ -37,7 +38,11 @@ class Schedule:
         self._last = seen = self._progress(state)
         spent = seen.passes - self._passes
         target = max(self._stop.tol * abs(seen.primal), self._stop.atol) if np.isfinite(seen.primal) else 0.0
-        return spent >= self._budget or (seen.gap * self._ratio <= target and (spent >= 1.0 or self._passes == 0.0))
+        done = seen.gap * self._ratio <= target and (spent >= 1.0 or self._passes == 0.0)
+        if done and seen.partial:  # a look at the samples left out costs less than a certificate that they spoil
+            self._solver.look_at_all(state)
+            done = False
+        return done or spent >= self._budget
 
     def checked(self, gap: float) -> None:
         """A certificate was made: compare it with what the solver believed."""

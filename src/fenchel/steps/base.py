@@ -44,6 +44,7 @@ class Progress:
     primal: float
     gap: float
     passes: float  # over the data so far
+    partial: bool = False  # whether samples were left out, which the gap knows nothing of
 
 
 def expected_epochs(problem: Problem, tol: float) -> float:
@@ -68,10 +69,10 @@ class Solver(Protocol, Generic[State]):
     steps_per_check : how many steps are worth one certificate; sized so that checking costs a tenth of the run at most
     passes_per_step : how often a step goes through the data
 
-    Four more methods are optional: `obstacle(problem)` says in words what else stands in the way, or returns None; the
+    Five more methods are optional: `obstacle(problem)` says in words what else stands in the way, or returns None; the
     static `suits(problem, tol)` says whether "auto" should take it; `progress(state) -> Progress` says when a
-    certificate is worth its price; `observe(state, z, gap)` learns from one: the scores of the best model, and its
-    certified gap.
+    certificate is worth its price, and if it may be `partial`, `look_at_all(state)` makes the next step see all of
+    them; `observe(state, z, primal, gap)` learns from a certificate: the scores of the best model, P there, its gap.
     """
 
     name: str

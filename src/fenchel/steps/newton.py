@@ -28,8 +28,9 @@ from fenchel.steps.smoothing import Sheet
 
 #: The relative gap on some of the samples that ends the steps on them.
 ROUGH = 1.0
-#: The proximal parameter falls by this factor whenever its problem is solved to a fraction of what moving on gains.
-FALL, ENOUGH = 0.5, 0.1
+#: The first proximal parameter, in distances of the scores from their kinks; it falls by this factor whenever its
+#: problem is solved as well as moving on gains.
+WIDTH, FALL, ENOUGH = 2.0, 0.5, 1.0
 #: Samples near a kink: as near as this many times the largest move of a score since the centre last moved.
 REACH = 2.0
 #: Steps on the samples near a kink before all are looked at again.
@@ -38,8 +39,9 @@ MANY_INNER = 25
 FORCING, QUADRATIC_FORCING = 1e-2, 1e-10
 #: A width whose factors cost next to nothing.
 SMALL = 400
-#: Epochs of dual coordinate ascent that take about as long as all steps here, for a loss with kinks.
-FEW_EPOCHS = 31.0
+#: Epochs of dual coordinate ascent that take about as long as all steps here, for a loss with kinks: for every column,
+#: which makes factors dearer, at least and at most.
+EPOCHS_PER_COLUMN, FEWEST_EPOCHS, MOST_EPOCHS = 0.11, 10.0, 35.0
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ class Newton:
             return False
         if n <= FEW_ROWS and width <= SMALL:
             return True
-        return not problem.loss.kinks(problem.y[:1]) or expected_epochs(problem, tol) > FEW_EPOCHS
+        few = float(np.clip(EPOCHS_PER_COLUMN * width, FEWEST_EPOCHS, MOST_EPOCHS))
+        return not problem.loss.kinks(problem.y[:1]) or expected_epochs(problem, tol) > few
 
     def begin(self, problem: Problem, start: Start, seed: int) -> NewtonState:
         loss = problem.loss.kernel()
@@ -83,7 +86,7 @@ class Newton:
         if problem.loss.kinks(problem.y[:1]):
             # the scale of the scores, but for a start that is next to the kinks already
             far, size = (float(np.average(part, weights=sheet.s)) for part in (sheet.distance(), np.abs(sheet.y)))
-            sheet.tau = max(far, 0.01 * size) or 1.0
+            sheet.tau = WIDTH * max(far, 0.01 * size) or 1.0
             sheet.respond()
         return NewtonState(Curvature(border, rng), later, w, sheet)
 

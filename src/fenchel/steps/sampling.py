@@ -32,6 +32,7 @@ class Sampler:
     pool: NDArray[np.int64]  # samples whose multipliers are not proven
     order: NDArray[np.int64] = field(init=False)
     active: int = field(init=False)
+    proven: int = 0
     probability: Vector | None = None
     block: int = 1
 
@@ -106,5 +107,6 @@ class Sampler:
 
     def settle(self, proven: NDArray[np.bool_]) -> None:
         """Leave out samples for good."""
+        self.proven += int(np.count_nonzero(proven[self.pool]))
         self.pool = self.pool[~proven[self.pool]]
         self.restore()

@@ -57,6 +57,7 @@ class SDCAState:
     primal: float = np.inf
     rate: float = 1.0
     passes: float = 0.0
+    partial: bool = False
 
     def refresh(self) -> None:
         """u from the multipliers, without the rounding of all the steps that made it."""
@@ -203,9 +204,8 @@ class SDCA:
     def step(self, state: SDCAState) -> SDCAState:
         """One epoch."""
         sampler = state.sampler
-        if not sampler.active:  # all look settled: look at all of them again
-            sampler.restore()
-            state.margin = np.inf
+        if not sampler.active:  # all look settled
+            self.look_at_all(state)
         whole, order = sampler.whole, sampler.next()
         state.passes += len(order) / state.problem.shape[0]
         if state.problem.intercept:
@@ -219,7 +219,9 @@ class SDCA:
             sampler.keep(kept)
             state.margin = move if move > 0.0 else np.inf
         W = state.problem.total_weight
-        if whole:
+        # what a smooth loss has in samples left out is the square of how far they have moved
+        state.partial = not whole and not np.isfinite(state.problem.loss.smoothness)
+        if whole and not sampler.proven:
             state.primal = loss / W + state.problem.penalty.value(state.weights())
         last, state.gap = state.gap, gap / W
         if state.momentum is not None:
@@ -238,16 +240,21 @@ class SDCA:
 
     def progress(self, state: SDCAState) -> Progress:
         """What the last epoch saw on its way, and on to its end; shrunk samples count nothing until they are back."""
-        return Progress(state.primal, state.gap * state.rate, state.passes)
+        return Progress(state.primal, state.gap * state.rate, state.passes, state.partial)
 
-    def observe(self, state: SDCAState, z: Vector, gap: float) -> None:
+    def look_at_all(self, state: SDCAState) -> None:
+        """Take shrunk samples back in."""
+        state.sampler.restore()
+        state.margin = np.inf
+
+    def observe(self, state: SDCAState, z: Vector, primal: float, gap: float) -> None:
         """After a check: take shrunk samples back in, and leave out for good those whose multipliers it proves.
 
         |w - w*| <= sqrt(2 gap / mu) puts the optimal score of sample i within r_i = |x_i|_* sqrt(2 gap / mu) of z_i.
         Where the loss is straight on that interval, its slope is the optimal multiplier.
         """
-        state.sampler.restore()
-        state.margin = np.inf
+        self.look_at_all(state)
+        state.primal = primal
         problem = state.problem
         if state.momentum is None:
             state.refresh()
