@@ -271,3 +271,20 @@ def test_nothing_to_fit_is_fitted():
         result = fl.solve(p, solver="newton", tol=1e-6, atol=1e-12)
         assert result.certificate.ok
         np.testing.assert_allclose(result.w, 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("lam", [1e-8, 1.0, 1e4, 1e8])
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_a_free_intercept_is_found_whatever_lam_is(loss, lam):
+    """The intercept's own curvature says how far it goes; steps that lam scaled were stuck where lam is large."""
+    X, y = rng.normal(size=(60, 3)), targets(loss, rng, 60)
+    p = fl.Problem(X, y, loss, fl.penalties.L2(lam), intercept=True)
+    assert fl.solve(p, solver="newton", tol=1e-6, max_iter=200).certificate.ok
+    if lam >= 1.0:
+        assert fl.solve(p, solver="sdca", tol=1e-3, max_iter=20_000).certificate.ok
+
+
+def test_a_quadratic_with_a_free_intercept_takes_one_step():
+    X = rng.normal(size=(300, 4))
+    y = X @ np.ones(4) + 3.0
+    assert fl.solve(fl.Problem(X, y, penalty=fl.penalties.L2(1.0), intercept=True), tol=1e-9).n_iter == 1

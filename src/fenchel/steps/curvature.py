@@ -48,7 +48,7 @@ class Curvature:
         curved = np.flatnonzero(h)
         if len(curved) < 0.7 * len(h):
             rows, h = rows[curved], h[curved]
-        ridge = np.maximum(border.ridge, 1e-3 * border.ridge[0])  # an unpenalised intercept may see no curvature
+        ridge = self._ridge(h)
         width = len(ridge)
         if width > WIDEST:
             p, r = self._iterate(rows, h, g, ridge, self._diagonal(rows, h, ridge), accuracy)
@@ -61,6 +61,17 @@ class Curvature:
                 factor = self.factor = self.factor if self.factor is not None else self._sampled(rows, h, ridge, most)
                 p, r = self._iterate(rows, h, g, ridge, lambda r: _back_substitute(factor, r), accuracy)
         return p, r + (ridge - border.ridge) * p
+
+    def _ridge(self, h: Vector) -> Vector:
+        """The penalty's, and a little for an unpenalised intercept, which may see next to no curvature of its own."""
+        ridge, problem = self.border.ridge.copy(), self.border.problem
+        if problem.intercept:
+            curvature = self.border.column**2 * float(h.sum())
+            if problem.loss.quadratic:
+                ridge[-1] = 1e-12 * curvature
+            else:
+                ridge[-1] = 1e-3 * (min(ridge[0], curvature) if curvature > 0.0 else ridge[0])
+        return ridge
 
     def _sampled(self, rows: NDArray[np.int64], h: Vector, ridge: Vector, most: int) -> Vector:
         chance = self._shares(rows, h, ridge)

@@ -167,7 +167,7 @@ class SDCA:
         norms = design.lines.norms_along(dual_exponent(penalty.norm), None)
         momentum = self._momentum(problem, norms)
         mu += momentum.kappa if momentum else 0.0
-        inverse_rho = float(np.mean(norms**2)) / mu if problem.intercept else design.constant**2 / mu
+        inverse_rho = _reach(problem, norms, mu) if problem.intercept else design.constant**2 / mu
         q = problem.weights * ((norms**2 / mu + inverse_rho) / W)
         step, shift = 1.0 / (mu * W), inverse_rho / W
         ascent = kernels.Ascent(loss, link, design.lines, problem.y, problem.weights, q, step, shift, W)
@@ -290,3 +290,10 @@ class SDCA:
         kept = first[3] + second[3]
         order[first[3] : kept] = order[cut : cut + second[3]]
         return first[0] + second[0], first[1] + second[1], max(first[2], second[2]), kept
+
+
+def _reach(problem: Problem, norms: Vector, mu: float) -> float:
+    """1 / rho of an unpenalised intercept's proximal steps: as far as the weights reach, or where lam is large and they
+    do not, as far as the loss's own curvature says.
+    """
+    return max(float(np.mean(norms**2)) / mu, 4.0 / min(problem.loss.smoothness, 1.0))
