@@ -133,4 +133,5 @@ def ascend_blocks(
     threshold: float,
     inverse_rho: float,
     W: float,
-) -> None: ...
+    margin: float,
+) -> tuple[float, float, float, int]: ...

@@ -10,6 +10,7 @@
 #include <atomic>
 
 #include "links.hpp"
+#include "pass.hpp"
 
 namespace fenchel {
 
@@ -22,14 +23,6 @@ struct Scale {
     double step;   // 1 / (mu W): how much u moves with s_i a_i x_i
     double shift;  // 1 / (rho W): how much b does
     double W;      // sum of the weights
-};
-
-// What a pass saw: sums over the samples visited, each at the time of its visit.
-struct Pass {
-    double loss = 0;  // sum s_i phi(z_i)
-    double gap = 0;   // sum s_i (phi(z_i) + phi*(-a_i) + a_i z_i): about W times the duality gap
-    double move = 0;  // the largest change of a score by its own step
-    Index kept = 0;   // samples that stay in the order
 };
 
 // What happens at a sample: its next multiplier, its loss and what it adds to the gap before the step.
@@ -60,10 +53,8 @@ inline Visit visit(const Logistic &loss, double a, double z, double q, double y,
     return {y * (t - t * (1 - t) * (next - s)), phi, measured ? phi + loss.conjugate(-a, y) + a * z : 0.0};
 }
 
-// Where a loss takes logarithms, every fourth of many samples is measured, and speaks for the others.
 template <class Loss>
 constexpr bool costly = std::is_same_v<Loss, Logistic> || std::is_same_v<Loss, Exponential>;
-constexpr Index many_steps = 8192;
 
 // u where one thread works on it.
 struct Own {
@@ -144,8 +135,7 @@ template <class Link, class Loss, class Matrix, class Weights>
 Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link link, const Scale &scale, Index *order, Index steps,
             double *alpha, Weights u, double margin, double *held) {
     Pass pass;
-    const Index stride = costly<Loss> && steps >= many_steps ? 4 : 1;
-    double visited = 0, measured = 0;
+    Measure measure(costly<Loss>, steps);
     for (Index k = 0; k < steps; ++k) {
         look_ahead(rows, data, alpha, order, k, steps);
         const Index i = order[k];
@@ -153,11 +143,10 @@ Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link link
         if (s == 0) continue;
         const auto x = rows.line(i);
         const double z = u.score(x, link) + u.intercept(rows.width);
-        const bool measure = k % stride == 0;
-        const auto [next, phi, gap] = visit(loss, a, z, q, y, measure);
+        const bool measured = measure.due(k, s);
+        const auto [next, phi, gap] = visit(loss, a, z, q, y, measured);
         const double change = next - a;
-        visited += s;
-        if (measure) measured += s, pass.loss += s * phi, pass.gap += s * gap;
+        if (measured) pass.loss += s * phi, pass.gap += s * gap;
         if (change == 0) {
             if (!(margin < infinity) || !stays(loss, a, z, q, y, margin)) order[pass.kept++] = i;
             continue;
@@ -168,8 +157,7 @@ Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link link
         u.move(x, s * change * scale.step, link, rows.width, s * change * scale.shift);
         if (held) held[i] += change * static_cast<double>(k + 1);
     }
-    if (measured < visited) pass.loss *= visited / measured, pass.gap *= visited / measured;
-    return pass;
+    return measure.speak_for_all(pass);
 }
 
 // The same by several threads, each with its part of the order.

@@ -36,9 +36,9 @@ std::tuple<OutputMatrix, Index> block_product(const Lines &A, const Matrix<doubl
     return {out.array, depth};
 }
 
-void ascend_block_rows(const BlockLoss &loss, const Lines &rows, Vector<Index> y, Vector<double> s, Vector<double> squared_norm,
-                       Vector<Index> order, MutableMatrix alpha, MutableMatrix u, Mutable b, double mu, double threshold,
-                       double inverse_rho, double W) {
+std::tuple<double, double, double, Index> ascend_block_rows(const BlockLoss &loss, const Lines &rows, Vector<Index> y, Vector<double> s, Vector<double> squared_norm,
+                       nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu> order, MutableMatrix alpha, MutableMatrix u, Mutable b,
+                       double mu, double threshold, double inverse_rho, double W, double margin) {
     const Index n = rows.lines(), k = b.size();
     for (Index size : {Index(y.size()), Index(s.size()), Index(squared_norm.size()), Index(alpha.shape(0))})
         check_size(size, n, "an array over the samples");
@@ -51,18 +51,19 @@ void ascend_block_rows(const BlockLoss &loss, const Lines &rows, Vector<Index> y
     for (size_t step = 0; step < order.size(); ++step)
         if (order(step) < 0 || order(step) >= n) throw std::invalid_argument("order names a sample that does not exist");
     const BlockAscent p{k, Index(u.shape(1)), mu, threshold, inverse_rho, W};
+    const Index steps = order.size();
     nb::gil_scoped_release release;
-    std::visit(
+    const auto run = [&]<bool Soft>(const auto &phi, const auto &M) {
+        return ascend_blocks<Soft>(phi, M, y.data(), s.data(), squared_norm.data(), order.data(), steps, alpha.data(), u.data(), b.data(), p, margin);
+    };
+    const Pass pass = std::visit(
         [&](const auto &phi) {
-            rows.visit([&](const auto &M) {
-                const Index steps = order.size();
-                if (threshold > 0)
-                    ascend_blocks<true>(phi, M, y.data(), s.data(), squared_norm.data(), order.data(), steps, alpha.data(), u.data(), b.data(), p);
-                else
-                    ascend_blocks<false>(phi, M, y.data(), s.data(), squared_norm.data(), order.data(), steps, alpha.data(), u.data(), b.data(), p);
+            return rows.visit([&](const auto &M) {
+                return threshold > 0 ? run.template operator()<true>(phi, M) : run.template operator()<false>(phi, M);
             });
         },
         loss);
+    return {pass.loss, pass.gap, pass.move, pass.kept};
 }
 
 template <class L>
@@ -88,8 +89,9 @@ void bind_blocks(nb::module_ &m) {
     m.def("scatter_blocks", [](const Lines &A, Matrix<double> B, Index threads) {
         return block_product(A, B, A.lines(), A.width(), threads, [](const auto &...arguments) { return scatter_blocks(arguments...); });
     }, "lines"_a, "blocks"_a, "threads"_a);
-    m.def("ascend_blocks", &ascend_block_rows, "loss"_a, "rows"_a, "y"_a, "s"_a, "squared_norm"_a, "order"_a, nb::arg("alpha").noconvert(),
-          nb::arg("u").noconvert(), nb::arg("b").noconvert(), "mu"_a, "threshold"_a, "inverse_rho"_a, "W"_a);
+    m.def("ascend_blocks", &ascend_block_rows, "loss"_a, "rows"_a, "y"_a, "s"_a, "squared_norm"_a, nb::arg("order").noconvert(),
+          nb::arg("alpha").noconvert(), nb::arg("u").noconvert(), nb::arg("b").noconvert(), "mu"_a, "threshold"_a, "inverse_rho"_a, "W"_a,
+          "margin"_a);
 }
 
 }  // namespace fenchel

@@ -38,10 +38,26 @@ inline double omega(double y) {
 // Room for a step, kept from sample to sample.
 struct Workspace {
     std::vector<double> p, sorted;
+    double lead = -infinity;  // by how much scores may change, one against another, before the step leads elsewhere
     explicit Workspace(Index k) : p(k), sorted(k) {}
 };
 
+// F(z) = max_p z.p + g(p) over the simplex, so that the loss is F(z) - z_y, and F(z) - z.p - g(p) what a sample adds to the gap.
+struct Level {
+    double maximum, own;  // F(z), and z.p + g(p)
+};
+
 struct Multinomial {  // g is the entropy -sum p log p
+    static constexpr bool costly = true;
+    Level level(const double *p, const double *z, Index, Index k) const {
+        const double top = *std::max_element(z, z + k);
+        double sum = 0, own = 0;
+        for (Index j = 0; j < k; ++j) {
+            sum += std::exp(z[j] - top);
+            own += z[j] * p[j] - entropy(p[j]);
+        }
+        return {top + std::log(sum), own};
+    }
     // log p'_j + q p'_j = c_j - nu with c = z + q p: p'_j = omega(c_j - nu + log q) / q. The sum decreases in nu; Newton on
     // its logarithm, kept in a bracket, finds where it is 1.
     void dual_step(double *p, const double *z, double q, Index, Index k, Workspace &room) const {
@@ -77,6 +93,16 @@ struct Multinomial {  // g is the entropy -sum p log p
 };
 
 struct CrammerSinger {  // g is 1 - p_y, the sum of the other entries
+    static constexpr bool costly = false;
+    Level level(const double *p, const double *z, Index y, Index k) const {
+        double maximum = z[y], own = z[y] * p[y];
+        for (Index j = 0; j < k; ++j) {
+            if (j == y) continue;
+            maximum = std::max(maximum, 1 + z[j]);
+            own += (1 + z[j]) * p[j];
+        }
+        return {maximum, own};
+    }
     // q p' is the projection of t = q p + z + (1 - e_y) onto {x >= 0, sum x = q}: max(0, t - theta).
     void dual_step(double *p, const double *z, double q, Index y, Index k, Workspace &room) const {
         q = positive(q);
@@ -85,6 +111,7 @@ struct CrammerSinger {  // g is 1 - p_y, the sum of the other entries
         double *t = room.sorted.data();
         for (Index j = 0; j < k; ++j) t[j] = p[j] -= top;
         std::sort(t, t + k, std::greater<>());
+        room.lead = k > 1 ? (t[0] - t[1] - q) / 2 : infinity;
         double sum = 0, theta = -q;
         for (Index m = 0; m < k && t[m] > theta; ++m) {
             sum += t[m];

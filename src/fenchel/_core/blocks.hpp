@@ -4,6 +4,7 @@
 // of the matrix then meets all of its partners in one place.
 #pragma once
 #include "block_losses.hpp"
+#include "pass.hpp"
 #include "products.hpp"
 
 namespace fenchel {
@@ -92,12 +93,15 @@ struct BlockAscent {
 };
 
 // One step for each sample in `order`: alpha (lines x classes) and u = v / mu (width x stride) change in place, and so do the
-// intercepts b = b0 + inverse_rho sum_i s_i alpha_i / W.
+// intercepts b = b0 + inverse_rho sum_i s_i alpha_i / W. Samples whose block would stay where it is with scores off by `margin` are
+// dropped from the order, which is compacted in place; an infinite margin drops none.
 template <bool Soft, class Loss, class Matrix>
-void ascend_blocks(const Loss &loss, const Matrix &rows, const Index *y, const double *s, const double *squared_norm,
-                   const Index *order, Index steps, double *alpha, double *u, double *b, const BlockAscent &p) {
+Pass ascend_blocks(const Loss &loss, const Matrix &rows, const Index *y, const double *s, const double *squared_norm, Index *order,
+                   Index steps, double *alpha, double *u, double *b, const BlockAscent &p, double margin) {
     constexpr Index ahead = 4;
     const Index k = p.classes;
+    Pass pass;
+    Measure measure(Loss::costly, steps);
     Workspace room(k);
     std::vector<double> z(p.stride), change(p.stride, 0.0);
     double *next = room.p.data();
@@ -107,28 +111,34 @@ void ascend_blocks(const Loss &loss, const Matrix &rows, const Index *y, const d
         if (s[i] == 0) continue;
         const auto x = rows.line(i);
         double *a = alpha + i * k;
-        const double share = s[i] / p.W;
+        const double share = s[i] / p.W, q = share * (squared_norm[i] / p.mu + p.inverse_rho);
         dot_block<Soft>(x, u, p.stride, p.threshold, z.data());
         for (Index j = 0; j < k; ++j) {
             z[j] += b[j];
             next[j] = -a[j];
         }
         next[y[i]] = std::max(0.0, 1 - a[y[i]]);
-        loss.dual_step(next, z.data(), share * (squared_norm[i] / p.mu + p.inverse_rho), y[i], k, room);
+        if (measure.due(step, s[i])) {
+            const auto [maximum, own] = loss.level(next, z.data(), y[i], k);
+            pass.loss += s[i] * (maximum - z[y[i]]), pass.gap += s[i] * (maximum - own);
+        }
+        loss.dual_step(next, z.data(), q, y[i], k, room);
         next[y[i]] = 0;
-        double rest = 0;
+        double rest = 0, move = 0;
         for (Index j = 0; j < k; ++j) rest += next[j];
         next[y[i]] = -std::min(rest, 1.0);  // alpha_y = 1 - p_y, from the other entries: they are exact where it is small
-        bool moved = false;
         for (Index j = 0; j < k; ++j) {
             const double d = -next[j] - a[j];
-            moved |= d != 0;
+            move = std::max(move, std::fabs(d));
             a[j] = -next[j];
             b[j] += share * d * p.inverse_rho;
             change[j] = share * d / p.mu;
         }
-        if (moved) add_block(x, change.data(), p.stride, u);
+        pass.move = std::max(pass.move, q * move);
+        if (move > 0) add_block(x, change.data(), p.stride, u);
+        if (move > 0 || !(margin < infinity && room.lead >= margin)) order[pass.kept++] = i;
     }
+    return measure.speak_for_all(pass);
 }
 
 }  // namespace fenchel

@@ -17,8 +17,10 @@ from fenchel.data.blocks import padded
 from fenchel.data.design import Vector
 from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.penalties import L2, ElasticNet, Penalty
-from fenchel.steps.base import Candidate, Start
+from fenchel.steps.base import Candidate, Progress, Start
 from fenchel.steps.faces import ascend_faces
+from fenchel.steps.sampling import Sampler
+from fenchel.steps.sdca import BLOCK
 
 #: How often free multipliers are set together.
 EPOCHS_PER_FACE = 10
@@ -38,21 +40,28 @@ class BlockState:
     b: Vector
     centre: Vector
     inverse_rho: float
-    rng: np.random.Generator
+    sampler: Sampler
     epochs: int = 0
     allowance: float = 0.0  # what steps on faces may cost: as much as the passes so far, less what they have cost
+    margin: float = np.inf
+    primal: float = np.inf
+    gap: float = np.inf
+    rate: float = 1.0
+    passes: float = 0.0
+    partial: bool = False
 
 
 @dataclass(frozen=True)
 class BlockSDCA:
     """One pass over the samples in a new random order a step; each sample's block is set to its best value.
 
+    Samples of a loss with kinks whose blocks look settled are left out, and come back before the run may stop.
     Rows are walked over: data stored by columns are copied by rows, once.
     """
 
     name = "sdca"
     requires = frozenset({Trait.STRONGLY_CONVEX_PENALTY, Trait.COMPILED_LOSS})
-    steps_per_check = 10
+    steps_per_check = 20
     passes_per_step = 1
 
     @staticmethod
@@ -70,23 +79,31 @@ class BlockSDCA:
         if design.constant:
             inverse_rho = design.constant**2 / mu
         else:
-            inverse_rho = float(np.mean(norms)) / mu if problem.intercept else 0.0
+            # as far as the weights reach, or where lam is large and they do not, as far as the loss's curvature says
+            reach = max(float(np.mean(norms)) / mu, 4.0 / min(problem.loss.smoothness, 1.0))
+            inverse_rho = reach if problem.intercept else 0.0
         alpha = np.array(start.alpha, dtype=np.float64, order="C")
         u = self._u(problem, alpha)
         centre = np.array(start.b, dtype=np.float64) if problem.intercept else np.zeros(k)
-        rng = np.random.default_rng(seed)
-        return BlockState(problem, problem.loss.kernel(), norms, alpha, u, centre, centre, inverse_rho, rng)
+        pool = np.flatnonzero(problem.weights > 0).astype(np.int64)
+        sampler = Sampler("permutation", np.random.default_rng(seed), pool, block=BLOCK)
+        return BlockState(problem, problem.loss.kernel(), norms, alpha, u, centre, centre, inverse_rho, sampler)
 
     def step(self, state: BlockState) -> BlockState:
-        problem, penalty, W = state.problem, state.problem.penalty, state.problem.total_weight
+        problem, penalty, sampler = state.problem, state.problem.penalty, state.sampler
+        W = problem.total_weight
+        if not sampler.active:  # all look settled
+            self.look_at_all(state)
+        whole, order = sampler.whole, sampler.next()
+        share = len(order) / problem.shape[0]
         state.b = state.centre + state.inverse_rho / W * (problem.weights @ state.alpha)
-        kernels.ascend_blocks(
+        loss, gap, move, kept = kernels.ascend_blocks(
             state.loss,
             problem.design.lines,
             problem.y,
             problem.weights,
             state.squared_norms,
-            state.rng.permutation(problem.shape[0]),
+            order,
             state.alpha,
             state.u,
             state.b,
@@ -94,14 +111,42 @@ class BlockSDCA:
             threshold(penalty),
             state.inverse_rho,
             W,
+            state.margin,
         )
+        sampler.keep(kept)
+        state.margin = move if move > 0.0 else np.inf
         if problem.intercept:
             state.centre = state.b
-        state.epochs += 1
-        state.allowance += float(problem.design.nnz * state.u.shape[1]) + STEP_COST * state.alpha.size
+        state.epochs, state.passes = state.epochs + 1, state.passes + share
+        if whole:
+            state.primal = loss / W + self._penalty(state)
+        last, state.gap, state.partial = state.gap, gap / W, not whole and np.isinf(problem.loss.smoothness)
+        state.rate = min(max(state.gap / last, 0.1), 1.0) if last > 0.0 else 1.0
+        state.allowance += share * (float(problem.design.nnz * state.u.shape[1]) + STEP_COST * state.alpha.size)
         if state.epochs % EPOCHS_PER_FACE == 0 and np.isinf(problem.loss.smoothness) and threshold(penalty) == 0.0:
             self._finish(state)
         return state
+
+    def progress(self, state: BlockState) -> Progress:
+        """What the last epoch saw on its way, and on to its end; shrunk samples count nothing until they are back."""
+        return Progress(state.primal, state.gap * state.rate, state.passes, state.partial)
+
+    def look_at_all(self, state: BlockState) -> None:
+        """Take shrunk samples back in."""
+        state.sampler.restore()
+        state.margin = np.inf
+
+    def observe(self, state: BlockState, z: Vector, primal: float, gap: float) -> None:
+        """After a check: take shrunk samples back in."""
+        self.look_at_all(state)
+        state.primal = primal
+
+    def _penalty(self, state: BlockState) -> float:
+        """R at the current model, roughly where intercepts are penalised."""
+        penalty = state.problem.penalty
+        if threshold(penalty) == 0.0:
+            return 0.5 * penalty.strong_convexity * float(np.vdot(state.u, state.u))
+        return penalty.value(self.candidates(state)[0].w.ravel())
 
     def _finish(self, state: BlockState) -> None:
         """A loss with kinks: set all free multipliers at once, if there are few."""
@@ -110,6 +155,7 @@ class BlockSDCA:
         if found is None:
             return
         state.allowance -= found.work
+        self.look_at_all(state)
         state.alpha = found.alpha
         state.u = self._u(problem, found.alpha)
         if problem.intercept:

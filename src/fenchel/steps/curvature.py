@@ -81,16 +81,15 @@ class Curvature:
         return self._factored(rows[part], h[part] / chance[part], ridge)
 
     def _factored(self, rows: NDArray[np.int64], h: Vector, ridge: Vector) -> Vector:
-        H = self.border.gram(rows, h)
-        self.passes += len(rows) / self.border.problem.shape[0]
-        diagonal = H.ravel(order="K")[:: len(H) + 1]
-        diagonal += ridge
         # positive definite in exact arithmetic; where rounding hides it, a little more ridge still gives a way down
-        for more in (1e-15, 1e-13, 1e-11, 1e-9):
-            factor, failed = dpotrf(H, lower=1, clean=0)
+        for more in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
+            H = self.border.gram(rows, h)
+            self.passes += len(rows) / self.border.problem.shape[0]
+            diagonal = H.ravel(order="K")[:: len(H) + 1]
+            diagonal += ridge + more * diagonal
+            factor, failed = dpotrf(H, lower=1, clean=0, overwrite_a=1)
             if not failed:
                 return np.asarray(factor)
-            diagonal += more * diagonal
         raise Overflow("the Hessian overflows; rescale the features or lam")
 
     def _shares(self, rows: NDArray[np.int64], h: Vector, ridge: Vector) -> Vector:

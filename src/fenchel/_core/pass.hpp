@@ -1,0 +1,35 @@
+// What dual ascent notes on its way through the samples, for the price of what it computes anyway.
+#pragma once
+#include "storage.hpp"
+
+namespace fenchel {
+
+// What a pass saw: sums over the samples visited, each at the time of its visit.
+struct Pass {
+    double loss = 0;  // sum s_i phi(z_i)
+    double gap = 0;   // sum s_i (phi(z_i) + phi*(-a_i) + a_i z_i): about W times the duality gap
+    double move = 0;  // the largest change of a score by its own step
+    Index kept = 0;   // samples that stay in the order
+};
+
+// Where a loss takes logarithms, every fourth of many samples is measured, and speaks for the others.
+class Measure {
+  public:
+    Measure(bool costly, Index steps) : stride_(costly && steps >= 8192 ? 4 : 1) {}
+    bool due(Index step, double weight) {
+        const bool due = step % stride_ == 0;
+        visited_ += weight;
+        if (due) measured_ += weight;
+        return due;
+    }
+    Pass speak_for_all(Pass pass) const {
+        if (0 < measured_ && measured_ < visited_) pass.loss *= visited_ / measured_, pass.gap *= visited_ / measured_;
+        return pass;
+    }
+
+  private:
+    Index stride_;
+    double visited_ = 0, measured_ = 0;
+};
+
+}  // namespace fenchel
