@@ -93,25 +93,38 @@ struct Sparse {
 // What is wrong with the indices of a sparse matrix, if anything.
 enum class Indices { fine, duplicated, outside };
 
-// One pass; unsorted indices are fine. A marker per column remembers the last line that had it.
+// Whether the indices of every line increase: as many of them do not exceed the one before as begin a line.
+template <class T, class I>
+bool all_increase(const Sparse<T, I> &A) {
+    Index falls = 0, allowed = 0;
+    const Index entries = A.entries();
+#pragma omp simd reduction(+ : falls)
+    for (Index k = 1; k < entries; ++k) falls += A.indices[k] <= A.indices[k - 1];
+    for (Index i = 1; i < A.lines; ++i) {
+        const Index start = static_cast<Index>(A.indptr[i]);
+        if (start > 0 && start < static_cast<Index>(A.indptr[i + 1])) allowed += A.indices[start] <= A.indices[start - 1];
+    }
+    return falls == allowed;
+}
+
+// Unsorted indices are fine. A marker per column remembers the last line that had it.
 template <class T, class I>
 Indices check_indices(const Sparse<T, I> &A) {
-    std::vector<Index> last_line;
-    bool duplicated = false;
+    const Index entries = A.entries();
+    bool inside = true;
+#pragma omp simd reduction(& : inside)
+    for (Index k = 0; k < entries; ++k) inside &= A.indices[k] >= 0 && static_cast<Index>(A.indices[k]) < A.width;
+    if (!inside) return Indices::outside;
+    if (all_increase(A)) return Indices::fine;
+    std::vector<Index> last_line(A.width, -1);
     for (Index i = 0; i < A.lines; ++i) {
         const auto x = A.line(i);
-        bool increasing = true, inside = true;
-        for (Index k = 0; k < x.size; ++k) inside &= x.index(k) >= 0 && x.index(k) < A.width;
-        if (!inside) return Indices::outside;
-        for (Index k = 1; k < x.size; ++k) increasing &= x.index(k) > x.index(k - 1);
-        if (increasing || duplicated) continue;
-        if (last_line.empty()) last_line.assign(A.width, -1);
         for (Index k = 0; k < x.size; ++k) {
-            duplicated |= last_line[x.index(k)] == i;
+            if (last_line[x.index(k)] == i) return Indices::duplicated;
             last_line[x.index(k)] = i;
         }
     }
-    return duplicated ? Indices::duplicated : Indices::fine;
+    return Indices::fine;
 }
 
 // Run f(part) for part = 0 .. parts - 1, one thread each; here where no thread can be had. Rethrows the first exception.
