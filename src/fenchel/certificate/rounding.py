@@ -63,11 +63,15 @@ def primal_bound(problem: Problem, w: Vector, b: float) -> PrimalBound:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         product = problem.design.matvec_bounded(w)
-        z = product.value + b
+        z = product.value
+        z += b
         slack = problem.penalty.slack(w)
         if not (np.isfinite(slack) and np.all(np.isfinite(z))):
             return PrimalBound(np.inf, np.inf, z)
-        error = product.error + 1.01 * slack * product.absolute + INPUT * (np.abs(z) + np.abs(problem.y))
+        error = product.error
+        error += INPUT * (np.abs(z) + problem.target_sizes)
+        if slack > 0.0:
+            error += 1.01 * slack * product.absolute
         loss = problem.loss.value(z, problem.y)
         mean = problem.mean(loss)
         upper = (1.0 + EVALUATION) * (mean + _mean_rise(problem, z, error, mean))
@@ -94,7 +98,10 @@ def loss_bound(problem: Problem, point: DualPoint) -> tuple[float, float]:
     """
     alpha, y = point.alpha, problem.y
     g = -problem.loss.conjugate(-alpha, y)
-    scale = np.abs(g) + np.abs(problem.conjugate_at_zero) + 2.0 * np.abs(alpha) * (1.0 + np.abs(y))
+    scale = np.abs(alpha)
+    scale *= 2.0 + 2.0 * problem.target_sizes
+    scale += np.abs(g)
+    scale += np.abs(problem.conjugate_at_zero)
     value = problem.mean(g)
     lower = value - (2.0 * EVALUATION + point.shrink) * problem.mean(scale)
     if point.moved is not None and point.fraction > 0.0:
@@ -110,7 +117,7 @@ def dual_bound(problem: Problem, point: DualPoint) -> DualBound:
     s, W = problem.weights, problem.total_weight
     with np.errstate(over="ignore", invalid="ignore"):
         value, lower = loss_bound(problem, point)
-        product = problem.design.rmatvec_bounded(s * point.alpha)
+        product = problem.design.rmatvec_bounded(point.alpha if problem.weightless else s * point.alpha)
         error = product.error + (2.0 * EVALUATION + point.shrink) * product.absolute
         if point.moved is not None:
             error = error + (1.0 + EVALUATION) * problem.design.rmatvec_bounded(s * point.moved).absolute

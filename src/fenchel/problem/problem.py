@@ -106,6 +106,11 @@ class Problem:
         return self.loss.domain(self.y)
 
     @cached_property
+    def target_sizes(self) -> Vector | float:
+        """|y_i|; one number for all labels."""
+        return 1.0 if self.loss.is_classification else np.abs(self.y)
+
+    @cached_property
     def weightless(self) -> bool:
         """Whether every sample counts once."""
         return bool(np.all(self.weights == 1.0))

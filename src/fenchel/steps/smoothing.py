@@ -36,14 +36,16 @@ class Sheet:
     gap_sum: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.y, self.s = self.problem.y[self.rows], self.problem.weights[self.rows]
+        problem = self.problem
+        whole = len(self.rows) == len(problem.y)
+        self.y, self.s = (v if whole else v[self.rows] for v in (problem.y, problem.weights))
         self.respond()
 
     @cached_property
     def domain(self) -> tuple[Vector, Vector]:
         """Where multipliers may lie."""
         low, high = self.problem.domain
-        return low[self.rows], high[self.rows]
+        return (low, high) if len(self.rows) == len(low) else (low[self.rows], high[self.rows])
 
     @cached_property
     def loss_has_kinks(self) -> bool:
