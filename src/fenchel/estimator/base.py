@@ -16,11 +16,14 @@ from fenchel.certificate import Certificate
 from fenchel.data import Design
 from fenchel.data.design import Vector
 from fenchel.estimator.parameters import threads
-from fenchel.problem import Problem
+from fenchel.problem import Problem, Trait
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result, solve_many
 from fenchel.solver.solve import not_certified
+
+#: Solvers that use X as it is stored; the others walk over rows.
+ANY_STORAGE = frozenset({"fista", "pdhg"})
 
 
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]
@@ -126,7 +129,18 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
             warnings.warn(of + not_certified(worst), NotCertifiedWarning, stacklevel=4)
 
     def _run(self, problems: list[Problem], starts: list[Any]) -> list[Result]:
-        return solve_many(problems, starts=starts, **self._options())
+        return solve_many(self._by_rows(problems), starts=starts, **self._options())
+
+    def _by_rows(self, problems: list[Any]) -> list[Any]:
+        """The same problems, all with one design, stored as fits want it."""
+        design = self._stored_for_fit(problems[0].design, problems[0].penalty)
+        return [problem.replace(design=design) for problem in problems]
+
+    def _stored_for_fit(self, design: Design, penalty: Penalty) -> Design:
+        """X by rows, copied if need be, where the penalty is one for which the fast solvers walk over rows."""
+        solver = self._solver_name()
+        as_it_is = getattr(solver, "name", solver) in ANY_STORAGE or Trait.STRONGLY_CONVEX_PENALTY not in penalty.traits
+        return design if as_it_is else design.stored_by_rows()
 
     def _starts(self, problems: list[Problem]) -> list[Any]:
         """The last fit's solution for a warm start, where shapes agree."""

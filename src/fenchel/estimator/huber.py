@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -115,6 +116,7 @@ class HuberRegressor(Regression):
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (d,):
             b = self.intercept_ if self.fit_intercept else 0.0
             claim = self._claim(X, y, sample_weight, self.coef_, b, self.scale_)
+        claim = replace(claim, design=self._stored_for_fit(claim.design, claim.penalty))
         search = ScaleSearch(claim, self._options())
         self._finish([search.run()], constant=0.0)
         self._take_shape_of(y)

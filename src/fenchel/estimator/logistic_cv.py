@@ -187,7 +187,8 @@ class LogisticRegressionCV(LogisticClassification):
     def _path(self, X: Any, codes: Codes, weights: Vector) -> list[Result]:
         total = float(weights.sum())
         penalties = [L2(lam_from_C(float(C), total)) for C in self.Cs_]
-        return path(self._one_problem(X, codes, weights), penalties, self._options())
+        (problem,) = self._by_rows([self._one_problem(X, codes, weights)])
+        return path(problem, penalties, self._options())
 
     def _split(self, result: Result) -> tuple[Vector, Vector]:
         """Weights and intercepts, a row and an entry for each class (or for two)."""

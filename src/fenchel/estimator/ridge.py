@@ -71,7 +71,7 @@ class Ridge(RidgeRegression):
     alpha : float or array of one for each target, default 1.0
     fit_intercept : bool, default True
     copy_X : bool, default True
-        X is never changed, and copied only where `Design` says so; either value will do.
+        X is never changed, and copied only if it is not stored by rows; either value will do.
     max_iter : int, optional
         Most steps of our solver.
     tol : float, default 1e-4

@@ -175,7 +175,7 @@ class RidgeCV(RidgeRegression):
         self.alpha_ = alphas[0]
         scores, done = [], []
         for train, test in folds_of(self.cv, X, y, classifier=False):
-            problems = self._problems(X[train], y[train], weights[train])
+            problems = self._by_rows(self._problems(X[train], y[train], weights[train]))
             penalties = [ridge_penalty(alpha, float(weights[train].sum())) for alpha in alphas]
             paths = [path(problem, penalties, self._options()) for problem in problems]
             done += [result for results in paths for result in results]

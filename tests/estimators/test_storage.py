@@ -1,0 +1,93 @@
+"""Data frames and arrays stored by columns are fitted as fast as rows: one copy by rows, where rows are faster."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import fenchel as fl
+from fenchel.estimator import base, paths, scale
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(120, 4))
+Y = np.where(X @ [1.0, -1.0, 0.5, 0.0] + 0.3 * rng.normal(size=120) > 0, 1, 0)
+
+BY_COLUMNS = {
+    "fortran": lambda: np.asfortranarray(X),
+    "float32": lambda: np.asfortranarray(X.astype(np.float32)),
+    "frame": lambda: pd.DataFrame({f"column {k}": X[:, k] for k in range(4)}),
+    "csc": lambda: sp.csc_array(X),
+}
+WALK_OVER_ROWS = [
+    fl.LinearSVC(loss="hinge"),
+    fl.LinearSVC(solver="sdca"),
+    fl.LogisticRegression(),
+    fl.LogisticRegression(penalty="elasticnet", l1_ratio=0.5),
+    fl.LogisticRegressionCV(Cs=2, cv=2),
+    fl.Ridge(),
+    fl.RidgeCV(cv=2),
+    fl.RidgeClassifier(),
+    fl.LinearSVR(),
+    fl.HuberRegressor(),
+    fl.LinearClassifier(loss="hinge"),
+]
+AS_IT_IS = [
+    fl.LinearSVC(penalty="l1"),
+    fl.LogisticRegression(penalty="l1"),
+    fl.LogisticRegression(solver="fista"),
+    fl.LinearClassifier(solver=fl.solver.FISTA()),
+    fl.QuantileRegressor(alpha=0.01),
+]
+
+
+@pytest.fixture
+def designs(monkeypatch):
+    """The design of every problem that is solved."""
+    seen = []
+    for module, name in ((base, "solve_many"), (paths, "solve"), (scale, "solve")):
+        run = getattr(module, name)
+
+        def watched(what, *args, run=run, **options):
+            seen.extend(problem.design for problem in (what if isinstance(what, list) else [what]))
+            return run(what, *args, **options)
+
+        monkeypatch.setattr(module, name, watched)
+    return seen
+
+
+@pytest.mark.parametrize("form", BY_COLUMNS)
+@pytest.mark.parametrize("model", WALK_OVER_ROWS, ids=str)
+def test_columns_are_copied_by_rows_once(model, form, designs):
+    data = BY_COLUMNS[form]()
+    model.fit(data, Y)
+    assert all(design.by_rows for design in designs)
+    whole = [design.matrix for design in designs if design.shape[0] == 120]
+    assert all(matrix is whole[0] for matrix in whole)
+    assert {matrix.dtype for matrix in whole} == {np.dtype(np.float32 if form == "float32" else np.float64)}
+
+
+@pytest.mark.parametrize("model", WALK_OVER_ROWS, ids=str)
+def test_rows_are_not_copied(model, designs):
+    for data in (X, sp.csr_array(X)):
+        designs.clear()
+        model.fit(data, Y)
+        stored = data.data if sp.issparse(data) else data
+        for design in designs:
+            if design.shape[0] == 120:
+                assert np.shares_memory(design.matrix.data if sp.issparse(data) else design.matrix, stored)
+
+
+@pytest.mark.parametrize("model", AS_IT_IS, ids=str)
+def test_columns_stay_where_no_solver_walks_over_rows(model, designs):
+    columns = np.asfortranarray(X)
+    model.fit(columns, Y)
+    assert designs
+    assert all(np.shares_memory(design.matrix, columns) for design in designs)
+
+
+@pytest.mark.parametrize("form", ["fortran", "frame", "csc"])
+@pytest.mark.parametrize("model", WALK_OVER_ROWS[:6], ids=str)
+def test_the_storage_does_not_change_the_model(model, form):
+    one = model.fit(BY_COLUMNS[form](), Y).coef_
+    other = model.fit(sp.csr_array(X) if form == "csc" else X, Y).coef_
+    np.testing.assert_array_equal(one, other)
