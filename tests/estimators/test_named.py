@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import sklearn.linear_model
 import sklearn.svm
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
@@ -22,7 +22,11 @@ CANCER_X = scale(CANCER_X)
 IRIS_X, IRIS_Y = load_iris(return_X_y=True)
 DIABETES_X, DIABETES_Y = load_diabetes(return_X_y=True)
 SCALED_X = scale(DIABETES_X)
+WINE_X, WINE_Y = load_wine(return_X_y=True)
+WINE_X = scale(WINE_X)
 WEIGHTS = np.random.default_rng(0).uniform(0.2, 3.0, 569)
+WINE_WEIGHTS = WEIGHTS[: len(WINE_Y)]
+SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
 LIBLINEAR = {"penalize_intercept": True}
 #: Name, parameters of both, parameters of ours, parameters of theirs.
@@ -259,7 +263,26 @@ def test_what_cannot_be_honoured_is_refused(model, message):
         model.fit(CANCER_X, CANCER_Y)
 
 
-def test_the_softmax_refuses_other_penalties():
-    with pytest.raises(ValueError, match="multi_class='ovr'"):
+def test_the_softmax_needs_a_strongly_convex_penalty():
+    with pytest.raises(ValueError, match="l1_ratio=0.9 is, or use multi_class='ovr'"):
         fl.LogisticRegression(penalty="l1").fit(IRIS_X, IRIS_Y)
+    with pytest.raises(ValueError, match="needs penalty='l2'"):
+        fl.LogisticRegression(l1_ratio=0.5, penalize_intercept=True).fit(IRIS_X, IRIS_Y)
     assert fl.LogisticRegression(penalty="l1", multi_class="ovr", tol=1e-3).fit(IRIS_X, IRIS_Y).certificate_.ok
+
+
+@pytest.mark.parametrize("l1_ratio", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_softmax_with_an_elastic_net_agrees(l1_ratio, fit_intercept):
+    both = {"C": 0.5, "l1_ratio": l1_ratio, "fit_intercept": fit_intercept}
+    penalty = {"penalty": "elasticnet"} if SKLEARN < (1, 8) else {}  # from then on l1_ratio alone says it
+    ours = fl.LogisticRegression(**both, penalty="elasticnet", tol=1e-8).fit(WINE_X, WINE_Y, WINE_WEIGHTS)
+    theirs = sklearn.linear_model.LogisticRegression(**both, **penalty, solver="saga", tol=1e-9, max_iter=10**5)
+    theirs.fit(WINE_X, WINE_Y, WINE_WEIGHTS)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+    np.testing.assert_array_equal(ours.coef_ == 0.0, theirs.coef_ == 0.0)
+    np.testing.assert_allclose(ours.predict_proba(WINE_X), theirs.predict_proba(WINE_X), atol=1e-4)
+    # what is proven of theirs is a bound from below that ours has to keep to, and the other way round
+    certificate = fl.certify(theirs, WINE_X, WINE_Y, WINE_WEIGHTS, tol=1e-7)
+    assert certificate.dual <= ours.certificate_.primal <= certificate.primal * (1 + 1e-8)
+    assert fl.certify(ours, WINE_X, WINE_Y, WINE_WEIGHTS).relative_gap < 1.1e-8

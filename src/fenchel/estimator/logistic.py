@@ -71,7 +71,7 @@ class LogisticRegression(LogisticClassification):
     C : float, default 1.0
         The larger, the weaker the penalty.
     l1_ratio : float, optional
-        None is 0, the penalty "l2"; the softmax has no other.
+        None is 0, the penalty "l2". With the softmax it must be less than 1, and fits are the slower the nearer it is.
     dual : bool, default False
         A hint to scikit-learn's algorithm; the minimiser is the same, so either will do.
     tol : float, default 1e-4
@@ -174,12 +174,22 @@ class LogisticRegression(LogisticClassification):
                 "multi_class='multinomial' with two classes is logistic regression with twice the C; "
                 "use multi_class='auto' and the C that you mean"
             )
-        if ratio and self._is_softmax():
-            raise ValueError(
-                f"the softmax of {len(self.classes_)} classes has the penalty 'l2' only; for {self.penalty!r} use "
-                "multi_class='ovr', or LinearClassifier"
-            )
+        if self._is_softmax():
+            self._check_softmax_penalty(ratio)
         return elastic(lam_from_C(positive_C(self.C), total_weight), ratio)
+
+    def _check_softmax_penalty(self, ratio: float) -> None:
+        """Dual ascent is the only solver for the softmax with other penalties than L2, and has needs of its own."""
+        if ratio == 1.0:
+            raise ValueError(
+                f"the softmax of {len(self.classes_)} classes needs a strongly convex penalty, which 'l1' is not; "
+                "penalty='elasticnet' with l1_ratio=0.9 is, or use multi_class='ovr'"
+            )
+        if ratio and self._constant():
+            raise ValueError(
+                f"penalize_intercept=True with the softmax of {len(self.classes_)} classes needs penalty='l2'; "
+                "leave the intercept unpenalised, or use multi_class='ovr'"
+            )
 
 
 def l1_share(penalty: Any, l1_ratio: Any) -> float:
