@@ -253,7 +253,9 @@ def test_warm_starts_continue(model):
         (fl.RidgeCV(cv=3, store_cv_results=True), "store_cv_results=True needs cv=None"),
         (fl.RidgeCV(alphas=[]), "alphas is empty"),
         (fl.LogisticRegressionCV(refit=False), "minimises nothing"),
-        (fl.LogisticRegressionCV(l1_ratios=[0.5]), "GridSearchCV"),
+        (fl.LogisticRegressionCV(l1_ratios=0.5), "l1_ratios must be numbers"),
+        (fl.LogisticRegressionCV(l1_ratios=[1.5]), "l1_ratio must lie between 0 and 1"),
+        (fl.LogisticRegressionCV(penalty="elasticnet"), "needs an l1_ratio"),
         (fl.LogisticRegressionCV(Cs=0), "Cs must be|C must be"),
     ],
     ids=str,
@@ -264,7 +266,7 @@ def test_what_cannot_be_honoured_is_refused(model, message):
 
 
 def test_the_softmax_needs_a_strongly_convex_penalty():
-    with pytest.raises(ValueError, match="l1_ratio=0.9 is, or use multi_class='ovr'"):
+    with pytest.raises(ValueError, match=r"l1_ratio=0\.9 is, or use multi_class='ovr'"):
         fl.LogisticRegression(penalty="l1").fit(IRIS_X, IRIS_Y)
     with pytest.raises(ValueError, match="needs penalty='l2'"):
         fl.LogisticRegression(l1_ratio=0.5, penalize_intercept=True).fit(IRIS_X, IRIS_Y)

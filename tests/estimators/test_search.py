@@ -72,22 +72,25 @@ def test_ridge_on_folds_agrees():
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-3)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("legacy", [True, False])
-def test_logistic_paths_agree(classes, legacy):
-    X, y = (CANCER_X, CANCER_Y) if classes == 2 else (IRIS_X, np.array(["a", "b", "c"])[IRIS_Y])
-    options = {"Cs": [0.01, 0.1, 1.0], "cv": 3, "scoring": "neg_log_loss", "class_weight": "balanced"}
-    ours = fl.LogisticRegressionCV(**options, tol=1e-8, use_legacy_attributes=legacy).fit(X, y)
-    theirs = sklearn.linear_model.LogisticRegressionCV(**options, tol=1e-6, max_iter=1000)
-    if "use_legacy_attributes" in theirs.get_params():
-        theirs.set_params(use_legacy_attributes=legacy)
+def logistic_searches(X, y, ours, theirs, legacy):
+    """Both fitted, in the shapes of one version."""
+    one = fl.LogisticRegressionCV(**ours, use_legacy_attributes=legacy).fit(X, y)
+    other = sklearn.linear_model.LogisticRegressionCV(**theirs)
+    if "use_legacy_attributes" in other.get_params():
+        other.set_params(use_legacy_attributes=legacy)
     elif not legacy:
         pytest.skip("this version of scikit-learn has the legacy shapes only")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of parameters whose defaults will change
-        theirs.fit(X, y)
-    np.testing.assert_array_equal(ours.C_, theirs.C_)
-    np.testing.assert_array_equal(ours.Cs_, theirs.Cs_)
+        other.fit(X, y)
+    return one, other
+
+
+def assert_same_search(ours, theirs, legacy):
+    for name in ("C_", "Cs_", "l1_ratio_", "l1_ratios_"):
+        one, other = getattr(ours, name), getattr(theirs, name)
+        assert type(one) is type(other)
+        np.testing.assert_array_equal(one, other)
     assert ours.n_iter_.shape == theirs.n_iter_.shape
     for name, within in (("scores_", 1e-3), ("coefs_paths_", 1e-2)):
         one, other = getattr(ours, name), getattr(theirs, name)
@@ -95,9 +98,41 @@ def test_logistic_paths_agree(classes, legacy):
         for key in one if legacy else [...]:
             assert one[key].shape == other[key].shape
             np.testing.assert_allclose(one[key], other[key], atol=within)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("legacy", [True, False])
+def test_logistic_paths_agree(classes, legacy):
+    X, y = (CANCER_X, CANCER_Y) if classes == 2 else (IRIS_X, np.array(["a", "b", "c"])[IRIS_Y])
+    both = {"Cs": [0.01, 0.1, 1.0], "cv": 3, "scoring": "neg_log_loss", "class_weight": "balanced"}
+    ours, theirs = logistic_searches(X, y, {**both, "tol": 1e-8}, {**both, "tol": 1e-6, "max_iter": 1000}, legacy)
+    assert_same_search(ours, theirs, legacy)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-3)
     assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-3)
     assert fl.certify(ours, X, y).relative_gap < 1e-6
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("legacy", [True, False])
+def test_paths_of_elastic_nets_agree(classes, legacy):
+    X, y = (CANCER_X[:200, :8], CANCER_Y[:200]) if classes == 2 else (scale(IRIS_X), IRIS_Y)
+    ratios = [0.2, 0.9] + [1.0] * (classes == 2)
+    both = {"Cs": [0.05, 0.5], "cv": 3, "scoring": "neg_log_loss", "l1_ratios": ratios, "penalty": "elasticnet"}
+    theirs = {**both, "solver": "saga", "tol": 1e-7, "max_iter": 10**5, "random_state": 0}
+    ours, theirs = logistic_searches(X, y, {**both, "tol": 1e-8}, theirs, legacy)
+    assert_same_search(ours, theirs, legacy)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+    assert fl.certify(ours, X, y).relative_gap < 1e-6
+
+
+def test_a_path_of_l1_alone():
+    model = fl.LogisticRegressionCV(Cs=[0.01, 0.1], cv=3, penalty="l1", solver="liblinear", scoring="neg_log_loss")
+    assert (model.fit(CANCER_X, CANCER_Y).coef_ == 0.0).any()
+    assert model.l1_ratio_.tolist() == [None]
+    alone = fl.LogisticRegression(penalty="l1", C=float(model.C_[0])).fit(CANCER_X, CANCER_Y)
+    assert model.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=1e-4)
+    with pytest.raises(ValueError, match=r"l1_ratio=0\.9 is"):
+        model.fit(IRIS_X, IRIS_Y)
 
 
 def test_paths_start_from_their_neighbours(monkeypatch):

@@ -35,6 +35,24 @@ class LogisticClassification(Classification):
     def _is_softmax(self) -> bool:
         return len(self.classes_) > 2 and getattr(self, "multi_class", "auto") != "ovr"
 
+    def _elastic_net(self, C: Any, ratio: float, total_weight: float) -> Penalty:
+        if self._is_softmax():
+            self._check_softmax_penalty(ratio)
+        return elastic(lam_from_C(positive_C(C), total_weight), ratio)
+
+    def _check_softmax_penalty(self, ratio: float) -> None:
+        """Dual ascent is the only solver for the softmax with other penalties than L2, and has needs of its own."""
+        if ratio == 1.0:
+            raise ValueError(
+                f"the softmax of {len(self.classes_)} classes needs a strongly convex penalty, which 'l1' is not; "
+                "penalty='elasticnet' with l1_ratio=0.9 is, or use multi_class='ovr'"
+            )
+        if ratio and self._constant():
+            raise ValueError(
+                f"penalize_intercept=True with the softmax of {len(self.classes_)} classes needs penalty='l2'; "
+                "leave the intercept unpenalised, or use multi_class='ovr'"
+            )
+
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Probabilities of the classes: the softmax of the scores, or, one against the rest, made to sum to 1."""
         scores = self.decision_function(X)
@@ -174,22 +192,7 @@ class LogisticRegression(LogisticClassification):
                 "multi_class='multinomial' with two classes is logistic regression with twice the C; "
                 "use multi_class='auto' and the C that you mean"
             )
-        if self._is_softmax():
-            self._check_softmax_penalty(ratio)
-        return elastic(lam_from_C(positive_C(self.C), total_weight), ratio)
-
-    def _check_softmax_penalty(self, ratio: float) -> None:
-        """Dual ascent is the only solver for the softmax with other penalties than L2, and has needs of its own."""
-        if ratio == 1.0:
-            raise ValueError(
-                f"the softmax of {len(self.classes_)} classes needs a strongly convex penalty, which 'l1' is not; "
-                "penalty='elasticnet' with l1_ratio=0.9 is, or use multi_class='ovr'"
-            )
-        if ratio and self._constant():
-            raise ValueError(
-                f"penalize_intercept=True with the softmax of {len(self.classes_)} classes needs penalty='l2'; "
-                "leave the intercept unpenalised, or use multi_class='ovr'"
-            )
+        return self._elastic_net(self.C, ratio, total_weight)
 
 
 def l1_share(penalty: Any, l1_ratio: Any) -> float:

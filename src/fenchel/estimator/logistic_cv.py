@@ -1,10 +1,11 @@
-"""Logistic regression whose C is chosen by cross-validation."""
+"""Logistic regression whose C and l1_ratio are chosen by cross-validation."""
 
 from __future__ import annotations
 
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from fenchel.data import encode_labels
@@ -13,29 +14,29 @@ from fenchel.estimator.classification import Codes
 from fenchel.estimator.logistic import LogisticClassification, LogisticRegression, l1_share
 from fenchel.estimator.parameters import one_of, positive_C
 from fenchel.estimator.paths import folds_of, mean_start, path, score_on, scorer_of, warn_of
-from fenchel.problem.penalties import L2, Penalty
-from fenchel.problem.scaling import lam_from_C
+from fenchel.problem.penalties import Penalty
 from fenchel.solver import Result
 
 
 class LogisticRegressionCV(LogisticClassification):
-    """Logistic regression with the best of some C, certified.
+    """Logistic regression with the best of some C and l1_ratios, certified.
 
-    Minimises what `LogisticRegression` does with an L2 penalty. C is chosen on folds, along a path of C on which each
+    Minimises what `LogisticRegression` does. C and l1_ratio are chosen on folds, along paths of C on which each
     fit begins at its neighbour's; the last fit, to all samples, begins at the mean over the folds.
 
     Parameters
     ----------
     Cs : int or array of positive numbers, default 10
         A number of values between 1e-4 and 1e4, or the values.
-    l1_ratios : None or array of zeros
-        For another penalty, search over LogisticRegression(penalty="elasticnet") with scikit-learn's GridSearchCV.
+    l1_ratios : array of numbers between 0 and 1, optional
+        None is what `penalty` says, L2 by default. With more than two classes they must be less than 1.
     fit_intercept : bool, default True
     cv : int, splitter, iterable or None
         None is five stratified folds.
     dual : bool, default False
         A hint to scikit-learn's algorithm; the minimiser is the same, so either will do.
-    penalty : {"auto", "l2"}, default "auto"
+    penalty : {"auto", "l2", "l1", "elasticnet"}, default "auto"
+        "auto" goes by l1_ratios alone, and "elasticnet" needs them.
     scoring : str, callable or None
         None is the accuracy; weights count where they are given.
     solver : str, default "auto"
@@ -62,12 +63,15 @@ class LogisticRegressionCV(LogisticClassification):
 
     Attributes
     ----------
-    C_ : array of shape (1,) or (classes,), the best value repeated; or a float
-    Cs_ : array of the values
-    scores_ : dict from labels to arrays of shape (folds, Cs); or an array of shape (folds, 1, Cs)
-    coefs_paths_ : dict from labels to arrays of shape (folds, Cs, d + 1); or (folds, 1, Cs, classes, d + 1)
+    C_, l1_ratio_ : arrays of shape (1,) or (classes,), the best values repeated; or floats
+    Cs_, l1_ratios_ : arrays of the values
+        If `l1_ratios` is None, `l1_ratios_` and the arrays `l1_ratio_` hold None.
+    scores_ : dict from labels to arrays of shape (folds, Cs, ratios); or an array of shape (folds, ratios, Cs)
+    coefs_paths_ : dict from labels to arrays of shape (folds, Cs, ratios, d + 1); or an array of shape \
+(folds, ratios, Cs, classes, d + 1)
         Weights, and last the intercept if there is one.
-    n_iter_ : array of shape (1, folds, Cs), or (folds, 1, Cs)
+    n_iter_ : array of shape (1, folds, Cs, ratios), or (folds, ratios, Cs)
+        If `l1_ratios` is None, none of the former shapes has its axis of ratios, and in the latter it is 1.
     coef_, intercept_, dual_coef_, classes_, certificate_, trace_
         As in `LogisticRegression`, of the last fit, to all samples.
 
@@ -130,15 +134,10 @@ class LogisticRegressionCV(LogisticClassification):
     def _check_parameters(self) -> None:
         one_of("dual", self.dual, (True, False))
         one_of("multi_class", self.multi_class, ("auto", "multinomial", "deprecated"))
-        ratios = [0.0] if self.l1_ratios is None else np.ravel(np.asarray(self.l1_ratios, dtype=np.float64))
-        if any(l1_share(self.penalty, float(ratio)) for ratio in ratios):
-            raise ValueError(
-                "LogisticRegressionCV has the penalty 'l2' only; for others search over "
-                "LogisticRegression(penalty='elasticnet', l1_ratio=...) with GridSearchCV"
-            )
         if not self.refit:
             raise ValueError("refit=False is not available: a mean over folds minimises nothing; leave refit=True")
         self._candidates()
+        self._ratios()
 
     def _candidates(self) -> Vector:
         if isinstance(self.Cs, int | np.integer) and not isinstance(self.Cs, bool) and self.Cs > 0:
@@ -148,8 +147,21 @@ class LogisticRegressionCV(LogisticClassification):
             raise ValueError(f"Cs must be a positive integer or values of C, got {self.Cs!r}")
         return values
 
+    def _ratios(self) -> NDArray[Any]:
+        """The l1_ratios as scikit-learn keeps them: None where there are none; checked."""
+        if self.l1_ratios is None:
+            l1_share(self.penalty, None)
+            return np.array([None])
+        values = np.ravel(np.asarray(self.l1_ratios, dtype=np.float64))
+        if np.ndim(self.l1_ratios) == 0 or not len(values):
+            raise ValueError(f"l1_ratios must be numbers between 0 and 1, or None; got {self.l1_ratios!r}")
+        for value in values:
+            l1_share(self.penalty, float(value))
+        return values
+
     def _penalty(self, total_weight: float) -> Penalty:
-        return L2(lam_from_C(float(np.ravel(self.C_)[0]), total_weight))
+        ratio = l1_share(self.penalty, np.ravel(self.l1_ratio_)[0])
+        return self._elastic_net(float(np.ravel(self.C_)[0]), ratio, total_weight)
 
     def _one_problem(self, X: Any, codes: Codes, weights: Vector) -> Any:
         """The problem of these samples, whose weights include those of their classes."""
@@ -165,30 +177,36 @@ class LogisticRegressionCV(LogisticClassification):
         self.classes_, codes = encode_labels(y)
         given = None if sample_weight is None else self._weights(sample_weight, X)
         weights = self._by_label(codes, self._two_classes(codes, self._weights(sample_weight, X)))
-        self.Cs_ = self._candidates()
-        self.C_: Any = self.Cs_[0]
+        self.Cs_, self.l1_ratios_ = self._candidates(), self._ratios()
         folds = folds_of(self.cv, X, y, classifier=True)
-        paths = [self._path(X[train], codes[train], weights[train]) for train, _ in folds]
+        grids = [self._grid(X[train], codes[train], weights[train]) for train, _ in folds]
         scorer, labels = scorer_of(self, self.scoring or "accuracy"), self.classes_[codes]
         scores = np.array(
             [
-                [score_on(scorer, self._fitted(result), X, labels, given, test) for result in results]
-                for results, (_, test) in zip(paths, folds, strict=True)
+                [[score_on(scorer, self._fitted(result), X, labels, given, test) for result in row] for row in grid]
+                for grid, (_, test) in zip(grids, folds, strict=True)
             ]
         )
-        warn_of([result for results in paths for result in results])
-        best = int(scores.sum(axis=0).argmax())
-        self.C_ = self.Cs_[best]
-        start = mean_start([results[best] for results in paths], folds, len(codes))
+        warn_of([result for grid in grids for row in grid for result in row])
+        i, j = np.unravel_index(int(scores.sum(axis=0).argmax()), scores.shape[1:])
+        self.C_: Any = self.Cs_[i]
+        self.l1_ratio_: Any = self.l1_ratios_[j]
+        start = mean_start([grid[i][j] for grid in grids], folds, len(codes))
         self._solve([self._one_problem(X, codes, weights)], [start])
-        self._keep_paths(paths, scores)
+        self._keep_paths(grids, scores)
         return self
 
-    def _path(self, X: Any, codes: Codes, weights: Vector) -> list[Result]:
-        total = float(weights.sum())
-        penalties = [L2(lam_from_C(float(C), total)) for C in self.Cs_]
+    def _grid(self, X: Any, codes: Codes, weights: Vector) -> list[tuple[Result, ...]]:
+        """Fits for each C (rows) and l1_ratio (columns)."""
+        total, options = float(weights.sum()), self._options()
+        self.C_ = self.Cs_[0]
+        self.l1_ratio_ = min(self.l1_ratios_, key=lambda ratio: ratio or 0.0)  # rows are for the smaller ones
         (problem,) = self._by_rows([self._one_problem(X, codes, weights)])
-        return path(problem, penalties, self._options())
+        columns = []
+        for ratio in self.l1_ratios_:
+            share = l1_share(self.penalty, ratio)
+            columns.append(path(problem, [self._elastic_net(C, share, total) for C in self.Cs_], options))
+        return list(zip(*columns, strict=True))
 
     def _split(self, result: Result) -> tuple[Vector, Vector]:
         """Weights and intercepts, a row and an entry for each class (or for two)."""
@@ -202,22 +220,29 @@ class LogisticRegressionCV(LogisticClassification):
         model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
         return model
 
-    def _keep_paths(self, paths: list[list[Result]], scores: Vector) -> None:
+    def _keep_paths(self, grids: list[list[tuple[Result, ...]]], scores: Vector) -> None:
         """The attributes of the search, in the shapes of either version of scikit-learn."""
-        parts = [[self._split(result) for result in results] for results in paths]
-        # folds x Cs x classes x (d + 1)
-        coefs = np.array([[np.column_stack([w, b] if self.fit_intercept else [w]) for w, b in row] for row in parts])
-        counts = np.array([[result.n_iter for result in results] for results in paths])
+        # folds x Cs x ratios x classes x (d + 1)
+        coefs = np.array([[[self._joined(result) for result in row] for row in grid] for grid in grids])
+        counts = np.array([[[result.n_iter for result in row] for row in grid] for grid in grids])
         self.scores_: Any
         self.coefs_paths_: Any
         if not self.use_legacy_attributes:
-            self.C_, self.n_iter_ = float(self.C_), counts[:, None, :]
-            self.scores_, self.coefs_paths_ = scores[:, None, :], coefs[:, None]
+            self.C_, self.l1_ratio_ = float(self.C_), l1_share(self.penalty, self.l1_ratio_)
+            self.scores_, self.coefs_paths_, self.n_iter_ = (part.swapaxes(1, 2) for part in (scores, coefs, counts))
             return
+        if self.l1_ratios is None:
+            scores, coefs, counts = scores[:, :, 0], coefs[:, :, 0], counts[:, :, 0]
         keys = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        self.C_, self.n_iter_ = np.full(len(keys), self.C_), counts[None]
+        self.C_, self.l1_ratio_ = np.full(len(keys), self.C_), np.full(len(keys), self.l1_ratio_)
+        self.n_iter_ = counts[None]
         self.scores_ = {label: scores.copy() for label in keys}
-        self.coefs_paths_ = {label: coefs[:, :, k] for k, label in enumerate(keys)}
+        self.coefs_paths_ = {label: coefs[..., k, :] for k, label in enumerate(keys)}
+
+    def _joined(self, result: Result) -> Vector:
+        """Weights, and last the intercept if there is one, a row for each class (or for two)."""
+        w, b = self._split(result)
+        return np.column_stack([w, b] if self.fit_intercept else [w])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score that `scoring` names, the accuracy by default."""
