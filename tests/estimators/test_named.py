@@ -3,6 +3,7 @@
 import pickle
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -288,3 +289,15 @@ def test_the_softmax_with_an_elastic_net_agrees(l1_ratio, fit_intercept):
     certificate = fl.certify(theirs, WINE_X, WINE_Y, WINE_WEIGHTS, tol=1e-7)
     assert certificate.dual <= ours.certificate_.primal <= certificate.primal * (1 + 1e-8)
     assert fl.certify(ours, WINE_X, WINE_Y, WINE_WEIGHTS).relative_gap < 1.1e-8
+
+
+def test_n_jobs_counts_as_joblib_does():
+    from fenchel.estimator.parameters import threads
+
+    assert [threads(n_jobs) for n_jobs in (None, 1, 3, np.int64(2))] == [1, 1, 3, 2]
+    for n_jobs in (-1, -2, -3, -1000):
+        assert threads(n_jobs) == max(joblib.cpu_count() + 1 + n_jobs, 1)
+    for wrong in (0, 1.5, "2"):
+        with pytest.raises(ValueError, match="n_jobs must be an integer other than 0"):
+            threads(wrong)
+    assert fl.LogisticRegression(n_jobs=-2).fit(CANCER_X, CANCER_Y).certificate_.ok

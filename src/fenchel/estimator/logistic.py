@@ -110,7 +110,7 @@ class LogisticRegression(LogisticClassification):
     warm_start : bool, default False
         Begin at the last fit's solution if shapes agree.
     n_jobs : int, optional
-        Threads: None is one, -1 is all cores.
+        Threads: None is one, -1 is all cores, -2 all but one.
     penalize_intercept : bool, default False
         True is what scikit-learn's solver="liblinear" does: b is the weight of a column of `intercept_scaling`.
     max_seconds : float, optional

@@ -48,7 +48,7 @@ class LogisticRegressionCV(LogisticClassification):
     class_weight : dict, "balanced" or None
         "balanced" counts the samples of all folds.
     n_jobs : int, optional
-        Threads: None is one, -1 is all cores.
+        Threads: None is one, -1 is all cores, -2 all but one.
     verbose : int, default 0
     refit : bool, default True
         False is refused: a mean of models minimises nothing, and has no certificate.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from fenchel.problem.penalties import L1, L2, ElasticNet, Penalty
 
@@ -64,10 +65,8 @@ def elastic(lam: float, l1_ratio: float) -> Penalty:
     return ElasticNet(lam, l1_ratio)
 
 
-def threads(n_jobs: Any) -> int | None:
-    """scikit-learn's n_jobs as a number of threads: None is one, -1 is all cores."""
-    if n_jobs is None or n_jobs == -1:
-        return 1 if n_jobs is None else None
-    if not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
-        raise ValueError(f"n_jobs must be a positive integer, -1 for all cores, or None for one; got {n_jobs!r}")
-    return int(n_jobs)
+def threads(n_jobs: Any) -> int:
+    """scikit-learn's n_jobs as a number of threads, by joblib's rules: -1 is all cores, -2 all but one; None is one."""
+    if not (n_jobs is None or isinstance(n_jobs, int | np.integer)) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be an integer other than 0 (-1 for all cores) or None for one; got {n_jobs!r}")
+    return int(effective_n_jobs(n_jobs))
