@@ -84,7 +84,8 @@ def test_classifiers_agree(case, data):
         pytest.skip("whether balanced counts samples or weights differs between versions of scikit-learn")
     ours, theirs = fitted(case, X, y, **fit)
     assert_same_model(ours, theirs, X)
-    assert ours.coef_.shape == np.atleast_2d(theirs.coef_).shape
+    assert ours.coef_.shape == theirs.coef_.shape
+    assert not ours.fit_intercept or ours.intercept_.shape == theirs.intercept_.shape
     assert np.mean(ours.predict(X) == theirs.predict(X)) > 0.998
     if hasattr(theirs, "predict_proba"):
         np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
@@ -99,6 +100,8 @@ def test_regressions_agree(case, weighted):
     assert_same_model(ours, theirs, SCALED_X)
     assert ours.coef_.shape == theirs.coef_.shape
     assert np.shape(ours.intercept_) == np.shape(theirs.intercept_)
+    if ours.fit_intercept:
+        assert type(ours.intercept_) is type(theirs.intercept_)  # NumPy's numbers have .round and the like
     np.testing.assert_allclose(ours.predict(SCALED_X), theirs.predict(SCALED_X), rtol=1e-3, atol=0.1)
 
 
@@ -301,3 +304,16 @@ def test_n_jobs_counts_as_joblib_does():
         with pytest.raises(ValueError, match="n_jobs must be an integer other than 0"):
             threads(wrong)
     assert fl.LogisticRegression(n_jobs=-2).fit(CANCER_X, CANCER_Y).certificate_.ok
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_weights_can_be_stored_as_a_sparse_matrix(penalty):
+    for model in (fl.LinearSVC(penalty=penalty, C=0.1), fl.LogisticRegression(penalty=penalty, warm_start=True)):
+        before = model.fit(CANCER_X, CANCER_Y).decision_function(CANCER_X)
+        weights = model.coef_
+        assert sp.issparse(model.sparsify().coef_)
+        for X in (CANCER_X, sp.csr_array(CANCER_X)):
+            np.testing.assert_allclose(model.decision_function(X), before, atol=1e-12)
+        assert fl.certify(model, CANCER_X, CANCER_Y).relative_gap <= 1.01e-4
+        np.testing.assert_array_equal(model.densify().coef_, weights)
+        assert not sp.issparse(model.sparsify().fit(CANCER_X, CANCER_Y).coef_)

@@ -7,6 +7,7 @@ import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
@@ -148,7 +149,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         if not (getattr(self, "warm_start", False) and hasattr(self, "coef_")):
             return nothing
         constant = problems[0].design.constant
-        w, b, alpha = np.atleast_2d(self.coef_), np.ravel(self.intercept_), np.atleast_2d(self.dual_coef_)
+        w, b, alpha = dense_rows(self.coef_), np.ravel(self.intercept_), np.atleast_2d(self.dual_coef_)
         w, b = with_constant(w, b, constant)
         if problems[0].shape != (alpha.shape[1], w.shape[1]):
             return nothing
@@ -159,7 +160,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
     def _keep(self, results: list[Result], constant: float) -> None:
         several = len(results) > 1
         w = np.vstack([r.w for r in results])
-        self.coef_ = w[:, :-1] if constant else w
+        self.coef_: Any = w[:, :-1] if constant else w
         b = np.concatenate([np.atleast_1d(r.b) for r in results])
         self.intercept_: Any = constant * w[:, -1] if constant else b
         self.dual_coef_ = np.vstack([r.alpha.T for r in results])
@@ -177,13 +178,37 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False)
-        scores = safe_sparse_dot(X, np.atleast_2d(self.coef_).T, dense_output=True) + self.intercept_
+        coef = self.coef_ if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
+        scores = safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
         return np.asarray(scores)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+class SparseWeights:
+    """Weights may be stored as a sparse matrix, as models with an L1 penalty may in scikit-learn."""
+
+    coef_: Any
+
+    def sparsify(self) -> Self:
+        """Store `coef_` as a CSR matrix; predictions work as before."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Store `coef_` as an array again."""
+        check_is_fitted(self)
+        self.coef_ = dense_rows(self.coef_)
+        return self
+
+
+def dense_rows(coef: Any) -> Vector:
+    """Weights with a row for each class or target, as an array."""
+    return np.atleast_2d(coef.toarray() if sp.issparse(coef) else coef)
 
 
 def with_constant(w: Vector, b: Vector, constant: float) -> tuple[Vector, Vector]:

@@ -11,7 +11,7 @@ from fenchel.certificate.models.claim import Claim, LinearClaim, MulticlassClaim
 from fenchel.certificate.models.fitted import codes
 from fenchel.certificate.models.registry import adapter
 from fenchel.data.design import Vector
-from fenchel.estimator.base import with_constant
+from fenchel.estimator.base import dense_rows, with_constant
 
 PACKAGE = "fenchel.estimator"
 
@@ -40,7 +40,7 @@ def classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
 
 def _claims(model: Any, problems: list[Any]) -> list[Claim]:
     constant = problems[0].design.constant
-    w, b, alpha = np.atleast_2d(model.coef_), np.ravel(model.intercept_), np.atleast_2d(model.dual_coef_)
+    w, b, alpha = dense_rows(model.coef_), np.ravel(model.intercept_), np.atleast_2d(model.dual_coef_)
     w, b = with_constant(w, b, constant)
     if len(problems) == 1 < len(w):
         return [MulticlassClaim(problems[0], w, b, _fitting(alpha.T, problems[0]))]

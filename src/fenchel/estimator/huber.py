@@ -120,7 +120,7 @@ class HuberRegressor(Regression):
         search = ScaleSearch(claim, self._options())
         self._finish([search.run()], constant=0.0)
         self._take_shape_of(y)
-        self.scale_: float = search.claim.sigma
+        self.scale_: np.float64 = np.float64(search.claim.sigma)
         r = claim.design.matvec(self.coef_) + self.intercept_ - claim.y
         self.outliers_ = np.abs(r) > self.scale_ * self.epsilon
         return self

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax, softmax
 
+from fenchel.estimator.base import SparseWeights
 from fenchel.estimator.classification import Classification, one_against_rest_probabilities
 from fenchel.estimator.parameters import L1_RATIO, elastic, one_of, penalised_constant, positive_C
 from fenchel.problem.losses import Logistic, Loss, MulticlassLoss, Multinomial
@@ -18,7 +19,7 @@ PENALTIES = ("auto", "l2", "l1", "elasticnet", "deprecated", None)
 SOLVERS = frozenset({"lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"})
 
 
-class LogisticClassification(Classification):
+class LogisticClassification(SparseWeights, Classification):
     """What LogisticRegression and its cross-validated form share: the loss, the penalty, and probabilities."""
 
     _their_solvers: ClassVar[frozenset[str]] = SOLVERS

@@ -37,7 +37,7 @@ class Regression(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         if np.ndim(y) == 1 or np.shape(y)[1] == 1:
             self.coef_, self.dual_coef_ = self.coef_[0], self.dual_coef_[0]
         if np.ndim(y) == 1:
-            self.intercept_ = float(self.intercept_[0])
+            self.intercept_ = self.intercept_[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predicted targets."""

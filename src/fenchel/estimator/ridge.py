@@ -166,7 +166,8 @@ class RidgeClassifier(Classification):
 
     Attributes
     ----------
-    coef_ : array of shape (1, d), or (classes, d)
+    coef_ : array of shape (d,) for two classes, or (classes, d)
+        As scikit-learn's is, which says (1, d).
     intercept_ : array of shape (1,), or (classes,)
     dual_coef_ : array of shape (1, n), or (classes, n)
     classes_ : the labels
@@ -231,6 +232,8 @@ class RidgeClassifier(Classification):
 
     def _keep(self, results: list[Result], constant: float) -> None:
         super()._keep(results, constant)
+        if len(results) == 1:
+            self.coef_ = self.coef_[0]
         self.solver_ = results[0].solver
 
     def _n_iter(self, counts: NDArray[np.int_]) -> Any:

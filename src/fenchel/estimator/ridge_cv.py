@@ -144,7 +144,7 @@ class RidgeCV(RidgeRegression):
         chosen, top = np.asarray(alphas)[best], scores[best, np.arange(scores.shape[1])]
         several = self._per_target(y)
         self.alpha_: Any = chosen if several else float(chosen[0])
-        self.best_score_: Any = top if several else float(top[0])
+        self.best_score_: Any = top if several else top[0]
         if self.store_cv_results:
             self.cv_results_ = np.moveaxis(results, 0, -1) if y.ndim == 2 else results[:, :, 0].T
 
@@ -184,7 +184,7 @@ class RidgeCV(RidgeRegression):
         warn_of(done)
         mean = np.mean(scores, axis=0)
         best = int(mean.argmax())
-        self.alpha_, self.best_score_ = alphas[best], float(mean[best])
+        self.alpha_, self.best_score_ = alphas[best], mean[best]
 
     def _fitted(self, weights: list[Vector], shifts: list[float], y: Vector) -> Ridge:
         """A model as a scorer wants it."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.data.design import Vector
+from fenchel.estimator.base import SparseWeights
 from fenchel.estimator.classification import Classification, Codes, class_weights
 from fenchel.estimator.parameters import L1_RATIO, elastic, one_of, penalised_constant, positive_C
 from fenchel.estimator.regression import Regression
@@ -28,7 +29,7 @@ MARGIN_LOSSES: dict[str, Loss] = {"hinge": Hinge(), "squared_hinge": SquaredHing
 TUBE_LOSSES = {"epsilon_insensitive": EpsilonInsensitive, "squared_epsilon_insensitive": SquaredEpsilonInsensitive}
 
 
-class LinearSVC(Classification):
+class LinearSVC(SparseWeights, Classification):
     """A linear support vector machine, certified.
 
     Minimises, as scikit-learn's class of this name does, ::
