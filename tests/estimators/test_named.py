@@ -145,7 +145,7 @@ def test_crammer_singer_agrees(several):
 def test_ridge_takes_several_targets_each_with_its_alpha():
     Y = np.column_stack([DIABETES_Y, np.sin(DIABETES_Y)])
     ours = fl.Ridge([0.1, 5.0], tol=1e-10).fit(SCALED_X, Y)
-    theirs = sklearn.linear_model.Ridge([0.1, 5.0]).fit(SCALED_X, Y)
+    theirs = sklearn.linear_model.Ridge(np.array([0.1, 5.0])).fit(SCALED_X, Y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-6)
     np.testing.assert_allclose(ours.predict(SCALED_X), theirs.predict(SCALED_X), rtol=1e-4, atol=1e-5)
@@ -237,7 +237,7 @@ def test_warm_starts_continue(model):
     [
         (fl.LogisticRegression(penalty=None), "a large C such as 1e6 comes close"),
         (fl.LogisticRegression(C=np.inf), "C must be positive and finite"),
-        (fl.LogisticRegression(penalty="elasticnet"), "needs an l1_ratio"),
+        (fl.LogisticRegression(penalty="elasticnet", l1_ratio=None), "needs an l1_ratio"),
         (fl.LogisticRegression(penalty="l2", l1_ratio=0.5), "contradicts penalty='l2'"),
         (fl.LogisticRegression(multi_class="multinomial"), "twice the C"),
         (fl.LogisticRegression(solver="simplex"), "unknown solver 'simplex'"),

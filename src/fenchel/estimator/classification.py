@@ -28,6 +28,7 @@ class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to the labels y; weight 2 is the row twice."""
+        one_label_each(y)
         X, y = self._validate(X, y)
         check_classification_targets(y)
         self.classes_, codes = encode_labels(y)
@@ -89,6 +90,16 @@ class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         labels, proven = self.certificate_.labels(X)
         codes = (labels > 0).astype(np.intp) if len(self.classes_) == 2 else labels
         return np.asarray(self.classes_[codes]), proven
+
+
+def one_label_each(y: Any) -> None:
+    """Refuse a matrix of labels, with a way out."""
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y has {shape[1]} columns, but a sample has one label here; for several, wrap this classifier in "
+            "sklearn.multiclass.OneVsRestClassifier"
+        )
 
 
 def one_against_rest_probabilities(scores: NDArray[Any]) -> NDArray[Any]:

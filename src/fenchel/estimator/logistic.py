@@ -89,8 +89,8 @@ class LogisticRegression(LogisticClassification):
         R is l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2; "l2" and "l1" are its ends, "auto" goes by l1_ratio alone.
     C : float, default 1.0
         The larger, the weaker the penalty.
-    l1_ratio : float, optional
-        None is 0, the penalty "l2". With the softmax it must be less than 1, and fits are the slower the nearer it is.
+    l1_ratio : float, default 0.0
+        0 (or None) is the penalty "l2". With the softmax it must be less than 1; the nearer it is, the slower the fit.
     dual : bool, default False
         A hint to scikit-learn's algorithm; the minimiser is the same, so either will do.
     tol : float, default 1e-4
@@ -146,7 +146,7 @@ class LogisticRegression(LogisticClassification):
         penalty: str | None = "auto",
         *,
         C: float = 1.0,
-        l1_ratio: float | None = None,
+        l1_ratio: float | None = 0.0,
         dual: bool = False,
         tol: float = 1e-4,
         fit_intercept: bool = True,

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from fenchel.data import encode_labels
 from fenchel.data.design import Vector
-from fenchel.estimator.classification import Codes
+from fenchel.estimator.classification import Codes, one_label_each
 from fenchel.estimator.logistic import LogisticClassification, LogisticRegression, l1_share
 from fenchel.estimator.parameters import one_of, positive_C
 from fenchel.estimator.paths import folds_of, mean_start, path, score_on, scorer_of, warn_of
@@ -172,6 +172,7 @@ class LogisticRegressionCV(LogisticClassification):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose C, and fit to the labels y."""
+        one_label_each(y)
         X, y = self._validate(X, y)
         check_classification_targets(y)
         self.classes_, codes = encode_labels(y)
