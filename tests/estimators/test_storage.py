@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import fenchel as fl
 from fenchel.estimator import base, paths, scale
@@ -59,7 +60,7 @@ def designs(monkeypatch):
 @pytest.mark.parametrize("model", WALK_OVER_ROWS, ids=str)
 def test_columns_are_copied_by_rows_once(model, form, designs):
     data = BY_COLUMNS[form]()
-    model.fit(data, Y)
+    clone(model).fit(data, Y)
     assert all(design.by_rows for design in designs)
     whole = [design.matrix for design in designs if design.shape[0] == 120]
     assert all(matrix is whole[0] for matrix in whole)
@@ -70,7 +71,7 @@ def test_columns_are_copied_by_rows_once(model, form, designs):
 def test_rows_are_not_copied(model, designs):
     for data in (X, sp.csr_array(X)):
         designs.clear()
-        model.fit(data, Y)
+        clone(model).fit(data, Y)
         stored = data.data if sp.issparse(data) else data
         for design in designs:
             if design.shape[0] == 120:
@@ -80,7 +81,7 @@ def test_rows_are_not_copied(model, designs):
 @pytest.mark.parametrize("model", AS_IT_IS, ids=str)
 def test_columns_stay_where_no_solver_walks_over_rows(model, designs):
     columns = np.asfortranarray(X)
-    model.fit(columns, Y)
+    clone(model).fit(columns, Y)
     assert designs
     assert all(np.shares_memory(design.matrix, columns) for design in designs)
 
@@ -88,6 +89,6 @@ def test_columns_stay_where_no_solver_walks_over_rows(model, designs):
 @pytest.mark.parametrize("form", ["fortran", "frame", "csc"])
 @pytest.mark.parametrize("model", WALK_OVER_ROWS[:6], ids=str)
 def test_the_storage_does_not_change_the_model(model, form):
-    one = model.fit(BY_COLUMNS[form](), Y).coef_
-    other = model.fit(sp.csr_array(X) if form == "csc" else X, Y).coef_
+    one = clone(model).fit(BY_COLUMNS[form](), Y).coef_
+    other = clone(model).fit(sp.csr_array(X) if form == "csc" else X, Y).coef_
     np.testing.assert_array_equal(one, other)
