@@ -1,7 +1,9 @@
 """What the tree promises: one-way imports, exported names, types, light imports."""
 
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -73,3 +75,23 @@ def test_no_file_outgrows_300_lines():
     long = {p.name: n for p in files if (n := len(p.read_text().splitlines())) > 300}
     assert len(files) > 40
     assert not long
+
+
+@in_checkout
+@pytest.mark.parametrize("package", sorted(p.parent.name for p in (ROOT / "src/fenchel").glob("*/__init__.py")))
+def test_the_page_on_architecture_names_every_module(package):
+    lines = (ROOT / "docs/architecture.md").read_text().splitlines()
+    (row,) = [line for line in lines if line.startswith(f"| `fenchel.{package}` ")]
+    folder = ROOT / "src/fenchel" / package
+    modules = {f"`{path.name}`" for path in folder.glob("*.py") if path.name != "__init__.py"}
+    folders = {f"`{path.parent.name}/`" for path in folder.glob("*/__init__.py")}
+    assert set(re.findall(r"`\w+(?:\.py|/)`", row)) == modules | folders
+
+
+@in_checkout
+def test_the_diagram_has_every_layer():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        (contract,) = tomllib.load(file)["tool"]["importlinter"]["contracts"][:1]
+    diagram = (ROOT / "docs/architecture.svg").read_text()
+    for layer in contract["layers"]:
+        assert f">{layer.removeprefix('fenchel.')}</text>" in diagram, layer
