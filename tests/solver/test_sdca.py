@@ -10,6 +10,7 @@ import fenchel as fl
 from fenchel.steps import SDCA, Start
 from fenchel.steps.outputs import Outputs
 from fenchel.steps.sampling import Sampler
+from tests.registry import LOSSES, name
 
 rng = np.random.default_rng(0)
 n, d = 400, 20
@@ -183,6 +184,20 @@ def test_momentum_pays_where_the_problem_is_ill_conditioned(loss):
         fast = fl.solve(p, solver="sdca", tol=1e-6, max_iter=20_000)
     assert fast.certificate.ok
     assert fast.n_iter < plain.n_iter / 3
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("lam", [1e-2, 1e-3, 1e-5])
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if np.isfinite(loss.smoothness)], ids=name)
+def test_few_rows_of_many_columns_are_solved_in_a_few_epochs(loss, lam, intercept):
+    """With momentum and a free intercept these ran for ever."""
+    g = np.random.default_rng(0)
+    X = sp.random_array((500, 1500), density=0.03, format="csr", rng=g)
+    y = np.where(X @ g.normal(size=1500) + 0.1 * g.normal(size=500) > 0, 1.0, -1.0)
+    p = fl.Problem(X, y, loss, fl.penalties.L2(lam), intercept=intercept)
+    assert fl.solve(p, solver="sdca", tol=1e-4, max_iter=500).certificate.ok
+    if not intercept:
+        assert fl.solve(p, solver="sdca", tol=1e-4, max_iter=500, accelerate=True).certificate.ok
 
 
 def test_warm_start_from_another_lam_saves_epochs():

@@ -67,6 +67,8 @@ class BlockSDCA:
     @staticmethod
     def obstacle(problem: MulticlassProblem) -> str | None:
         """Why this problem cannot be solved this way, beyond its traits."""
+        if problem.design.constant and not problem.penalty.quadratic:
+            return f"needs an L2 penalty for penalised intercepts, got {problem.penalty!r}"
         if isinstance(problem.penalty, L2 | ElasticNet):
             return None
         return f"needs the penalty L2 or ElasticNet, got {problem.penalty!r}"

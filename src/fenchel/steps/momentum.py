@@ -18,6 +18,9 @@ import numpy as np
 
 from fenchel.data.design import Vector
 
+#: Momentum is given up when the gap has not fallen to this part of its least value for so many epochs.
+FALLS, PATIENCE = 0.7, 10
+
 
 @dataclass
 class Momentum:
@@ -27,12 +30,21 @@ class Momentum:
     kappa: float
     centre: Vector
     last: Vector
+    least: float = np.inf  # the smallest gap so far, and epochs since it was found
+    idle: int = 0
 
     @property
     def beta(self) -> float:
         """How far past the weights the centre goes."""
         r = np.sqrt(self.lam / (self.lam + self.kappa))
         return float((1.0 - r) / (1.0 + r))
+
+    def helps(self, gap: float) -> bool:
+        """Whether the gap is falling; among nearly orthogonal rows plain epochs are better than they look."""
+        self.idle += 1
+        if gap < FALLS * self.least:
+            self.least, self.idle = gap, 0
+        return self.idle <= PATIENCE
 
     def advance(self, w: Vector) -> None:
         """Move the centre, and the weights with it."""

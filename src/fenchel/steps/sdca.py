@@ -20,7 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel._core import kernels
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.vectors import dual_exponent
@@ -28,6 +27,7 @@ from fenchel.steps.base import Candidate, Progress, Start, expected_epochs
 from fenchel.steps.momentum import Momentum
 from fenchel.steps.outputs import OUTPUTS, Outputs
 from fenchel.steps.sampling import SAMPLINGS, Sampler
+from fenchel.steps.sdca_state import SDCAState, ascent_of, reach
 
 STARTS = ("zeros", "sgd")
 #: Samples whose multipliers, targets and weights share a cache line.
@@ -37,46 +37,6 @@ ILL_CONDITIONED = 3.0
 #: From here on accelerated methods are faster.
 MANY_EPOCHS = 1000.0
 FEW_ROWS = 5000
-
-
-@dataclass
-class SDCAState:
-    """Multipliers alpha, and u = v / mu with the intercept behind it: changed in place by the kernel."""
-
-    problem: Problem
-    ascent: kernels.Ascent
-    norms: Vector  # dual norms of the rows
-    alpha: Vector
-    u: Vector
-    inverse_rho: float
-    sampler: Sampler
-    outputs: Outputs | None
-    momentum: Momentum | None
-    margin: float = np.inf
-    gap: float = np.inf
-    primal: float = np.inf
-    rate: float = 1.0
-    passes: float = 0.0
-    partial: bool = False
-
-    def refresh(self) -> None:
-        """u from the multipliers, without the rounding of all the steps that made it."""
-        problem = self.problem
-        v = problem.dual_vector(self.alpha)[: len(self.u) - 1]
-        self.u[:-1] = v / problem.penalty.strong_convexity if self.momentum is None else self.momentum.weights(v)
-
-    def mean_multiplier(self) -> float:
-        """(1/W) sum_i s_i alpha_i."""
-        return float(np.sum(self.problem.weights * self.alpha)) / self.problem.total_weight
-
-    def weights(self, alpha: Vector | None = None) -> Vector:
-        """The weights that go with the current u, or with other multipliers."""
-        problem = self.problem
-        if alpha is not None:
-            return problem.link(alpha)
-        w = problem.penalty.grad_conjugate(self.u[:-1] * problem.penalty.strong_convexity)
-        constant = problem.design.constant
-        return np.append(w, self.u[-1] / constant) if constant else w
 
 
 @dataclass(frozen=True)
@@ -100,7 +60,8 @@ class SDCA:
         that a certificate proves. On by default where every sample is visited once an epoch, and without momentum.
     accelerate : bool, optional
         Solve a sequence of better conditioned problems, with momentum (`steps.momentum`). L2 only, and then by default
-        where the loss is smooth and the problem ill conditioned: L |x_i|^2 / (lam n) of 3 and more, in the mean.
+        where the loss is smooth, the problem ill conditioned (L |x_i|^2 / (lam n) of 3 and more, in the mean), n at
+        least d / 2, and no intercept free. Given up where the gap does not fall.
     """
 
     sampling: str = "permutation"
@@ -160,17 +121,13 @@ class SDCA:
     def begin(self, problem: Problem, start: Start, seed: int) -> SDCAState:
         design, penalty = problem.design, problem.penalty
         mu, W = penalty.strong_convexity, problem.total_weight
-        loss, link = problem.loss.kernel(), penalty.kernel()
-        assert loss is not None
-        assert link is not None
         width = design.matrix.shape[1]
         norms = design.lines.norms_along(dual_exponent(penalty.norm), None)
         momentum = self._momentum(problem, norms)
         mu += momentum.kappa if momentum else 0.0
-        inverse_rho = _reach(problem, norms, mu) if problem.intercept else design.constant**2 / mu
+        inverse_rho = reach(problem, norms, mu) if problem.intercept else design.constant**2 / mu
         q = problem.weights * ((norms**2 / mu + inverse_rho) / W)
-        step, shift = 1.0 / (mu * W), inverse_rho / W
-        ascent = kernels.Ascent(loss, link, design.lines, problem.y, problem.weights, q, step, shift, W)
+        ascent = ascent_of(problem, q, mu, inverse_rho)
         sampler = Sampler.of(problem, self.sampling, seed, q, self.block or BLOCK)
         outputs = None if self.output == "last" else Outputs(problem.shape[0], sampler.rng)
         alpha, u = start.alpha.copy(), np.zeros(width + 1)
@@ -199,7 +156,9 @@ class SDCA:
         return Momentum(lam, max(min(smoothness, 1.0) * size - lam, 0.0), zero, zero)
 
     def _may_accelerate(self, problem: Problem) -> bool:
-        return problem.penalty.quadratic and not problem.design.constant and self.init == "zeros"
+        """Also: an intercept's centre and this one get in each other's way; few rows are nearly orthogonal."""
+        (n, d), plain = problem.shape, problem.penalty.quadratic and not problem.design.constant
+        return plain and self.init == "zeros" and not problem.intercept and 2 * n >= d
 
     def step(self, state: SDCAState) -> SDCAState:
         """One epoch."""
@@ -226,7 +185,10 @@ class SDCA:
         last, state.gap = state.gap, gap / W
         if state.momentum is not None:
             state.gap += state.momentum.mismatch(state.u[:-1])
-            state.momentum.advance(state.u[:-1])
+            if state.momentum.helps(state.gap):
+                state.momentum.advance(state.u[:-1])
+            else:
+                state.slow_down()
         state.rate = min(max(state.gap / last, 0.1), 1.0) if last > 0.0 else 1.0
         return state
 
@@ -290,10 +252,3 @@ class SDCA:
         kept = first[3] + second[3]
         order[first[3] : kept] = order[cut : cut + second[3]]
         return first[0] + second[0], first[1] + second[1], max(first[2], second[2]), kept
-
-
-def _reach(problem: Problem, norms: Vector, mu: float) -> float:
-    """1 / rho of an unpenalised intercept's proximal steps: as far as the weights reach, or where lam is large and they
-    do not, as far as the loss's own curvature says.
-    """
-    return max(float(np.mean(norms**2)) / mu, 4.0 / min(problem.loss.smoothness, 1.0))
