@@ -142,7 +142,8 @@ def test_auto_never_takes_a_baseline_and_errors_never_recommend_one():
         ({"solver": "sgd", "sampling": "importance"}, ValueError, "sgd: sampling must be one of 'uniform'"),
         ({"solver": "sgd", "output": "random"}, ValueError, "sgd: output must be one of 'last', 'average'"),
         ({"solver": "sgd", "batch_size": 2}, TypeError, "'sgd' has no option 'batch_size'"),
-        ({"solver": "pegasos", "batch_size": 0}, ValueError, "batch_size must be a whole number of at least 1"),
+        ({"solver": "pegasos", "batch_size": 0}, ValueError, "batch_size must be a whole number of samples"),
+        ({"solver": "pegasos", "project": 1}, TypeError, "project must be True or False"),
     ],
 )
 def test_bad_options_are_refused(arguments, error, message):

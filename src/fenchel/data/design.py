@@ -243,7 +243,9 @@ def _lines(matrix: Any, by_rows: bool) -> kernels.Lines:
 
 
 def _usable_threads(entries: int, limit: int | None) -> int:
-    if limit is not None and not (isinstance(limit, int | np.integer) and limit >= 1):
+    if isinstance(limit, bool | np.bool_) or not (
+        limit is None or (isinstance(limit, int | np.integer) and limit >= 1)
+    ):
         raise ValueError(
             f"the number of threads must be an integer of at least 1, or None for all cores; got {limit!r}"
         )

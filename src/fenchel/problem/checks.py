@@ -30,6 +30,12 @@ def require_flag(value: object, name: str) -> None:
         raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
+def require_count(value: object, name: str, of: str) -> None:
+    """Raise unless value is a whole number, at least 1; True is none."""
+    if isinstance(value, bool | np.bool_) or not (isinstance(value, int | np.integer) and value >= 1):
+        raise ValueError(f"{name} must be a whole number of {of}, at least 1; got {value!r}")
+
+
 def require_bounded_dual(penalty: Penalty) -> None:
     """Raise unless D has a bound."""
     if not (penalty.strong_convexity > 0 or isinstance(penalty, NormPenalty)):

@@ -185,6 +185,8 @@ def sdca(problem: Problem, init: str = "zeros") -> GapBound:
     init : {"zeros", "sgd"}, default "zeros"
         As in `solve(solver="sdca")`.
     """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"the theorems are about a fenchel.Problem, got {problem!r}")
     loss, y, n = problem.loss, problem.y, problem.shape[0]
     if not problem.penalty.quadratic or problem.intercept:
         raise TypeError(f"the theorems need an L2 penalty and no intercept; got {problem!r}")

@@ -19,6 +19,7 @@ import numpy as np
 from fenchel._core import kernels
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
+from fenchel.problem.checks import require_count, require_flag
 from fenchel.steps.base import Candidate, Overflow, Start
 from fenchel.steps.outputs import Outputs
 from fenchel.steps.sampling import Sampler
@@ -173,8 +174,8 @@ class Pegasos(_Descent):
 
     def __post_init__(self) -> None:
         self._validate()
-        if not isinstance(self.batch_size, int | np.integer) or self.batch_size < 1:
-            raise ValueError(f"pegasos: batch_size must be a whole number of at least 1, got {self.batch_size!r}")
+        require_count(self.batch_size, "pegasos: batch_size", "samples")
+        require_flag(self.project, "pegasos: project")
 
     @property
     def _batch(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
+from fenchel.problem.checks import require_flag
 from fenchel.steps.base import Candidate, Overflow, Start
 from fenchel.steps.score_map import ScoreMap
 
@@ -57,6 +58,9 @@ class FISTA:
     requires = frozenset({Trait.DIFFERENTIABLE_LOSS, Trait.PROX_PENALTY})
     steps_per_check = 20
     passes_per_step = 2
+
+    def __post_init__(self) -> None:
+        require_flag(self.restart, "fista: restart")
 
     def begin(self, problem: Problem, start: Start, seed: int) -> FistaState:
         map_ = ScoreMap.of(problem, seed)

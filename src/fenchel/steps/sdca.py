@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
+from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.vectors import dual_exponent
 from fenchel.steps.base import Candidate, Progress, Start, expected_epochs
 from fenchel.steps.momentum import Momentum
@@ -83,8 +84,12 @@ class SDCA:
         ):
             if value not in known:
                 raise ValueError(f"sdca: {name} must be one of {', '.join(map(repr, known))}; got {value!r}")
-        if self.block is not None and not (isinstance(self.block, int) and self.block >= 1):
-            raise ValueError(f"sdca: block must be a whole number of samples, at least 1; got {self.block!r}")
+        for name, flag in (("shrink", self.shrink), ("accelerate", self.accelerate)):
+            if flag is not None:
+                require_flag(flag, f"sdca: {name}")
+                object.__setattr__(self, name, bool(flag))  # NumPy's False is not the False that is asked for below
+        if self.block is not None:
+            require_count(self.block, "sdca: block", "samples")
         if self.block is not None and self.sampling != "permutation":
             raise ValueError(f"sdca: block belongs to permutations; sampling is {self.sampling!r}")
         if self.shrink and self.sampling not in ("permutation", "cyclic"):
@@ -93,6 +98,11 @@ class SDCA:
             raise ValueError("sdca: with accelerate=True the problem changes every epoch, and nothing can be shrunk")
         if self.accelerate and self.init == "sgd":
             raise ValueError('sdca: accelerate=True begins at the start given; init="sgd" is another way to begin')
+
+    @property
+    def ignores_start(self) -> bool:
+        """Whether it begins somewhere of its own."""
+        return self.init == "sgd"
 
     def obstacle(self, problem: Problem) -> str | None:
         """Why this problem cannot be solved this way, beyond its traits."""
