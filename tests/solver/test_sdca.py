@@ -46,6 +46,9 @@ def test_options_without_effect_or_sense_are_errors():
         ({"sampling": "uniform", "block": 4}, "block belongs to permutations"),
         ({"block": 0}, "block must be a whole number"),
         ({"accelerate": True, "init": "sgd"}, "begins at the start given"),
+        ({"init": "sgd", "start": (np.zeros(X.shape[1]), 0.0, np.zeros(len(X)))}, "start would have no effect"),
+        ({"block": True}, "block must be a whole number"),
+        ({"block": 2.0}, "block must be a whole number"),
     ]:
         with pytest.raises(ValueError, match=message):
             fl.solve(problem(), solver="sdca", **options)
@@ -54,6 +57,21 @@ def test_options_without_effect_or_sense_are_errors():
         fl.solve(p, solver="sdca", accelerate=True)
     with pytest.raises(TypeError, match=r"stored by columns.*'fista', 'pdhg' would work"):
         fl.solve(fl.Problem(np.asfortranarray(X), y, fl.losses.Logistic(), fl.penalties.L2(0.1)), solver="sdca")
+
+
+@pytest.mark.parametrize("name", ["shrink", "accelerate"])
+def test_on_and_off_are_python_or_numpy_booleans_and_nothing_else(name):
+    for value in (0, 1, "no", 0.0):
+        with pytest.raises(TypeError, match=f"{name} must be True or False"):
+            fl.solve(problem(), solver="sdca", **{name: value})
+    for value in (True, False):
+        assert SDCA(**{name: np.bool_(value)}) == SDCA(**{name: value})
+        assert getattr(SDCA(**{name: np.bool_(value)}), name) is value
+
+
+def test_blocks_of_any_size_and_integer_type_will_do():
+    assert fl.solve(problem(), solver="sdca", block=np.int64(8)).certificate.ok
+    assert fl.solve(problem(), solver="sdca", block=10**30).certificate.ok
 
 
 def test_options_choose_the_solver_that_knows_them():

@@ -154,6 +154,15 @@ def test_progress_is_shown(capsys):
         ({"tol": True}, ValueError, "tol must be a number >= 0"),
         ({"n_threads": 1.5}, ValueError, "threads must be an integer"),
         ({"n_threads": 0}, ValueError, "threads must be an integer of at least 1"),
+        ({"n_threads": True}, ValueError, "threads must be an integer of at least 1"),
+        ({"check_every": True}, ValueError, "check_every must be a whole number of steps"),
+        ({"progress": "yes"}, TypeError, "progress must be True or False"),
+        ({"warn": 0}, TypeError, "warn must be True or False"),
+        ({"random_state": True}, ValueError, "random_state must be a whole number"),
+        ({"start": 0}, TypeError, r"start must be a Result or a tuple \(w, b, alpha\), got 0"),
+        ({"start": (1, 2)}, TypeError, r"start must be a Result or a tuple \(w, b, alpha\)"),
+        ({"start": ("a", 0.0, None)}, TypeError, r"start must be .* of numbers"),
+        ({"solver": "fista", "restart": "no"}, TypeError, "restart must be True or False"),
     ],
 )
 def test_bad_options_are_refused_before_any_work(arguments, error, message):

@@ -9,7 +9,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from sklearn.utils import check_random_state
+
 from fenchel.problem import MulticlassProblem, Problem
+from fenchel.problem.checks import require_flag
 from fenchel.solver.base import Check, Result, Stop
 from fenchel.solver.solve import solve
 
@@ -43,10 +47,10 @@ def solve_many(
         Passed on to `solve`; no warnings are given (`warn` is False unless set). With progress=True the problems come
         one after the other, each with its bar.
     """
-    starts = [None] * len(problems) if starts is None else list(starts)
-    if len(starts) != len(problems):
-        raise ValueError(f"there are {len(problems)} problems, but {len(starts)} starts")
+    problems, starts = _checked(problems, starts)
     options = {"warn": False, **options}
+    seeds = _seeds(options.pop("random_state", None), len(problems))
+    require_flag(options.get("progress", False), "progress")
     limit = Stop(max_seconds=max_seconds).max_seconds
     deadline = None if limit is None else time.monotonic() + limit
     interrupted = threading.Event()
@@ -56,8 +60,9 @@ def solve_many(
             return NO_TIME
         return None if deadline is None else max(deadline - time.monotonic(), NO_TIME)
 
-    def one(problem: Problem | MulticlassProblem, start: Any, threads: int | None) -> Result:
-        result = solve(problem, start=start, max_seconds=left(), n_threads=threads, **_stopping(options, interrupted))
+    def one(k: int, threads: int | None) -> Result:
+        options_now = {"max_seconds": left(), "n_threads": threads, "random_state": seeds[k]}
+        result = solve(problems[k], start=starts[k], **options_now, **_stopping(options, interrupted))
         if result.status == "interrupted":
             interrupted.set()
         elif interrupted.is_set() and result.status != "certified":
@@ -70,16 +75,46 @@ def solve_many(
     workers = 1 if len(problems) < 2 or options.get("progress") else problems[0].design.using(n_threads).threads
     if workers == 1:
         threads = n_threads if len(problems) < 2 else 1
-        return [one(problem, start, threads) for problem, start in zip(problems, starts, strict=True)]
+        results: list[Result] = []
+        while len(results) < len(problems):
+            try:
+                results.append(one(len(results), threads))
+            except KeyboardInterrupt:  # between two runs: this one and all later ones end at once
+                if interrupted.is_set() or not results:
+                    raise
+                interrupted.set()
+        return results
     futures: list[Future[Result]] = []
     with ThreadPoolExecutor(min(workers, len(problems))) as pool:
         while True:
             try:
                 for k in range(len(futures), len(problems)):
-                    futures.append(pool.submit(one, problems[k], starts[k], 1))
+                    futures.append(pool.submit(one, k, 1))
                 return [future.result() for future in futures]
             except KeyboardInterrupt:  # the main thread's: every run ends at its next check
                 interrupted.set()
+
+
+def _checked(problems: Any, starts: Any) -> tuple[list[Problem | MulticlassProblem], list[Any]]:
+    """Lists of problems, and of as many starts."""
+    if not isinstance(problems, Sequence):
+        raise TypeError(f"problems must be a list of fenchel.Problem, got {problems!r}")
+    for k, problem in enumerate(problems):
+        if not isinstance(problem, Problem | MulticlassProblem):
+            raise TypeError(f"problems must be a list of fenchel.Problem; number {k} is {problem!r}")
+    if starts is not None and not isinstance(starts, Sequence):
+        raise TypeError(f"starts must be a list with one start for each problem, got {starts!r}")
+    starts = [None] * len(problems) if starts is None else list(starts)
+    if len(starts) != len(problems):
+        raise ValueError(f"there are {len(problems)} problems, but {len(starts)} starts")
+    return list(problems), starts
+
+
+def _seeds(random_state: Any, count: int) -> list[Any]:
+    """What every problem gets: a generator is asked here, since threads would come to it in an order of their own."""
+    if count > 1 and not (random_state is None or isinstance(random_state, int | np.integer)):
+        return [int(seed) for seed in check_random_state(random_state).randint(2**31 - 1, size=count)]
+    return [random_state] * count
 
 
 def _stopping(options: dict[str, Any], interrupted: threading.Event) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,56 +22,88 @@ DEFAULT_MAX_ITER = 100_000
 MOSTLY_ROUNDING = 0.7
 
 
+@dataclass
+class Fit:
+    """What is asked for, and what is known so far: where one solver gives up, another goes on with it."""
+
+    problem: Problem | MulticlassProblem
+    stop: Stop
+    start: Start
+    seed: int
+    callback: Callback | None = None
+    progress: bool = False
+    check_every: int | None = None
+    trace: Trace = field(default_factory=Trace)
+    n_iter: int = 0
+
+    def __post_init__(self) -> None:
+        self.clock = time.perf_counter()
+        self.judge = judge_of(self.problem)
+        self.limit = DEFAULT_MAX_ITER if self.stop.max_iter is None else self.stop.max_iter
+
+    @property
+    def seconds(self) -> float:
+        """Since the first solver began."""
+        return time.perf_counter() - self.clock
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return self.stop.max_seconds is not None and self.seconds > self.stop.max_seconds
+
+    def result(self, solver: str, status: str) -> Result:
+        """The best model and the best bound seen."""
+        judge, stop = self.judge, self.stop
+        return Result(
+            judge.w.copy(),  # the caller's to change; the certificate keeps its own
+            judge.b.copy() if isinstance(judge.b, np.ndarray) else judge.b,
+            judge.best.alpha.copy(),
+            judge.certificate(stop.tol, stop.atol),
+            self.trace,
+            self.n_iter,
+            solver,
+            status,
+        )
+
+
 @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
-def run(
-    problem: Problem | MulticlassProblem,
-    solver: Solver[Any],
-    stop: Stop,
-    start: Start,
-    seed: int,
-    callback: Callback | None,
-    progress: bool,
-    check_every: int | None,
-) -> Result:
-    """Step a solver until the stop rule says so; the best model and the best bound seen are what comes back."""
-    clock = time.perf_counter()
-    judge, trace, schedule = judge_of(problem), Trace(), Schedule(solver, stop, check_every)
-    iteration, status = 0, ""
-    limit = DEFAULT_MAX_ITER if stop.max_iter is None else stop.max_iter
-    with Progress(problem, solver.name, stop, enabled=progress) as bar, blas_threads(problem.design.threads):
+def run(fit: Fit, solver: Solver[Any]) -> Result:
+    """Step a solver until the stop rule says so, or Ctrl-C; the best model and the best bound seen come back."""
+    status = ""
+    try:
+        status = _steps(fit, solver)
+        if status != "certified":
+            status = _last_effort(fit, status)
+        return fit.result(solver.name, status)
+    except KeyboardInterrupt:
+        status = "certified" if status == "certified" else _last_effort(fit, "interrupted")
+        return fit.result(solver.name, status)
+
+
+def _steps(fit: Fit, solver: Solver[Any]) -> str:
+    """The loop itself; why it ended."""
+    judge, stop, schedule = fit.judge, fit.stop, Schedule(solver, fit.stop, fit.check_every)
+    status, threads = "", fit.problem.design.threads
+    with Progress(fit.problem, solver.name, stop, enabled=fit.progress) as bar, blas_threads(threads):
         try:
-            state = solver.begin(problem, start, seed)
+            state = solver.begin(fit.problem, fit.start, fit.seed)
             while not status:
                 state = solver.step(state)
-                iteration += 1
-                late = stop.max_seconds is not None and time.perf_counter() - clock > stop.max_seconds
-                if not (schedule.due(state) or late or iteration >= limit):
+                fit.n_iter += 1
+                if not (schedule.due(state) or fit.late or fit.n_iter >= fit.limit):
                     continue
-                row = _check(judge, solver, state, iteration, time.perf_counter() - clock)
-                trace.append(row)
+                row = _check(judge, solver, state, fit.n_iter, fit.seconds)
+                fit.trace.append(row)
                 bar.update(row)
                 schedule.checked(judge.gap)
-                status = _status(judge, stop, row, limit)
+                status = _status(judge, stop, row, fit.limit)
                 if not status and hasattr(solver, "observe"):
                     solver.observe(state, judge.primal.z, judge.primal.value, judge.gap)
-                if callback is not None and _is_true(callback(row)):
+                if fit.callback is not None and _is_true(fit.callback(row)):
                     status = status or "callback"
-        except KeyboardInterrupt:
-            status = "interrupted"
         except Overflow:
             status = "overflow"
-    if status != "certified":
-        status = _last_effort(judge, start, stop, status)
-    return Result(
-        judge.w.copy(),  # the caller's to change; the certificate keeps its own
-        judge.b.copy() if isinstance(judge.b, np.ndarray) else judge.b,
-        judge.best.alpha.copy(),
-        judge.certificate(stop.tol, stop.atol),
-        trace,
-        iteration,
-        solver.name,
-        status,
-    )
+    return status
 
 
 def _is_true(answer: object) -> bool:
@@ -99,10 +132,11 @@ def _status(judge: Record, stop: Stop, row: Check, limit: int) -> str:
     return "max_iter" if row.iteration >= limit else ""
 
 
-def _last_effort(judge: Record, start: Start, stop: Stop, status: str) -> str:
+def _last_effort(fit: Fit, status: str) -> str:
     """An early end: the better dual points of `certify` may still prove the model good enough."""
+    judge, stop = fit.judge, fit.stop
     if not np.isfinite(judge.primal.upper):
-        judge.look_at(start.w, start.b)
+        judge.look_at(fit.start.w, fit.start.b)
         judge.try_gradient()
     if status not in ("interrupted", "max_seconds"):  # whoever is waiting has waited enough
         judge.fit(stop.tol)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from sklearn.utils import check_random_state
 from fenchel.certificate.certificate import percent
 from fenchel.certificate.rounding import clip_to_domain
 from fenchel.problem import MulticlassProblem, Problem
+from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.losses.multiclass import multipliers, off_of
 from fenchel.solver.base import Callback, NotCertifiedWarning, Result, Stop
 from fenchel.solver.choose import another, choose
-from fenchel.solver.run import run
+from fenchel.solver.run import Fit, run
 from fenchel.steps import Start
 
 
@@ -75,24 +76,31 @@ def solve(
         raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable, got {callback!r}")
-    if check_every is not None and not (isinstance(check_every, int | np.integer) and check_every >= 1):
-        raise ValueError(f"check_every must be a whole number of steps, at least 1; got {check_every!r}")
+    if check_every is not None:
+        require_count(check_every, "check_every", "steps")
+    require_flag(progress, "progress")
+    require_flag(warn, "warn")
     stop = Stop(tol, atol, max_iter, max_seconds)
-    chosen = choose(problem, solver, solver_options, tol)
     problem = problem.replace(design=problem.design.using(n_threads))
-    seed = 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
-    clock = time.perf_counter()
-    result = run(problem, chosen, stop, _start(problem, start), seed, callback, progress, check_every)
+    chosen = choose(problem, solver, solver_options, tol)
+    if start is not None and getattr(chosen, "ignores_start", False):
+        raise ValueError(f"{chosen.name}, as it is set up, begins at a point of its own: start would have no effect")
+    fit = Fit(problem, stop, _start(problem, start), seed_of(random_state), callback, bool(progress), check_every)
+    result = run(fit, chosen)
     if isinstance(solver, str) and solver == "auto" and result.status == "overflow" and not solver_options:
         other = another(problem, chosen)
-        left = None if max_seconds is None else max_seconds - (time.perf_counter() - clock)
-        if other is not None and (left is None or left > 0.0):
-            again = Stop(tol, atol, max_iter, left)
-            second = run(problem, other, again, _start(problem, start), seed, callback, progress, check_every)
-            result = second if second.certificate.gap <= result.certificate.gap else result
+        if other is not None:
+            result = replace(result, status="max_seconds") if fit.late else run(fit, other)
     if warn and result.status not in ("certified", "callback"):
         warnings.warn(not_certified(result), NotCertifiedWarning, stacklevel=2)
     return result
+
+
+def seed_of(random_state: Any) -> int:
+    """The number that everything random comes from."""
+    if isinstance(random_state, bool | np.bool_):
+        raise ValueError(f"random_state must be a whole number, a RandomState or None; got {random_state!r}")
+    return 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def _start(problem: Problem | MulticlassProblem, start: Any) -> Start:
@@ -102,7 +110,14 @@ def _start(problem: Problem | MulticlassProblem, start: Any) -> Start:
     if start is None:
         return Start(np.zeros(shapes[0]), np.zeros(k) if several else 0.0, np.zeros(shapes[2]))
     parts = (start.w, start.b, start.alpha) if isinstance(start, Result | Start) else start
-    w, b, alpha = (np.array(part, dtype=np.float64) for part in parts)
+    if not (isinstance(parts, tuple | list) and len(parts) == 3):
+        raise TypeError(f"start must be a Result or a tuple (w, b, alpha), got {start!r}")
+    try:
+        w, b, alpha = (np.array(part, dtype=np.float64) for part in parts)
+    except (TypeError, ValueError):
+        raise TypeError(
+            "start must be a Result or a tuple (w, b, alpha) of numbers; one of its parts is none"
+        ) from None
     if not all(np.all(np.isfinite(part)) for part in (w, b, alpha)):
         raise ValueError("start must be finite: its weights, intercept or multipliers have a NaN or an infinity")
     if (w.shape, b.shape, alpha.shape) != shapes:
