@@ -88,3 +88,20 @@ def test_the_gap_holds_in_exact_arithmetic(loss, penalty, design):
             b = best.b + distance * float(rng.normal()) if intercept else 0.0
             c = fl.certify(problem, w, b, alpha=best.alpha, effort="low")
             assert Q(c.gap) >= exact(problem, w, b) - lowest
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-20, 1e-150, 1e9])
+@pytest.mark.parametrize("loss", [kind() for kind in LOSS if not kind.is_classification], ids=name)
+def test_the_gap_of_targets_of_any_size_holds_in_exact_arithmetic(loss, size):
+    rng = np.random.default_rng(1)
+    n, d = 14, 4
+    X, y = plain(rng, n, d), size * rng.normal(size=n)
+    for intercept in (False, True):
+        problem = fl.Problem(X, y, loss, penalties.L2(0.03), rng.random(n) + 1e-3, intercept)
+        best = fl.solve(problem, tol=1e-13, max_iter=900, warn=False)
+        lowest = exact(problem, best.w, best.b)
+        assert Q(best.certificate.primal) - Q(best.certificate.gap) <= lowest
+        for distance in (1.0, 1e-3, 0.0):
+            w = best.w + distance * rng.normal(size=d) * (size + np.abs(best.w))
+            c = fl.certify(problem, w, best.b, alpha=best.alpha, effort="low")
+            assert Q(c.gap) >= exact(problem, w, best.b) - lowest

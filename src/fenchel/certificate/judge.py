@@ -50,7 +50,9 @@ class Judge(Record):
 
     def try_point(self, point: DualPoint) -> None:
         """Keep the bounds of a dual point where they are better."""
-        for bound in lower_bounds(self.problem, point, self.primal.upper):
+        found = lower_bounds(self.problem, point, self.primal.upper)
+        self.last = max(found, key=lambda bound: bound.lower, default=None)
+        for bound in found:
             if bound.lower > self.best.lower:
                 self.best = bound
             if bound.feasible and bound.lower > self.feasible.lower:

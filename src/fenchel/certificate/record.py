@@ -14,6 +14,9 @@ from fenchel.certificate.certificate import Certificate, Proof
 from fenchel.certificate.rounding import PrimalBound, gap_between
 from fenchel.data.design import Vector
 
+#: A gap that is rounding to this part will not become much smaller.
+MOSTLY_ROUNDING = 0.7
+
 
 class Ball(Proof, Protocol):
     """Evidence that knows how far the optimum can be."""
@@ -31,6 +34,7 @@ class Record(ABC):
     b: Any
     primal: PrimalBound
     best: Any
+    last: Any = None  # the bound of the last dual point tried
 
     @property
     @abstractmethod
@@ -67,6 +71,19 @@ class Record(ABC):
     def rounding(self) -> float:
         """The part of the gap that no solver can remove."""
         return float(self.primal.upper - self.primal.value + self.best.value - self.best.lower)
+
+    def exhausted(self, tol: float, atol: float = 0.0) -> bool:
+        """Whether rounding is most of the gap: that of the best bound, or that of the last dual point.
+
+        The last point counts where its rounding alone is too much: an older bound, such as D(0), may still be better.
+        """
+        if self.gap <= self.rounding / MOSTLY_ROUNDING:
+            return True
+        if self.last is None:
+            return False
+        rounding = self.primal.upper - self.primal.value + self.last.value - self.last.lower
+        own = gap_between(self.primal.upper, self.last.lower)
+        return bool(max(tol * abs(self.primal.value), atol) < rounding and own <= rounding / MOSTLY_ROUNDING)
 
     def reached(self, tol: float, atol: float = 0.0) -> bool:
         """Whether the gap is small enough."""

@@ -19,6 +19,8 @@ from fenchel.problem.penalties.base import EVALUATION
 INPUT = 8 * UNIT_ROUNDOFF
 #: The share of a mean loss that need not be bounded more carefully.
 NEGLIGIBLE = 1e-13
+#: What products of tiny multipliers and targets lose below the smallest numbers, many times over.
+UNDERFLOW = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -99,11 +101,11 @@ def loss_bound(problem: Problem, point: DualPoint) -> tuple[float, float]:
     alpha, y = point.alpha, problem.y
     g = -problem.loss.conjugate(-alpha, y)
     scale = np.abs(alpha)
-    scale *= 2.0 + 2.0 * problem.target_sizes
+    scale *= 2.0 * problem.loss.unit + 2.0 * problem.target_sizes
     scale += np.abs(g)
     scale += np.abs(problem.conjugate_at_zero)
     value = problem.mean(g)
-    lower = value - (2.0 * EVALUATION + point.shrink) * problem.mean(scale)
+    lower = value - (2.0 * EVALUATION + point.shrink) * problem.mean(scale) - UNDERFLOW
     if point.moved is not None and point.fraction > 0.0:
         way = point.moved / point.fraction
         ends = (problem.loss.conjugate(-clip_to_domain(problem, alpha + side * way), y) for side in (-1.0, 1.0))

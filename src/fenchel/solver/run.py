@@ -18,8 +18,6 @@ from fenchel.solver.schedule import Schedule
 from fenchel.steps import Overflow, Solver, Start
 
 DEFAULT_MAX_ITER = 100_000
-#: A run is stalled when rounding makes up this much of the gap.
-MOSTLY_ROUNDING = 0.7
 
 
 @dataclass
@@ -125,7 +123,7 @@ def _check(judge: Record, solver: Solver[Any], state: Any, iteration: int, secon
 def _status(judge: Record, stop: Stop, row: Check, limit: int) -> str:
     if judge.reached(stop.tol, stop.atol):
         return "certified"
-    if judge.gap <= judge.rounding / MOSTLY_ROUNDING:
+    if judge.exhausted(stop.tol, stop.atol):
         return "stalled"
     if stop.max_seconds is not None and row.seconds >= stop.max_seconds:
         return "max_seconds"

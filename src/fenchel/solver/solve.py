@@ -13,11 +13,15 @@ from fenchel.certificate.certificate import percent
 from fenchel.certificate.rounding import clip_to_domain
 from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.checks import require_count, require_flag
+from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses.multiclass import multipliers, off_of
 from fenchel.solver.base import Callback, NotCertifiedWarning, Result, Stop
 from fenchel.solver.choose import another, choose
 from fenchel.solver.run import Fit, run
 from fenchel.steps import Start
+
+#: How many samples tell well enough where the targets are.
+ENOUGH_SAMPLES = 10_000
 
 
 def solve(
@@ -108,7 +112,8 @@ def _start(problem: Problem | MulticlassProblem, start: Any) -> Start:
     k = problem.n_classes if isinstance(problem, MulticlassProblem) else 1
     shapes = ((k, d), (k,), (n, k)) if several else ((d,), (), (n,))
     if start is None:
-        return Start(np.zeros(shapes[0]), np.zeros(k) if several else 0.0, np.zeros(shapes[2]))
+        b = _central(problem) if isinstance(problem, Problem) else np.zeros(k)
+        return Start(np.zeros(shapes[0]), b, np.zeros(shapes[2]))
     parts = (start.w, start.b, start.alpha) if isinstance(start, Result | Start) else start
     if not (isinstance(parts, tuple | list) and len(parts) == 3):
         raise TypeError(f"start must be a Result or a tuple (w, b, alpha), got {start!r}")
@@ -128,6 +133,19 @@ def _start(problem: Problem | MulticlassProblem, start: Any) -> Start:
     if isinstance(problem, MulticlassProblem):
         return Start(w, b if problem.intercept else np.zeros(k), multipliers(off_of(alpha, problem.y), problem.y))
     return Start(w, float(b) if problem.intercept else 0.0, clip_to_domain(problem, alpha))
+
+
+def _central(problem: Problem) -> float:
+    """The intercept that alone fits the targets of some samples best; 0 for labels, which are near 0 anyway.
+
+    Targets may be far from 0 and from each other, and a step on multipliers that have a bound moves b by so much only.
+    """
+    if problem.loss.is_classification or not problem.intercept:
+        return 0.0
+    some = slice(None, None, -(-problem.shape[0] // ENOUGH_SAMPLES))
+    y, weights = problem.y[some], problem.weights[some]
+    b = best_shift(problem.loss, np.zeros_like(y), y, weights)
+    return b if np.isfinite(b) else 0.0
 
 
 def not_certified(result: Result) -> str:

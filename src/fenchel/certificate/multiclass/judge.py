@@ -44,7 +44,9 @@ class MulticlassJudge(Record):
 
     def try_point(self, point: BlockPoint | None) -> None:
         """Keep the bounds of a dual point where they are better."""
-        for bound in lower_bounds(self.problem, point, self.primal.upper) if point is not None else ():
+        found = lower_bounds(self.problem, point, self.primal.upper) if point is not None else []
+        self.last = max(found, key=lambda bound: bound.lower, default=None)
+        for bound in found:
             if bound.lower > self.best.lower:
                 self.best = bound
             if bound.feasible and bound.lower > self.feasible.lower:

@@ -31,11 +31,19 @@ class Loss(ABC):
         Lipschitz constant of the derivative; infinite if there is none.
     lipschitz : float
         Lipschitz constant of the loss; infinite if there is none.
+    unit : float
+        The size of the constants that scores and targets meet: the 1 of a margin, the epsilon of a tube, 0 where there
+        are none. The terms of phi*(-a; y) are at most |phi*(-a; y)| + 2 |a| (unit + |y|), and rounded as such.
     """
 
     is_classification = False
     has_straight_parts = False
     quadratic = False
+
+    @property
+    def unit(self) -> float:
+        """The size of the constants that scores and targets meet."""
+        return 1.0
 
     @property
     def smoothness(self) -> float:

@@ -15,6 +15,8 @@ from fenchel.problem.vectors import inside, set_nonnegative, set_number, set_pos
 class ResidualLoss(Loss):
     """A loss of the residual, with -bound <= a <= bound."""
 
+    unit = 0.0
+
     @property
     def bound(self) -> float:
         return np.inf
@@ -52,6 +54,7 @@ class Pinball(Loss):
     """tau (y - z)+ + (1 - tau)(z - y)+: the tau-quantile. -phi*(-a) = y a on tau - 1 <= a <= tau."""
 
     has_straight_parts = True
+    unit = 0.0
     tau: float = 0.5
 
     def __post_init__(self) -> None:
@@ -98,6 +101,10 @@ class InsensitiveLoss(ResidualLoss):
     @property
     def epsilon(self) -> float:
         return 0.0
+
+    @property
+    def unit(self) -> float:
+        return self.epsilon
 
     def value(self, z: Vector, y: Vector) -> Vector:
         return np.maximum(0.0, np.abs(z - y) - self.epsilon)
@@ -150,6 +157,10 @@ class SquaredEpsilonInsensitive(ResidualLoss):
 
     def __post_init__(self) -> None:
         set_nonnegative(self, "epsilon")
+
+    @property
+    def unit(self) -> float:
+        return self.epsilon
 
     def value(self, z: Vector, y: Vector) -> Vector:
         return np.maximum(0.0, np.abs(z - y) - self.epsilon) ** 2
