@@ -1,5 +1,7 @@
 """Targets of any size, far from zero, and constant ones: what is certified must not depend on the unit of y."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -51,3 +53,63 @@ def test_hubers_scale_is_found_for_targets_of_any_size():
         tiny = fl.HuberRegressor().fit(X, 1e-20 * Y)
     assert tiny.n_iter_ < 5000
     assert tiny.scale_ == pytest.approx(1e-20 * one.scale_, rel=1e-2)
+
+
+CONSTANT = [
+    fl.Ridge(),
+    fl.LinearSVR(),
+    fl.LinearSVR(epsilon=0.1, C=100.0),
+    fl.LinearSVR(loss="squared_epsilon_insensitive"),
+    fl.QuantileRegressor(quantile=0.3),
+    fl.HuberRegressor(),
+    fl.HuberRegressor(epsilon=1.0),
+    fl.LinearRegressor(fl.losses.Absolute(), fl.penalties.ElasticNet(0.01, 0.5)),
+]
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, -1e9 / 3, 1e-20, 1e99 / 7])
+@pytest.mark.parametrize("model", CONSTANT, ids=repr)
+def test_constant_targets_are_fitted_and_certified(model, value):
+    weights = rng.random(50) + 0.1
+    model.fit(X, np.full(50, value), sample_weight=weights)
+    assert model.certificate_.ok
+    assert model.certificate_.vanishes
+    assert np.max(model.n_iter_) < 300
+    tube = getattr(model, "epsilon", 0.0) if isinstance(model, fl.LinearSVR) else 0.0
+    assert np.allclose(model.predict(X), value, rtol=1e-12, atol=tube)
+    assert "zero as far as double precision can tell" in str(model.certificate_)
+
+
+@pytest.mark.parametrize("solver", ["newton", "sdca", "fista", "pdhg"])
+def test_every_solver_certifies_constant_targets(solver):
+    for loss in (fl.losses.Squared(), fl.losses.Huber()):
+        p = fl.Problem(X, np.full(50, np.pi), loss, fl.penalties.L2(1e-3), intercept=True)
+        assert fl.solve(p, solver=solver).status == "certified"
+
+
+def test_one_constant_target_among_several_is_certified():
+    model = fl.Ridge().fit(X, np.column_stack([Y, np.full(50, 5.0)]))
+    assert model.certificate_.ok
+    assert not model.certificate_.vanishes
+
+
+def test_only_an_objective_lost_in_rounding_vanishes():
+    p = fl.Problem(X, np.full(50, 5.0), fl.losses.Absolute(), fl.penalties.L2(0.1), intercept=True)
+    exact = fl.certify(p, np.zeros(5), 5.0)
+    assert exact.ok
+    assert exact.vanishes
+    assert exact.gap > 0.0
+    assert exact == fl.Certificate.from_json(exact.to_json())
+    for w, b in ((np.zeros(5), 5.0 + 1e-9), (np.full(5, 1e-5), 5.0), (np.zeros(5), 0.0)):
+        assert not fl.certify(p, w, b).ok
+    # rounding that is large beside the loss of a model of zeros is no excuse
+    assert not replace(exact, primal=1e-3, rounding=1.0, gap=1.0).ok
+    assert not replace(exact, primal=1e-3, rounding=1e-2, gap=1e-2).vanishes
+
+
+@pytest.mark.parametrize("lam", [1e-8, 1e-10, 1e-12])
+def test_small_objectives_of_separable_data_are_still_relative(lam):
+    result = fl.solve(fl.Problem(X, np.sign(X[:, 0]), fl.losses.Hinge(), fl.penalties.L2(lam)))
+    assert result.certificate.primal < 1e3 * lam
+    assert result.certificate.relative_gap <= 1e-4
+    assert not result.certificate.vanishes

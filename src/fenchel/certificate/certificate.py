@@ -18,6 +18,8 @@ from fenchel.data.design import Vector
 from fenchel.problem.vectors import Mask
 
 FORMAT = "fenchel-certificate-1"
+#: An objective of zero: the largest gap, as a share of the mean loss of scores 0, and what is nothing beside anything.
+NEGLIGIBLE, NOTHING = 1e-12, 1e-300
 
 
 class Proof(Protocol):
@@ -52,6 +54,8 @@ class Certificate:
         The relative gap that was asked for.
     atol : float
         The absolute gap that would also do.
+    at_zero : float
+        The mean loss where all scores are 0: the size of the objective before anything was fitted.
     how : str
         The construction of the dual point that gave the best bound.
     weights_radius : float
@@ -69,6 +73,7 @@ class Certificate:
     how: str
     weights_radius: float
     atol: float = 0.0
+    at_zero: float = 0.0
     evidence: Proof | None = field(default=None, repr=False, compare=False)
     parts: tuple[Certificate, ...] = field(default=(), repr=False, compare=False)
 
@@ -77,15 +82,15 @@ class Certificate:
         """One certificate for several independent problems (a class against the rest, a column of targets): sums
         of all.
         """
-        primal, dual, gap, rounding = (
-            float(sum(getattr(part, name) for part in parts)) for name in ("primal", "dual", "gap", "rounding")
+        primal, dual, gap, rounding, atol, at_zero = (
+            float(sum(getattr(part, name) for part in parts))
+            for name in ("primal", "dual", "gap", "rounding", "atol", "at_zero")
         )
         gap += len(parts) * 2.0**-50 * abs(primal)
         relative = gap / abs(primal) if primal else (np.inf if gap else 0.0)
         how = ", ".join(dict.fromkeys(part.how for part in parts))
         radius = float(np.sqrt(sum(part.weights_radius**2 for part in parts)))
-        atol = sum(part.atol for part in parts)
-        return cls(primal, dual, gap, relative, rounding, parts[0].tol, how, radius, atol, parts=tuple(parts))
+        return cls(primal, dual, gap, relative, rounding, parts[0].tol, how, radius, atol, at_zero, parts=tuple(parts))
 
     def __post_init__(self) -> None:
         if self.gap < 0 or np.isnan(self.gap):
@@ -95,8 +100,13 @@ class Certificate:
 
     @property
     def ok(self) -> bool:
-        """Whether the gap is proven to be at most tol |primal|, or at most atol."""
-        return bool(self.relative_gap <= self.tol or self.gap <= self.atol)
+        """Whether the gap is proven to be at most tol |primal|, or at most atol; or the objective `vanishes`."""
+        return bool(self.relative_gap <= self.tol or self.gap <= self.atol) or self.vanishes
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether the objective is zero as far as double precision can tell, where no relative gap can be proven."""
+        return vanishes(self.primal, self.gap, self.rounding, self.at_zero)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the numbers, not the training data behind them."""
@@ -150,9 +160,10 @@ class Certificate:
         if not np.isfinite(self.gap):
             return "Not certified: no finite bound was found (the objective or its dual overflows)."
         verdict = "Certified" if self.ok else "Not certified to tolerance"
+        vanishing = "zero as far as double precision can tell"
+        best = f"within {percent(self.relative_gap)} of the best possible"
         lines = [
-            f"{verdict}: the objective is within {percent(self.relative_gap)} of the best possible "
-            f"(asked for {self._asked()}).",
+            f"{verdict}: the objective is {vanishing if self.vanishes else best} (asked for {self._asked()}).",
             f"objective {self.primal:.10g}; no model has less than {rounded_down(self.primal - self.gap)}; "
             f"gap {self.gap:.3g} ({self.rounding:.1g} of it for rounding), by {self.how}.",
         ]
@@ -187,6 +198,14 @@ class Certificate:
             return cls(**numbers)
         except (KeyError, TypeError, ValueError, AttributeError, CertificateError) as error:
             raise ValueError(f"this is no certificate that fenchel wrote ({error})") from error
+
+
+def vanishes(primal: float, gap: float, rounding: float, at_zero: float) -> bool:
+    """Whether |P| <= rounding and gap <= 1e-12 of the mean loss at scores 0: constant targets, and nothing else to fit.
+
+    P and all that is missing to a proof are then lost in the rounding of y itself.
+    """
+    return abs(primal) <= max(rounding, NOTHING) and gap <= max(NEGLIGIBLE * at_zero, NOTHING)
 
 
 def percent(x: float) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from fenchel.certificate.ascent import methods, offers
@@ -35,6 +37,11 @@ class Judge(Record):
         self.primal = PrimalBound(np.inf, np.inf, np.zeros(problem.shape[0]))
         self.best: LowerBound = zero_bound(problem)
         self.feasible: LowerBound = self.best
+
+    @cached_property
+    def at_zero(self) -> float:
+        """The mean loss where all scores are 0."""
+        return self.problem.mean(self.problem.loss.value(np.zeros(self.problem.shape[0]), self.problem.y))
 
     @property
     def evidence(self) -> Evidence:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fenchel.certificate.certificate import Certificate, Proof
+from fenchel.certificate.certificate import NOTHING, Certificate, Proof, vanishes
 from fenchel.certificate.rounding import PrimalBound, gap_between
 from fenchel.data.design import Vector
 
@@ -35,6 +35,11 @@ class Record(ABC):
     primal: PrimalBound
     best: Any
     last: Any = None  # the bound of the last dual point tried
+
+    @property
+    @abstractmethod
+    def at_zero(self) -> float:
+        """The mean loss where all scores are 0."""
 
     @property
     @abstractmethod
@@ -86,19 +91,35 @@ class Record(ABC):
         return bool(max(tol * abs(self.primal.value), atol) < rounding and own <= rounding / MOSTLY_ROUNDING)
 
     def reached(self, tol: float, atol: float = 0.0) -> bool:
-        """Whether the gap is small enough."""
-        return bool(np.isfinite(self.gap)) and self.gap <= max(tol * abs(self.primal.value), atol)
+        """Whether the gap is small enough, or P is zero as far as double precision can tell."""
+        gap, value = self.gap, self.primal.value
+        if not np.isfinite(gap):
+            return False
+        if gap <= max(tol * abs(value), atol):
+            return True
+        # most objectives are far from zero, and need not be compared with what they were
+        return abs(value) <= max(self.rounding, NOTHING) and vanishes(value, gap, self.rounding, self.at_zero)
 
     def certificate(self, tol: float, atol: float = 0.0) -> Certificate:
         """What has been proven about the best model."""
         primal, bound, evidence = self.primal, self.best, self.evidence
         if not (np.isfinite(primal.upper) and np.isfinite(bound.lower)):
             return Certificate(
-                primal.value, bound.value, np.inf, np.inf, np.inf, tol, bound.how, np.inf, atol, evidence
+                primal.value, bound.value, np.inf, np.inf, np.inf, tol, bound.how, np.inf, atol, self.at_zero, evidence
             )
         gap = evidence.gap
         relative = gap / abs(primal.value) if primal.value else (np.inf if gap else 0.0)
         rounding = max(0.0, gap - (primal.value - bound.value))
         return Certificate(
-            primal.value, bound.value, gap, relative, rounding, tol, bound.how, evidence.radius, atol, evidence
+            primal.value,
+            bound.value,
+            gap,
+            relative,
+            rounding,
+            tol,
+            bound.how,
+            evidence.radius,
+            atol,
+            self.at_zero,
+            evidence,
         )

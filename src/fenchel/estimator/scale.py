@@ -35,7 +35,7 @@ from fenchel.solver.run import DEFAULT_MAX_ITER
 #: The tolerances of the inner solves, relative to that of the joint problem.
 INNER = (0.2, 0.02, 0.002)
 #: Below this, relative to the largest |y|, the scale is taken to vanish; and what it is then.
-SMALLEST, VANISHING = 1e-7, 1e-14
+SMALLEST, VANISHING = 1e-7, 1e-15
 #: How far a later round looks on each side of the scale that the one before found, in logarithms.
 FIRST_STEP, NEXT_STEP = np.log(2.0), 1e-3
 
@@ -60,9 +60,11 @@ class ScaleSearch:
         )
         self.clock = time.perf_counter()
         self.limit = DEFAULT_MAX_ITER if self.stop.max_iter is None else self.stop.max_iter
-        if not self.claim.sigma > 0.0:
+        self.start: Any = None  # a cold start is the solver's choice
+        if self.claim.sigma > 0.0:
+            self.start = (self.claim.w, self.claim.b, np.zeros(len(self.claim.y)))
+        else:
             self.claim = replace(self.claim, sigma=self._spread())
-        self.start: Any = (self.claim.w, self.claim.b, np.zeros(len(self.claim.y)))
         self.inner, self.solver = INNER[0], "auto"
 
     def run(self) -> Result:

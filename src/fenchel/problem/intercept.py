@@ -35,7 +35,7 @@ def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vec
     width = float(np.abs(direction).max())
     if abs(here) <= NEGLIGIBLE * size or not np.isfinite(here) or width < 1e-290:
         return 0.0
-    reach = (1.0 + float(np.abs(z).max(initial=0.0)) + float(np.abs(y).max())) / width
+    reach = (loss.unit + float(np.abs(z).max(initial=0.0)) + float(np.abs(y).max())) / width
     # a smooth loss cannot turn before |slope| / curvature
     curvature = loss.smoothness * float((weights * np.square(direction)).sum())
     step = max(abs(here) / curvature if np.isfinite(curvature) else 0.0, 1e-6 * reach)

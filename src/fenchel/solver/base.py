@@ -20,7 +20,7 @@ class NotCertifiedWarning(ConvergenceWarning):  # type: ignore[misc]
 @dataclass(frozen=True)
 class Stop:
     """The stop rule, the same for every solver: gap <= tol |P|, or gap <= atol, or too many steps, or too many
-    seconds.
+    seconds. Where P is zero as far as double precision can tell (`Certificate.vanishes`), it is done as well.
     """
 
     tol: float = 1e-4

@@ -48,7 +48,8 @@ def solve(
     solver : str or Solver, default "auto"
         "auto" chooses by what the loss and the penalty promise.
     tol, atol : float
-        Stop when the certified gap is at most tol |P| or at most atol.
+        Stop when the certified gap is at most tol |P| or at most atol; or where P is zero as far as double precision
+        can tell (`Certificate.vanishes`): constant targets with an intercept.
     max_iter : int, optional
         Most steps of the solver; 100000 if not given.
     max_seconds : float, optional

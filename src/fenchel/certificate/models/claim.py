@@ -75,6 +75,7 @@ def _scaled(part: Certificate, scale: float) -> Certificate:
         dual=scale * part.dual,
         gap=scale * part.gap * up,
         rounding=scale * part.rounding * up,
+        at_zero=scale * part.at_zero,
     )
 
 
@@ -88,6 +89,7 @@ class Bounds:
     lower: float
     how: str
     strong_convexity: float = 0.0
+    at_zero: float = 0.0
 
     def certificate(self, effort: str, tol: float | None) -> Certificate:
         """What is proven, as numbers; |w - w*| <= sqrt(2 gap / mu)."""
@@ -100,4 +102,4 @@ class Bounds:
         rounding = max(0.0, gap - (self.primal - self.dual))
         mu = self.strong_convexity
         radius = float(np.sqrt(2.0 * max(gap, 0.0) / mu)) * (1.0 + EVALUATION) if mu > 0.0 else np.inf
-        return Certificate(self.primal, self.dual, gap, relative, rounding, asked, self.how, radius)
+        return Certificate(self.primal, self.dual, gap, relative, rounding, asked, self.how, radius, 0.0, self.at_zero)

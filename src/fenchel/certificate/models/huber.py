@@ -87,7 +87,8 @@ class HuberClaim:
             if plan.recover and upper - max(lower for _, lower, _ in found) > plan.tol * primal:
                 found.append(self._absolute(effort, tol) if self.epsilon <= 1.0 else self._polished(r))
         dual, lower, how = max(found, key=lambda bound: bound[1])
-        return Bounds(primal, upper, dual, lower, how, self.penalty.strong_convexity).certificate(effort, tol)
+        size = 2.0 * self.epsilon * self._mean(np.abs(self.y))  # of P at w = 0 and b = 0, where sigma vanishes
+        return Bounds(primal, upper, dual, lower, how, self.penalty.strong_convexity, size).certificate(effort, tol)
 
     def _mean(self, values: Vector) -> float:
         return float(np.sum(self.weights * np.where(self.weights > 0, values, 0.0))) / float(self.weights.sum())

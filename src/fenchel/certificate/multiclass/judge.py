@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from fenchel.certificate.multiclass.bounds import BlockPoint, balanced, lower_bounds, primal_bound, zero_bound
@@ -27,6 +29,11 @@ class MulticlassJudge(Record):
         self.w, self.b = np.zeros((k, d)), np.zeros(k)
         self.primal = PrimalBound(np.inf, np.inf, np.zeros((n, k)))
         self.best = self.feasible = zero_bound(problem)
+
+    @cached_property
+    def at_zero(self) -> float:
+        """The mean loss where all scores are 0: the same for every sample and class."""
+        return float(self.problem.loss.value(np.zeros((1, self.problem.n_classes)), np.zeros(1, dtype=np.int64))[0])
 
     @property
     def evidence(self) -> MulticlassEvidence:

@@ -117,12 +117,13 @@ class Loss(ABC):
     def rise(self, z: Vector, y: Vector, error: Vector) -> Vector:
         """A bound on phi(z') - phi(z) over |z' - z| <= error.
 
-        |phi'(z)| error + (smoothness / 2) error^2 for a smooth loss; else, by convexity, the rise at one of the two
-        ends (taken a little further out, since they are rounded).
+        |phi'(z)| error + (smoothness / 2) error^2 for a smooth loss, but no more than lipschitz error; else, by
+        convexity, the rise at one of the two ends (taken a little further out, since they are rounded).
         """
         if np.isfinite(self.smoothness):
             slope = np.abs(self.derivative(z, y)) * (1.0 + 1e-9)
-            return slope * error + 0.5 * self.smoothness * error**2
+            rise = slope * error + 0.5 * self.smoothness * error**2
+            return np.minimum(rise, (1.0 + 1e-9) * self.lipschitz * error) if np.isfinite(self.lipschitz) else rise
         ends = (self.value(z + 1.25 * side * error, y) for side in (-1.0, 1.0))
         return np.maximum(*ends) - self.value(z, y)
 

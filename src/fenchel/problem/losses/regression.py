@@ -15,7 +15,9 @@ from fenchel.problem.vectors import inside, set_nonnegative, set_number, set_pos
 class ResidualLoss(Loss):
     """A loss of the residual, with -bound <= a <= bound."""
 
-    unit = 0.0
+    @property
+    def unit(self) -> float:
+        return 0.0
 
     @property
     def bound(self) -> float:
