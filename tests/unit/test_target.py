@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fenchel import Problem, losses, penalties
+from fenchel import MulticlassProblem, Problem, losses, penalties
 from fenchel.data import encode_labels
 
 X = np.arange(8.0).reshape(4, 2)
@@ -85,3 +85,10 @@ def test_targets_of_other_shapes_and_types_are_accepted():
     problem = Problem(X.astype(int), np.array([[1], [2], [3], [4]]))
     assert problem.y.dtype == np.float64
     assert problem.y.shape == (4,)
+
+
+def test_class_codes_beyond_the_number_of_samples_are_refused_before_anything_is_allocated():
+    for far in (4, 2 * 10**9):
+        with pytest.raises(ValueError, match=rf"y has the class {far}, but only 4 samples"):
+            MulticlassProblem(X, [0, 1, 2, far])
+    assert MulticlassProblem(X, [0, 1, 2, 6], n_classes=7).n_classes == 7

@@ -55,6 +55,11 @@ def as_codes(values: Any, n: int, n_classes: int | None = None, name: str = "y")
         isinstance(n_classes, int | np.integer) and not isinstance(n_classes, bool) and n_classes >= 1
     ):
         raise ValueError(f"n_classes must be a positive integer, got {n_classes!r}")
+    if n_classes is None and found > n:
+        raise ValueError(
+            f"{name} has the class {found - 1}, but only {n} samples: classes are numbered 0 .. k-1. "
+            "fenchel.data.encode_labels numbers them; n_classes says that classes without a sample are meant"
+        )
     k = found if n_classes is None else int(n_classes)
     if found > k:
         raise ValueError(f"{name} has the class {found - 1}, but n_classes is {k}")
