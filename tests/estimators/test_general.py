@@ -72,7 +72,7 @@ def test_parameters_of_losses_and_penalties_can_be_set():
         (LinearClassifier(penalty=fl.penalties.L1(0.1), lam=0.2), "lam=0.2 would have no effect"),
         (LinearClassifier(lam=-1.0), "lam must be a positive finite number"),
         (LinearRegressor(loss="hinge"), "classification loss; use LinearClassifier"),
-        (LinearClassifier(class_weight={0: -1.0}), "sample_weight has -1"),
+        (LinearClassifier(class_weight={0: -1.0}), "class_weight has -1 for the class 0"),
     ],
 )
 def test_bad_parameters_are_refused(model, message):

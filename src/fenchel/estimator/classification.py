@@ -42,13 +42,28 @@ class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         loss = self._joint_loss()
         if loss is not None:
             return [self._joint_problem(design, codes, loss, self._by_label(codes, weights))]
-        return [self._problem(design, signs, part) for signs, part in self._parts(codes, weights)]
+        parts = list(self._parts(codes, weights))
+        if not self._loss().quadratic:  # a squared loss has its minimum all the same
+            self._two_sides(parts)
+        return [self._problem(design, signs, part) for signs, part in parts]
 
-    def _two_classes(self, codes: Codes, weights: Vector) -> Vector:
+    def _two_classes(self, codes: Codes, weights: Vector, name: str = "sample_weight") -> Vector:
         """The weights, which must leave two classes."""
-        if np.count_nonzero(np.bincount(codes, weights)) < 2:
-            raise ValueError("sample_weight leaves one class only; a classifier needs two with positive weight")
+        left = np.count_nonzero(np.bincount(codes, weights))
+        if left < 2:
+            raise ValueError(
+                f"{name} leaves {'one class only' if left else 'no class'}; a classifier needs two with positive weight"
+            )
         return weights
+
+    def _two_sides(self, parts: list[tuple[Vector, Vector]]) -> None:
+        """Raise where a class against the rest has weight on one side only: many losses have no minimum there."""
+        for k, (signs, weights) in enumerate(parts):
+            if not (weights[signs > 0].any() and weights[signs < 0].any()):
+                raise ValueError(
+                    f"the class {self.classes_[k]} against the rest has positive weights on one side only; "
+                    "leave out classes without weight"
+                )
 
     def _joint_loss(self) -> MulticlassLoss | None:
         """The loss that compares all classes at once, where the estimator has one for these classes."""
@@ -60,7 +75,8 @@ class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
 
     def _by_label(self, codes: Codes, weights: Vector) -> Vector:
         """Every sample with the weight of its class."""
-        return weights * class_weights(self.class_weight, self.classes_, codes, weights)[codes]
+        full = weights * class_weights(self.class_weight, self.classes_, codes, weights)[codes]
+        return self._two_classes(codes, full, "class_weight")
 
     def _parts(self, codes: Codes, weights: Vector) -> Iterator[tuple[Vector, Vector]]:
         """Signs and sample weights of each binary problem: every sample has the weight of its class."""
@@ -118,4 +134,11 @@ def class_weights(class_weight: Any, classes: NDArray[Any], codes: Codes, weight
     if isinstance(class_weight, str) and class_weight == "balanced":
         totals = np.bincount(codes, weights, len(classes))
         return np.asarray(weights.sum() / (len(classes) * np.where(totals > 0, totals, 1.0)))
-    return np.asarray(compute_class_weight(class_weight, classes=classes, y=classes[codes]), dtype=np.float64)
+    found = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes[codes]), dtype=np.float64)
+    bad = np.flatnonzero(~((found >= 0.0) & (found < np.inf)))
+    if bad.size:
+        raise ValueError(
+            f"class_weight has {found[bad[0]]:g} for the class {classes[bad[0]]}; "
+            "weights must be finite and not negative"
+        )
+    return found
