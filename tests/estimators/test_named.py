@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
 import fenchel as fl
+from fenchel.certificate.models.huber import HuberClaim
 
 CANCER_X, CANCER_Y = load_breast_cancer(return_X_y=True)
 CANCER_X = scale(CANCER_X)
@@ -335,3 +336,60 @@ def test_weights_can_be_stored_as_a_sparse_matrix(penalty):
         assert fl.certify(model, CANCER_X, CANCER_Y).relative_gap <= 1.01e-4
         np.testing.assert_array_equal(model.densify().coef_, weights)
         assert not sp.issparse(model.sparsify().fit(CANCER_X, CANCER_Y).coef_)
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "message"),
+    [
+        ({1: -1.0}, "class_weight has -1 for the class 1"),
+        ({1: np.nan}, "class_weight has nan for the class 1"),
+        ({1: np.inf}, "class_weight has inf for the class 1"),
+        ({1: 0.0}, "class_weight leaves one class only"),
+        ({0: 0.0, 1: 0.0}, "class_weight leaves no class"),
+    ],
+)
+@pytest.mark.parametrize("kind", [fl.LogisticRegression, fl.LinearSVC, fl.RidgeClassifier, fl.LogisticRegressionCV])
+def test_class_weights_must_leave_two_classes(kind, class_weight, message):
+    with pytest.raises(ValueError, match=message):
+        kind(class_weight=class_weight).fit(CANCER_X, CANCER_Y)
+
+
+@pytest.mark.parametrize("model", [fl.LinearSVC(), fl.LogisticRegression(multi_class="ovr")], ids=repr)
+def test_a_class_without_weight_has_no_machine(model):
+    with pytest.raises(ValueError, match="the class 1 against the rest has positive weights on one side only"):
+        model.set_params(class_weight={1: 0.0}).fit(IRIS_X, IRIS_Y)
+    softmax = fl.LogisticRegression(class_weight={1: 0.0}).fit(IRIS_X, IRIS_Y)  # the others are compared all the same
+    assert softmax.certificate_.ok
+
+
+def test_huber_refuses_targets_whose_squares_overflow():
+    with pytest.raises(ValueError, match=r"y has entries as large as 3\.46e\+202, whose squares overflow"):
+        fl.HuberRegressor().fit(DIABETES_X, 1e200 * DIABETES_Y)
+
+
+def test_a_warning_counts_targets_where_there_are_targets():
+    Y = np.column_stack([DIABETES_Y, DIABETES_Y**2])
+    with pytest.warns(fl.NotCertifiedWarning, match="2 of 2 targets: "):
+        fl.Ridge(max_iter=1, tol=1e-30).fit(DIABETES_X, Y)
+    with pytest.warns(fl.NotCertifiedWarning, match="of 3 classes: "):
+        fl.LinearSVC(max_iter=1, tol=1e-30).fit(IRIS_X, IRIS_Y)
+
+
+@pytest.mark.parametrize("moment", range(6))
+def test_ctrl_c_in_the_search_for_hubers_scale_keeps_the_best_model(monkeypatch, moment):
+    """Between two solves, and while a candidate is certified."""
+    certify, calls = HuberClaim.certify, []
+
+    def interrupted(self, *arguments):
+        calls.append(0)
+        if len(calls) == moment + 1:
+            raise KeyboardInterrupt
+        return certify(self, *arguments)
+
+    monkeypatch.setattr(HuberClaim, "certify", interrupted)
+    with pytest.warns(fl.NotCertifiedWarning, match="interrupted"):
+        model = fl.HuberRegressor(tol=1e-12).fit(SCALED_X, DIABETES_Y)
+    assert len(calls) == moment + 1 + (moment == 0)
+    assert np.isfinite(model.certificate_.gap)
+    assert model.scale_ > 0
+    assert model.predict(SCALED_X).shape == DIABETES_Y.shape

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import fenchel as fl
 
@@ -71,7 +72,7 @@ CONSTANT = [
 @pytest.mark.parametrize("model", CONSTANT, ids=repr)
 def test_constant_targets_are_fitted_and_certified(model, value):
     weights = rng.random(50) + 0.1
-    model.fit(X, np.full(50, value), sample_weight=weights)
+    model = clone(model).fit(X, np.full(50, value), sample_weight=weights)
     assert model.certificate_.ok
     assert model.certificate_.vanishes
     assert np.max(model.n_iter_) < 300

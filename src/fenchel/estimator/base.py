@@ -37,6 +37,9 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
     #: scikit-learn's names of algorithms; the minimiser is the same, so each means "auto".
     _their_solvers: ClassVar[frozenset[str]] = frozenset()
 
+    #: What several problems are, one for each.
+    _parts_are: ClassVar[str] = "classes"
+
     # What is minimised --------------------------------------------------------------------------------------------
 
     def _loss(self) -> Loss:
@@ -126,7 +129,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         short = [result for result in results if result.status != "certified"]
         if short:
             worst = max(short, key=lambda result: result.certificate.relative_gap)
-            of = f"{len(short)} of {len(results)} classes: " if len(results) > 1 else ""
+            of = f"{len(short)} of {len(results)} {self._parts_are}: " if len(results) > 1 else ""
             warnings.warn(of + not_certified(worst), NotCertifiedWarning, stacklevel=4)
 
     def _run(self, problems: list[Problem], starts: list[Any]) -> list[Result]:

@@ -17,6 +17,7 @@ from fenchel.problem import Problem
 class Regression(RegressorMixin, LinearEstimator):  # type: ignore[misc]
     """Targets are numbers."""
 
+    _parts_are: ClassVar[str] = "targets"
     #: Whether y may have several columns.
     _several_targets: ClassVar[bool] = False
 

@@ -79,9 +79,20 @@ class ScaleSearch:
                 self._judge(self.claim, effort="auto")
         except _Ended as end:
             status = str(end)
+        except KeyboardInterrupt:
+            status = self._interrupted()
         assert self.best is not None  # every look judges a candidate
         alpha = -self._slopes()
         return Result(self.claim.w, self.claim.b, alpha, self.best, self.trace, self.n_iter, self.solver, status)
+
+    def _interrupted(self) -> str:
+        """Ctrl-C between two solves: the best candidate counts, or the model that the search began with."""
+        try:
+            if self.best is None:
+                self._judge(self._with_best_scale(self.claim.w, self.claim.b), effort="low")
+        except _Ended as end:
+            return str(end)
+        return "interrupted"
 
     def _slopes(self) -> Vector:
         """The point of the dual that belongs to the best candidate."""
@@ -104,8 +115,12 @@ class ScaleSearch:
     def _spread(self) -> float:
         """The deviation of y: a scale to begin with that is rather too large."""
         y, s = self.claim.y, self.claim.weights
-        middle = np.average(y, weights=s) if self.claim.intercept else 0.0
-        return float(np.sqrt(np.average((y - middle) ** 2, weights=s)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            middle = np.average(y, weights=s) if self.claim.intercept else 0.0
+            spread = float(np.sqrt(np.average((y - middle) ** 2, weights=s)))
+        if not np.isfinite(spread):
+            raise ValueError(f"y has entries as large as {self._size:.3g}, whose squares overflow; rescale y")
+        return spread
 
     @property
     def _size(self) -> float:
