@@ -36,6 +36,12 @@ def require_count(value: object, name: str, of: str) -> None:
         raise ValueError(f"{name} must be a whole number of {of}, at least 1; got {value!r}")
 
 
+def require_one_of(value: object, known: tuple[str, ...], name: str) -> None:
+    """Raise unless value is one of these words."""
+    if not (isinstance(value, str) and value in known):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}")
+
+
 def require_bounded_dual(penalty: Penalty) -> None:
     """Raise unless D has a bound."""
     if not (penalty.strong_convexity > 0 or isinstance(penalty, NormPenalty)):

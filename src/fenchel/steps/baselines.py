@@ -19,7 +19,7 @@ import numpy as np
 from fenchel._core import kernels
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
-from fenchel.problem.checks import require_count, require_flag
+from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.steps.base import Candidate, Overflow, Start
 from fenchel.steps.outputs import Outputs
 from fenchel.steps.sampling import Sampler
@@ -57,9 +57,8 @@ class _Descent:
     output: str
 
     def _validate(self) -> None:
-        for name, value, known in (("sampling", self.sampling, ORDERS), ("output", self.output, OUTPUTS)):
-            if value not in known:
-                raise ValueError(f"{self.name}: {name} must be one of {', '.join(map(repr, known))}; got {value!r}")
+        require_one_of(self.sampling, ORDERS, f"{self.name}: sampling")
+        require_one_of(self.output, OUTPUTS, f"{self.name}: output")
 
     @staticmethod
     def obstacle(problem: Problem) -> str | None:

@@ -5,11 +5,9 @@ q_i = s_i |x_i|_*^2 / (mu W) the step for sample i maximises
 
     -phi*(-a_i'; y_i) - z_i (a_i' - a_i) - q_i (a_i' - a_i)^2 / 2,
 
-exact for L2, a lower bound on the change of D for any other mu-strongly convex penalty (prox-SDCA). A constant
-column is
-a quadratic on the intercept, lam/2 (b/c)^2. An unpenalised intercept is the limit of such quadratics around a centre
-that
-follows b: the proximal-point method, whose steps drive the sum of the multipliers to zero.
+exact for L2, a lower bound on the change of D for any other mu-strongly convex penalty (prox-SDCA). A constant column
+is a quadratic on the intercept, lam/2 (b/c)^2. An unpenalised intercept is the limit of such quadratics around a centre
+that follows b: the proximal-point method, whose steps drive the sum of the multipliers to zero.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from numpy.typing import NDArray
 
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
-from fenchel.problem.checks import require_count, require_flag
+from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.problem.vectors import dual_exponent
 from fenchel.steps.base import Candidate, Progress, Start, expected_epochs
 from fenchel.steps.momentum import Momentum
@@ -77,13 +75,9 @@ class SDCA:
     passes_per_step = 2
 
     def __post_init__(self) -> None:
-        for name, value, known in (
-            ("sampling", self.sampling, SAMPLINGS),
-            ("init", self.init, STARTS),
-            ("output", self.output, OUTPUTS),
-        ):
-            if value not in known:
-                raise ValueError(f"sdca: {name} must be one of {', '.join(map(repr, known))}; got {value!r}")
+        require_one_of(self.sampling, SAMPLINGS, "sdca: sampling")
+        require_one_of(self.init, STARTS, "sdca: init")
+        require_one_of(self.output, OUTPUTS, "sdca: output")
         for name, flag in (("shrink", self.shrink), ("accelerate", self.accelerate)):
             if flag is not None:
                 require_flag(flag, f"sdca: {name}")
@@ -107,10 +101,7 @@ class SDCA:
     def obstacle(self, problem: Problem) -> str | None:
         """Why this problem cannot be solved this way, beyond its traits."""
         if not problem.design.by_rows:
-            return (
-                f"walks over rows, but X is stored by columns ({problem.design!r}): "
-                "pass X.tocsr() or np.ascontiguousarray(X)"
-            )
+            return f"needs rows; X is stored by columns ({problem.design!r}): pass X.tocsr() or np.ascontiguousarray(X)"
         if problem.design.constant and not problem.penalty.quadratic:
             return f"needs an L2 penalty for a penalised intercept, got {problem.penalty!r}"
         if self.accelerate and (problem.design.constant or not problem.penalty.quadratic):
