@@ -1,5 +1,7 @@
 """Linear models that prove how good they are."""
 
+from importlib.metadata import version
+
 from fenchel.certificate import Certificate, certify
 from fenchel.data import Design, read
 from fenchel.estimator import (
@@ -17,6 +19,8 @@ from fenchel.estimator import (
 )
 from fenchel.problem import MulticlassProblem, Problem, losses, penalties, sets
 from fenchel.solver import NotCertifiedWarning, Result, solve, theory
+
+__version__ = version("fenchel")
 
 __all__ = [
     "Certificate",

@@ -84,3 +84,11 @@ def test_plots_draw_on_given_axes():
     assert plot_convergence(traces, title="two solvers", axes=axes) is axes
     assert axes.get_title() == "two solvers"
     assert len(axes.lines) == 2
+
+
+def test_a_picture_that_cannot_be_written_is_said_before_the_work(tmp_path):
+    for path, message in ((tmp_path / "nowhere" / "a.png", "does not exist"), (tmp_path / "a.foo", "should end in")):
+        for command in (("demo", "--picture"), ("reproduce", "sdca", "--figure", "1", "--output")):
+            result = run(*command, path)
+            assert result.exit_code == 2
+            assert message in " ".join(result.output.split())

@@ -393,3 +393,17 @@ def test_ctrl_c_in_the_search_for_hubers_scale_keeps_the_best_model(monkeypatch,
     assert np.isfinite(model.certificate_.gap)
     assert model.scale_ > 0
     assert model.predict(SCALED_X).shape == DIABETES_Y.shape
+
+
+def test_hubers_scale_is_found_where_its_slope_all_but_vanishes():
+    """Two solves at one scale found two signs, and the search for a zero between them failed; others took minutes."""
+    X = sp.random_array((60, 500), density=0.17, format="csr", rng=np.random.default_rng(16))
+    z = X @ np.random.default_rng(0).normal(size=500)
+    for tol in (1e-2, 1e-4):
+        assert fl.HuberRegressor(alpha=2.0, tol=tol, max_seconds=10.0).fit(X, z).certificate_.ok
+
+
+@pytest.mark.parametrize(("C", "hint"), [(np.inf, "a large C"), (0.0, "got 0.0$"), (-1.0, "got -1.0$")])
+def test_a_wrong_C_gets_the_hint_that_fits(C, hint):
+    with pytest.raises(ValueError, match=hint):
+        fl.LinearSVC(C=C).fit(np.eye(4), [0, 1, 0, 1])

@@ -24,7 +24,9 @@ def small():
 
 
 def run(problem, sampling="uniform", epochs=100, until=1e-7, **options):
-    return follow(problem, SDCA(sampling=sampling, shrink=False, accelerate=False), epochs, until=until, **options)
+    block = 1 if sampling == "permutation" else None  # the paper permutes single samples
+    algorithm = SDCA(sampling=sampling, block=block, shrink=False, accelerate=False)
+    return follow(problem, algorithm, epochs, until=until, **options)
 
 
 # The figures ----------------------------------------------------------------------------------------------------------

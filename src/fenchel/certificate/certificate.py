@@ -205,7 +205,8 @@ def vanishes(primal: float, gap: float, rounding: float, at_zero: float) -> bool
 
     P and all that is missing to a proof are then lost in the rounding of y itself.
     """
-    return abs(primal) <= max(rounding, NOTHING) and gap <= max(NEGLIGIBLE * at_zero, NOTHING)
+    small = abs(primal) <= max(rounding, NOTHING) and gap <= max(NEGLIGIBLE * at_zero, NOTHING)
+    return bool(small and np.isfinite(gap))
 
 
 def percent(x: float) -> str:

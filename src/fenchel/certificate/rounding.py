@@ -76,7 +76,7 @@ def primal_bound(problem: Problem, w: Vector, b: float) -> PrimalBound:
             error += 1.01 * slack * product.absolute
         loss = problem.loss.value(z, problem.y)
         mean = problem.mean(loss)
-        upper = (1.0 + EVALUATION) * (mean + _mean_rise(problem, z, error, mean))
+        upper = (1.0 + EVALUATION) * (mean + _mean_rise(problem, z, error, mean)) + UNDERFLOW
         value, penalty = mean + problem.penalty.value(w), problem.penalty.value_upper(w)
         if not (np.isfinite(value) and np.isfinite(upper + penalty)):
             return PrimalBound(np.inf, np.inf, z)

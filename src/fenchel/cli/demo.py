@@ -13,6 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from fenchel.certificate.certificate import percent
+from fenchel.cli.pictures import require_picture
 
 
 @click.command("demo", help="Fit a model, prove how good it is, and ask the same of scikit-learn's models.")
@@ -27,6 +28,7 @@ def command(picture: Path) -> None:
     import fenchel as fl
     from fenchel.data import samples
 
+    require_picture(picture)
     console = Console()
     sample = samples.load("breast_cancer")
     X, y = sample.X, sample.y
@@ -54,7 +56,9 @@ def command(picture: Path) -> None:
         "you how much.\n"
     )
     nearly_exact = fl.LinearClassifier(loss="logistic", tol=3e-11).fit(X, y)
-    _draw(model, nearly_exact.certificate_.primal, rows, picture)
+    every_step = fl.Problem(X, 2.0 * y - 1.0, fl.losses.Logistic(), fl.penalties.L2(1.0 / n), intercept=True)
+    trace = fl.solve(every_step, tol=1e-9, check_every=1).trace
+    _draw(trace, nearly_exact.certificate_.primal, rows, picture)
     console.print(f"[bold]3. Look.[/] The picture of this run is in [bold]{picture}[/].\n")
     console.print(
         "Next, in Python:  [cyan]import fenchel as fl; print(fl.certify(your_fitted_model, X, y))[/]", soft_wrap=True
@@ -110,12 +114,12 @@ def _table(rows: list[tuple[str, str, Any, float]]) -> Table:
     return table
 
 
-def _draw(model: Any, optimum: float, rows: list[tuple[str, str, Any, float]], picture: Path) -> None:
+def _draw(trace: Any, optimum: float, rows: list[tuple[str, str, Any, float]], picture: Path) -> None:
     from fenchel.report import plot_convergence
 
     beside = [(name, certificate, seconds) for name, _, certificate, seconds in rows]
     axes = plot_convergence(
-        model.trace_,
+        trace,
         optimum=optimum,
         beside=beside,
         title="Logistic regression on 569 tumours: what is proven, and when",

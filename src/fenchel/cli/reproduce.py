@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from fenchel.cli.pictures import require_picture
 from fenchel.papers import PAPERS
 
 
@@ -58,6 +59,7 @@ def command(
 
 def _paths(paper: str, wanted: list[int], output: Path | None) -> list[Path]:
     if output is not None and len(wanted) == 1:
+        require_picture(output)
         return [output]
     folder = Path() if output is None else output
     if folder.exists() and not folder.is_dir():

@@ -82,7 +82,7 @@ def as_weights(values: Any, n: int, name: str = "sample_weight") -> Vector:
     if not s.any():
         raise ValueError(f"{name} is zero everywhere; at least one sample needs a positive weight")
     exponent = int(np.frexp(s.max())[1])
-    return np.ldexp(s, -exponent) if abs(exponent) > 300 else s
+    return np.ldexp(s, -exponent) if abs(exponent) > 30 else s  # else products with small losses may underflow
 
 
 def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -33,7 +33,7 @@ class HuberRegressor(Regression):
     epsilon : float, default 1.35
         At least 1. The smaller, the more samples count as outliers.
     max_iter : int, optional
-        Most steps of our solver, over all scales; no practical limit by default.
+        Most steps of our solver, over all scales; 100000 by default.
     alpha : float, default 0.0001
     warm_start : bool, default False
         Begin at the last fit's weights and scale if shapes agree.

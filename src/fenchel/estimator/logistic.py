@@ -103,7 +103,7 @@ class LogisticRegression(LogisticClassification):
     solver : str, default "auto"
         scikit-learn's names ("lbfgs", "liblinear", ...) are accepted and mean "auto".
     max_iter : int, optional
-        Most steps of our solver; no practical limit by default (scikit-learn's number counts other steps).
+        Most steps of our solver; 100000 by default (scikit-learn's number counts other steps).
     multi_class : {"auto", "ovr", "multinomial"}, default "auto"
         For more than two classes: "ovr" is one problem for each against the rest, the others are the softmax.
     verbose : int, default 0

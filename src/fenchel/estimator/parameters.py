@@ -14,11 +14,12 @@ L1_RATIO = {"l2": 0.0, "l1": 1.0}
 
 
 def positive(name: str, value: Any, instead: str) -> float:
-    """A positive finite number; `instead` is what to do about 0 or infinity."""
+    """A positive finite number; `instead` is what to do about no penalty at all: C infinite, alpha 0."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{name} must be a number, got {value!r}")
     if not 0.0 < value < np.inf:
-        raise ValueError(f"{name} must be positive and finite, got {value!r}; {instead}")
+        none = value == (np.inf if name == "C" else 0.0)
+        raise ValueError(f"{name} must be positive and finite, got {value!r}{f'; {instead}' if none else ''}")
     return float(value)
 
 

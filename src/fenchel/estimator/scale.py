@@ -128,18 +128,25 @@ class ScaleSearch:
 
     def _search(self, t: float, step: float) -> float:
         """Bracket the zero of the slope in t = log sigma, then close in on it."""
-        floor = float(np.log(SMALLEST * self._size))
-        slope = self._slope(t)
+        floor, known = float(np.log(SMALLEST * self._size)), dict[float, float]()
+
+        def slope_at(t: float) -> float:
+            """Once for every scale: another solve may find another sign where the slope all but vanishes."""
+            if t not in known:
+                known[t] = self._slope(t)
+            return known[t]
+
+        slope = slope_at(t)
         side = -1.0 if slope > 0.0 else 1.0
         while True:
             ahead = t + side * step
             if ahead < floor:
                 self._vanishing_scale()
-            other = self._slope(ahead)
+            other = slope_at(ahead)
             if other * slope <= 0.0:
                 break
             t, slope, step = ahead, other, 2.0 * step
-        return float(brentq(self._slope, min(t, ahead), max(t, ahead), xtol=1e-13, maxiter=60, disp=False))
+        return float(brentq(slope_at, min(t, ahead), max(t, ahead), xtol=1e-13, maxiter=60, disp=False))
 
     def _slope(self, t: float) -> float:
         """The slope in sigma of the least P at that scale; its minimiser becomes a candidate."""
@@ -155,7 +162,8 @@ class ScaleSearch:
         found = solve(problem, start=self.start, warn=False, **self.options, **self._limits())
         self.start, self.solver = found, found.solver
         self.n_iter += found.n_iter
-        self._judge(self._with_best_scale(found.w, found.b), effort="low")
+        candidate = self._with_best_scale(found.w, found.b)
+        self._judge(replace(candidate, slopes=-2.0 / sigma * found.alpha), effort="low")
         if found.status in ("interrupted", "max_iter", "max_seconds"):
             raise _Ended(found.status)
         r = problem.scores(found.w, found.b) - claim.y

@@ -59,7 +59,7 @@ class LinearSVC(SparseWeights, Classification):
         Anything but 0 shows a progress bar.
     random_state : int, RandomState or None
     max_iter : int, optional
-        Most steps of our solver; no practical limit by default (scikit-learn's number counts other steps).
+        Most steps of our solver; 100000 by default (scikit-learn's number counts other steps).
     penalize_intercept : bool, default False
         True is LIBLINEAR's objective, to the last constant: b is the weight of a column of `intercept_scaling`.
     solver : str, default "auto"

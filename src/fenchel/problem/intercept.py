@@ -27,7 +27,7 @@ def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vec
     def slope(t: float) -> tuple[float, float]:
         """The slope at t, and the size of its terms."""
         with np.errstate(over="ignore", invalid="ignore"):
-            terms = pull * loss.derivative(z + t * direction, y)
+            terms = np.where(pull != 0.0, pull * loss.derivative(z + t * direction, y), 0.0)
             total = float(terms.sum())
             return float(np.clip(total, -1e300, 1e300)), float(np.abs(terms).sum())
 
@@ -43,6 +43,8 @@ def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vec
     b = -np.sign(here) * step
     while True:
         fb, size = slope(b)
+        if not np.isfinite(fb):
+            return float(a)
         if abs(fb) <= NEGLIGIBLE * size or abs(b) > FARTHEST * reach:
             return float(b)
         if fb * fa < 0:

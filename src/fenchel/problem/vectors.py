@@ -37,9 +37,14 @@ def dual_exponent(p: float) -> float:
     return np.inf if p == 1 else (1.0 if np.isinf(p) else p / (p - 1.0))
 
 
-def square(x: float) -> float:
-    """x^2, infinite where it overflows (Python's ** would raise)."""
-    return x * x
+def times_square(factor: float, x: float) -> float:
+    """factor x^2, where the square alone may underflow or overflow."""
+    return factor * x * x
+
+
+def square_over(x: float, divisor: float) -> float:
+    """x^2 / divisor, where the square alone may underflow or overflow."""
+    return x * (x / divisor)
 
 
 def p_norm(x: Vector, p: float) -> float:

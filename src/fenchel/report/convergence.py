@@ -13,6 +13,8 @@ from fenchel.certificate.certificate import percent
 from fenchel.solver import Trace
 from fenchel.solver.theory import GapBound
 
+#: So few certificates that each is drawn.
+FEW_CHECKS = 30
 INK, MUTED, PROVEN, OTHER = "#24292f", "#8c959f", "#0969da", "#bc4c00"
 
 
@@ -57,11 +59,12 @@ def plot_convergence(
         x, scale = trace["seconds" if against == "seconds" else "iteration"], np.abs(trace["primal"])
         colour = PROVEN if len(runs) == 1 else f"C{k}"
         gap = trace["gap"] / scale
-        axes.plot(x, gap, color=colour, lw=2, label=f"{name}: proven bound")
+        dots = {"marker": "o", "ms": 4} if len(x) <= FEW_CHECKS else {}  # a line of one point is nothing to see
+        axes.plot(x, gap, color=colour, lw=2, label=f"{name}: proven bound", **dots)
         if optimum is not None:
             true = (trace["primal"] - optimum) / scale
             seen = true > 1e-15
-            axes.plot(x[seen], true[seen], color=colour, lw=1, ls="--", label=f"{name}: true error")
+            axes.plot(x[seen], true[seen], color=colour, lw=1, ls="--", label=f"{name}: true error", **dots)
             axes.fill_between(x[seen], true[seen], gap[seen], color=colour, alpha=0.08, lw=0)
         if bound is not None:
             theirs = bound.gap(bound.n * trace["iteration"]) / scale

@@ -133,8 +133,9 @@ def _status(judge: Record, stop: Stop, row: Check, limit: int) -> str:
 def _last_effort(fit: Fit, status: str) -> str:
     """An early end: the better dual points of `certify` may still prove the model good enough."""
     judge, stop = fit.judge, fit.stop
-    if not np.isfinite(judge.primal.upper):
-        judge.look_at(fit.start.w, fit.start.b)
+    unseen = not np.isfinite(judge.primal.upper)
+    judge.look_at(fit.start.w, fit.start.b)  # a run that is cut off early may be worse than where it began
+    if unseen:
         judge.try_gradient()
     if status not in ("interrupted", "max_seconds"):  # whoever is waiting has waited enough
         judge.fit(stop.tol)

@@ -93,7 +93,8 @@ def solve(
     fit = Fit(problem, stop, _start(problem, start), seed_of(random_state), callback, bool(progress), check_every)
     result = run(fit, chosen)
     if isinstance(solver, str) and solver == "auto" and result.status == "overflow" and not solver_options:
-        other = another(problem, chosen)
+        # where P overflows at its start no solver gets anywhere
+        other = another(problem, chosen) if np.isfinite(result.certificate.primal) else None
         if other is not None:
             result = replace(result, status="max_seconds") if fit.late else run(fit, other)
     if warn and result.status not in ("certified", "callback"):
@@ -156,7 +157,7 @@ def not_certified(result: Result) -> str:
         "max_iter": f"stopped after {result.n_iter} steps; raise max_iter, or scale the features",
         "max_seconds": f"stopped after {max(result.trace['seconds'], default=0.0):.2g} seconds",
         "interrupted": "interrupted",
-        "overflow": "double precision does not allow more; rescale the features or lam, or try another solver",
+        "overflow": "double precision does not allow more; rescale the features, the targets or lam",
         "stalled": "what is left of the gap is rounding; a smaller gap cannot be proven in double precision",
     }
     return (

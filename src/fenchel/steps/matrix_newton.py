@@ -158,6 +158,8 @@ def preconditioner(problem: MulticlassProblem, trace: Vector) -> Callable[[Vecto
         return lambda R: R / ridge
 
     def inverse(R: Vector) -> Vector:
+        if not np.all(np.isfinite(R)):
+            raise Overflow("the gradient overflows; rescale the features or lam")
         mean = np.broadcast_to(R.sum(axis=0) / k, R.shape).copy()
         solved = cho_solve(factor, (R - mean).T).T
         mean[:, -1] = 0.0  # a constant added to b changes nothing

@@ -36,8 +36,8 @@ from fenchel.problem.penalties.base import EVALUATION
 UP, DOWN = 1.0 + EVALUATION, 1.0 - EVALUATION
 #: Scales between which the best one is looked for, relative to the largest residual.
 SMALLEST, LARGEST = 1e-12, 1e3
-#: The most Newton steps, and the most entries of X that are made dense for them.
-NEWTON_STEPS, DENSE = 20, 10_000_000
+#: The most Newton steps, the most entries of X that are made dense for them, and the most weights.
+NEWTON_STEPS, DENSE, WIDEST = 20, 10_000_000, 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ class HuberClaim:
         """D after Newton steps on w, b and sigma: D does not depend on w, so better weights may be used to find a."""
         n, d = self.design.shape
         state = self.best_scale(r)
-        if n * d > DENSE:
+        if n * d > DENSE or d > WIDEST:
             return self._dual(state)
         X, s, W = self.design.rows(np.arange(n)), self.weights, float(self.weights.sum())
         lam, w, start = self.penalty.lam, self.w, r

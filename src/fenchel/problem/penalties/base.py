@@ -14,7 +14,7 @@ from scipy.linalg import null_space
 from fenchel._core import kernels
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem.traits import Trait
-from fenchel.problem.vectors import Mask, dual_exponent, p_norm, square
+from fenchel.problem.vectors import Mask, dual_exponent, p_norm, square_over
 
 #: Relative error granted to one evaluation of a penalty or its conjugate: sums of same-signed terms, added pairwise.
 EVALUATION = 256 * UNIT_ROUNDOFF
@@ -117,7 +117,7 @@ class Penalty(ABC):
         error = error + 4 * UNIT_ROUNDOFF * np.abs(v)
         value = self.conjugate(v)
         slope = float(np.sum(np.abs(self.grad_conjugate(v)) * error))
-        curvature = square(p_norm(error, dual_exponent(self.norm))) / (2.0 * self.strong_convexity)
+        curvature = square_over(p_norm(error, dual_exponent(self.norm)), 2.0 * self.strong_convexity)
         return value + self.evaluation * abs(value) + (1.0 + self.evaluation) * (slope + curvature) + 5e-324
 
     def value_upper(self, w: Vector) -> float:

@@ -9,7 +9,15 @@ import numpy as np
 from fenchel._core import kernels
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem.penalties.base import FEASIBILITY, Penalty, Subgradients
-from fenchel.problem.vectors import bracketed_root, dual_exponent, p_norm, set_number, set_positive, square
+from fenchel.problem.vectors import (
+    bracketed_root,
+    dual_exponent,
+    p_norm,
+    set_number,
+    set_positive,
+    square_over,
+    times_square,
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class LpSquared(Penalty):
         return np.inf if self.radius is None else self.radius
 
     def value(self, w: Vector) -> float:
-        return self.lam / 2.0 * square(p_norm(w, self.p)) if np.isfinite(self.slack(w)) else np.inf
+        return times_square(self.lam / 2.0, p_norm(w, self.p)) if np.isfinite(self.slack(w)) else np.inf
 
     def slack(self, w: Vector) -> float:
         """A w longer than the radius by rounding only stands for the w shrunk onto the ball."""
@@ -68,7 +76,7 @@ class LpSquared(Penalty):
     def conjugate(self, v: Vector) -> float:
         length = p_norm(v, self.q)
         if length <= self.lam * self.ball:
-            return square(length) / (2.0 * self.lam)
+            return square_over(length, 2.0 * self.lam)
         return self.ball * (length - self.lam * self.ball / 2.0)
 
     def grad_conjugate(self, v: Vector) -> Vector:

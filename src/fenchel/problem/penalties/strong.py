@@ -12,7 +12,16 @@ from fenchel._core import kernels
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem.penalties.base import EVALUATION, FEASIBILITY, Penalty, Subgradients
 from fenchel.problem.sets import Simplex
-from fenchel.problem.vectors import Mask, bracketed_root, p_norm, set_number, set_positive, soft, square
+from fenchel.problem.vectors import (
+    Mask,
+    bracketed_root,
+    p_norm,
+    set_number,
+    set_positive,
+    soft,
+    square_over,
+    times_square,
+)
 
 
 @dataclass(frozen=True)
@@ -34,10 +43,10 @@ class L2(Penalty):
         return kernels.Linear()
 
     def value(self, w: Vector) -> float:
-        return self.lam / 2.0 * square(p_norm(w, 2))
+        return times_square(self.lam / 2.0, p_norm(w, 2))
 
     def conjugate(self, v: Vector) -> float:
-        return square(p_norm(v, 2)) / (2.0 * self.lam)
+        return square_over(p_norm(v, 2), 2.0 * self.lam)
 
     def grad_conjugate(self, v: Vector) -> Vector:
         return v / self.lam
@@ -87,10 +96,10 @@ class ElasticNet(Penalty):
         return kernels.Threshold(self.l1 / self.l2)
 
     def value(self, w: Vector) -> float:
-        return self.l1 * float(np.abs(w).sum()) + self.l2 / 2.0 * square(p_norm(w, 2))
+        return self.l1 * float(np.abs(w).sum()) + times_square(self.l2 / 2.0, p_norm(w, 2))
 
     def conjugate(self, v: Vector) -> float:
-        return square(p_norm(soft(v, self.l1), 2)) / (2.0 * self.l2)
+        return square_over(p_norm(soft(v, self.l1), 2), 2.0 * self.l2)
 
     def grad_conjugate(self, v: Vector) -> Vector:
         return soft(v, self.l1) / self.l2
