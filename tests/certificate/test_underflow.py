@@ -47,7 +47,9 @@ def test_an_intercept_at_infinity_ends_the_search():
             X, [1.0, -1.0], fl.losses.Exponential(), fl.penalties.L2(0.1), sample_weight=[1.0, 0.0], intercept=True
         )
         assert np.isfinite(fl.certify(problem, np.zeros(2)).gap)
-        assert fl.solve(problem, max_seconds=2.0, warn=False).certificate.gap >= 0.0
+        result = fl.solve(problem, max_iter=200, warn=False)
+        assert result.status in ("certified", "max_iter", "stalled", "overflow")
+        assert np.isfinite(result.certificate.gap)
 
 
 def test_softmax_of_features_beyond_double_precision_ends():

@@ -10,6 +10,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import fenchel as fl
+from fenchel.solver.blas import blas_threads
 
 MEMORY = """
 import resource, sys
@@ -98,3 +99,18 @@ def test_the_libraries_below_numpy_get_as_many_threads_as_the_run():
             fl.solve(p, callback=lambda check: 1 / 0)
         assert most() == 2
     assert set(seen) == {1}
+
+
+def test_the_last_run_to_end_gives_the_libraries_their_threads_back():
+    def most() -> int:
+        return max(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+
+    with threadpool_limits(4, user_api="blas"):
+        first, second = blas_threads(2), blas_threads(1)
+        first.__enter__()
+        assert most() == 2
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert most() == 2
+        second.__exit__(None, None, None)
+        assert most() == 4

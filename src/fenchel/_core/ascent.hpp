@@ -31,9 +31,11 @@ struct Visit {
 };
 
 template <class Loss>
-inline Visit visit(const Loss &loss, double a, double z, double q, double y, bool) {
+inline Visit visit(const Loss &loss, double a, double z, double q, double y, bool measured) {
+    const double next = loss.dual_step(a, z, q, y);
+    if (!measured) return {next, 0, 0};
     const double phi = loss.value(z, y);
-    return {loss.dual_step(a, z, q, y), phi, phi + loss.conjugate(-a, y) + a * z};
+    return {next, phi, phi + loss.conjugate(-a, y) + a * z};
 }
 
 // Newton for s in t' = sigmoid(-s) as in Logistic::dual_step, ended when a step is short: the error left is its square, so

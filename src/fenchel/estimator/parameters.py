@@ -70,4 +70,4 @@ def threads(n_jobs: Any) -> int:
     """scikit-learn's n_jobs as a number of threads, by joblib's rules: -1 is all cores, -2 all but one; None is one."""
     if not (n_jobs is None or isinstance(n_jobs, int | np.integer)) or n_jobs == 0:
         raise ValueError(f"n_jobs must be an integer other than 0 (-1 for all cores) or None for one; got {n_jobs!r}")
-    return int(effective_n_jobs(n_jobs))
+    return 1 if n_jobs is None else int(effective_n_jobs(n_jobs))

@@ -69,9 +69,10 @@ def run(fit: Fit, solver: Solver[Any]) -> Result:
     """Step a solver until the stop rule says so, or Ctrl-C; the best model and the best bound seen come back."""
     status = ""
     try:
-        status = _steps(fit, solver)
-        if status != "certified":
-            status = _last_effort(fit, status)
+        with blas_threads(fit.problem.design.threads):
+            status = _steps(fit, solver)
+            if status != "certified":
+                status = _last_effort(fit, status)
         return fit.result(solver.name, status)
     except KeyboardInterrupt:
         status = "certified" if status == "certified" else _last_effort(fit, "interrupted")
@@ -81,8 +82,8 @@ def run(fit: Fit, solver: Solver[Any]) -> Result:
 def _steps(fit: Fit, solver: Solver[Any]) -> str:
     """The loop itself; why it ended."""
     judge, stop, schedule = fit.judge, fit.stop, Schedule(solver, fit.stop, fit.check_every)
-    status, threads = "", fit.problem.design.threads
-    with Progress(fit.problem, solver.name, stop, enabled=fit.progress) as bar, blas_threads(threads):
+    status = ""
+    with Progress(fit.problem, solver.name, stop, enabled=fit.progress) as bar:
         try:
             state = solver.begin(fit.problem, fit.start, fit.seed)
             while not status:

@@ -96,6 +96,7 @@ def solve(
         # where P overflows at its start no solver gets anywhere
         other = another(problem, chosen) if np.isfinite(result.certificate.primal) else None
         if other is not None:
+            fit.start = Start(result.w, result.b, result.alpha)
             result = replace(result, status="max_seconds") if fit.late else run(fit, other)
     if warn and result.status not in ("certified", "callback"):
         warnings.warn(not_certified(result), NotCertifiedWarning, stacklevel=2)

@@ -90,7 +90,8 @@ class NewtonState:
 
         A smooth loss has a second set of multipliers, those of the tangent, a - h dz. A Newton step p makes
         lam (w + p) = v(a - h dz) but for the residual of its equation, so that their gap has no part that is divided by
-        lam: it is as small as the suboptimality itself, where that of a(z) may be larger by the condition number.
+        lam: it is as small as the suboptimality itself, where that of a(z) may be larger by the condition number. For a
+        step t p it is lam (w + t p) - v(a - h dz) = residual - (1 - t) lam p.
         """
         work = self.work
         tangent = None if self.has_kinks or self.problem.loss.quadratic else work.a - work.h * dz

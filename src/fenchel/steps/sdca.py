@@ -236,8 +236,8 @@ class SDCA:
 
     def _pass(self, state: SDCAState, order: NDArray[np.int64], margin: float) -> tuple[float, float, float, int]:
         """One epoch of the kernel, and what the outputs need to know of it."""
-        # samples drawn with replacement may be with two threads at once, and one's multiplier would be lost; where every
-        # step moves the weights, threads wait for one another's writes longer than they save
+        # samples drawn with replacement may be with two threads at once, and one's multiplier would be lost; where
+        # every step moves the weights, threads wait for one another's writes longer than they save
         shared = state.sampler.visits_once and state.problem.loss.has_straight_parts
         threads = state.problem.design.threads if shared else 1
         if state.outputs is None:
