@@ -201,7 +201,7 @@ class Certificate:
 
 
 def vanishes(primal: float, gap: float, rounding: float, at_zero: float) -> bool:
-    """Whether |P| <= rounding and gap <= 1e-12 of the mean loss at scores 0: constant targets, and nothing else to fit.
+    """Whether |P| <= rounding and gap <= 1e-12 of the mean loss at scores 0: constant targets, say.
 
     P and all that is missing to a proof are then lost in the rounding of y itself.
     """

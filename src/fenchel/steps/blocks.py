@@ -21,6 +21,7 @@ from fenchel.steps.base import Candidate, Progress, Start
 from fenchel.steps.faces import ascend_faces
 from fenchel.steps.sampling import Sampler
 from fenchel.steps.sdca import BLOCK
+from fenchel.steps.sdca_state import reach
 
 #: How often free multipliers are set together.
 EPOCHS_PER_FACE = 10
@@ -81,9 +82,7 @@ class BlockSDCA:
         if design.constant:
             inverse_rho = design.constant**2 / mu
         else:
-            # as far as the weights reach, or where lam is large and they do not, as far as the loss's curvature says
-            reach = max(float(np.mean(norms)) / mu, 4.0 / min(problem.loss.smoothness, 1.0))
-            inverse_rho = reach if problem.intercept else 0.0
+            inverse_rho = reach(problem.loss, float(np.mean(norms)), mu) if problem.intercept else 0.0
         alpha = np.array(start.alpha, dtype=np.float64, order="C")
         u = self._u(problem, alpha)
         centre = np.array(start.b, dtype=np.float64) if problem.intercept else np.zeros(k)

@@ -30,7 +30,7 @@ class Momentum:
     kappa: float
     centre: Vector
     last: Vector
-    least: float = np.inf  # the smallest gap so far, and epochs since it was found
+    least: float = np.inf  # the gap when it last fell by enough, and epochs since then
     idle: int = 0
 
     @property

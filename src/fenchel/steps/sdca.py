@@ -26,7 +26,7 @@ from fenchel.steps.base import Candidate, Progress, Start, expected_epochs
 from fenchel.steps.momentum import Momentum
 from fenchel.steps.outputs import OUTPUTS, Outputs
 from fenchel.steps.sampling import SAMPLINGS, Sampler
-from fenchel.steps.sdca_state import SDCAState, ascent_of, reach
+from fenchel.steps.sdca_state import SDCAState, ascent_of
 
 STARTS = ("zeros", "sgd")
 #: Samples whose multipliers, targets and weights share a cache line.
@@ -121,14 +121,11 @@ class SDCA:
 
     def begin(self, problem: Problem, start: Start, seed: int) -> SDCAState:
         design, penalty = problem.design, problem.penalty
-        mu, W = penalty.strong_convexity, problem.total_weight
-        width = design.matrix.shape[1]
+        mu, width = penalty.strong_convexity, design.matrix.shape[1]
         norms = design.lines.norms_along(dual_exponent(penalty.norm), None)
         momentum = self._momentum(problem, norms)
         mu += momentum.kappa if momentum else 0.0
-        inverse_rho = reach(problem, norms, mu) if problem.intercept else design.constant**2 / mu
-        q = problem.weights * ((norms**2 / mu + inverse_rho) / W)
-        ascent = ascent_of(problem, q, mu, inverse_rho)
+        ascent, q, inverse_rho = ascent_of(problem, norms, mu)
         sampler = Sampler.of(problem, self.sampling, seed, q, self.block or BLOCK)
         outputs = None if self.output == "last" else Outputs(problem.shape[0], sampler.rng)
         alpha, u = start.alpha.copy(), np.zeros(width + 1)

@@ -9,6 +9,8 @@ import numpy as np
 from fenchel._core import kernels
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
+from fenchel.problem.losses import Loss
+from fenchel.problem.losses.multiclass import MulticlassLoss
 from fenchel.steps.momentum import Momentum
 from fenchel.steps.outputs import Outputs
 from fenchel.steps.sampling import Sampler
@@ -42,11 +44,8 @@ class SDCAState:
 
     def slow_down(self) -> None:
         """Go on without momentum."""
-        problem, self.momentum = self.problem, None
-        mu, W = problem.penalty.strong_convexity, problem.total_weight
-        self.inverse_rho = reach(problem, self.norms, mu) if problem.intercept else problem.design.constant**2 / mu
-        q = problem.weights * ((self.norms**2 / mu + self.inverse_rho) / W)
-        self.ascent, self.gap = ascent_of(problem, q, mu, self.inverse_rho), np.inf
+        mu, self.momentum, self.gap = self.problem.penalty.strong_convexity, None, np.inf
+        self.ascent, _, self.inverse_rho = ascent_of(self.problem, self.norms, mu)
         self.refresh()
 
     def mean_multiplier(self) -> float:
@@ -63,16 +62,23 @@ class SDCAState:
         return np.append(w, self.u[-1] / constant) if constant else w
 
 
-def reach(problem: Problem, norms: Vector, mu: float) -> float:
-    """1 / rho of an unpenalised intercept's proximal steps: as far as the weights reach, or where lam is large and they
-    do not, as far as the loss's own curvature says.
+def reach(loss: Loss | MulticlassLoss, mean_square: float, mu: float) -> float:
+    """1 / rho of an unpenalised intercept's proximal steps, for rows of that mean squared norm: as far as the weights
+    reach, or where lam is large and they do not, as far as the loss's own curvature says.
     """
-    return max(float(np.mean(norms**2)) / mu, 4.0 / min(problem.loss.smoothness, 1.0))
+    return max(mean_square / mu, 4.0 / min(loss.smoothness, 1.0))
 
 
-def ascent_of(problem: Problem, q: Vector, mu: float, inverse_rho: float) -> kernels.Ascent:
+def ascent_of(problem: Problem, norms: Vector, mu: float) -> tuple[kernels.Ascent, Vector, float]:
+    """The compiled epochs of a problem whose rows have these dual norms; q_i, how much a score moves with its own
+    multiplier; and 1 / rho of the intercept.
+    """
     loss, link, W = problem.loss.kernel(), problem.penalty.kernel(), problem.total_weight
     assert loss is not None
     assert link is not None
     lines, y, s = problem.design.lines, problem.y, problem.weights
-    return kernels.Ascent(loss, link, lines, y, s, q, 1.0 / (mu * W), inverse_rho / W, W)
+    inverse_rho = problem.design.constant**2 / mu
+    if problem.intercept:
+        inverse_rho = reach(problem.loss, float(np.mean(norms**2)), mu)
+    q = s * ((norms**2 / mu + inverse_rho) / W)
+    return kernels.Ascent(loss, link, lines, y, s, q, 1.0 / (mu * W), inverse_rho / W, W), q, inverse_rho
