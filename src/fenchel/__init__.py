@@ -18,12 +18,13 @@ from fenchel.estimator import (
     RidgeCV,
 )
 from fenchel.problem import MulticlassProblem, Problem, losses, penalties, sets
-from fenchel.solver import NotCertifiedWarning, Result, solve, theory
+from fenchel.solver import CertifiedPath, NotCertifiedWarning, Path, Result, certified_path, path, solve, theory
 
 __version__ = version("fenchel")
 
 __all__ = [
     "Certificate",
+    "CertifiedPath",
     "Design",
     "HuberRegressor",
     "LinearClassifier",
@@ -34,14 +35,17 @@ __all__ = [
     "LogisticRegressionCV",
     "MulticlassProblem",
     "NotCertifiedWarning",
+    "Path",
     "Problem",
     "QuantileRegressor",
     "Result",
     "Ridge",
     "RidgeCV",
     "RidgeClassifier",
+    "certified_path",
     "certify",
     "losses",
+    "path",
     "penalties",
     "read",
     "sets",

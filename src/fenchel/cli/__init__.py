@@ -11,6 +11,7 @@ import click
 COMMANDS = {
     "certify": "fenchel.cli.certify",
     "demo": "fenchel.cli.demo",
+    "path": "fenchel.cli.path",
     "reproduce": "fenchel.cli.reproduce",
 }
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from fenchel.data.design import Vector
 from fenchel.problem.penalties import Penalty
-from fenchel.solver import NotCertifiedWarning, Result, solve
+from fenchel.solver import NotCertifiedWarning, Result
+from fenchel.solver.path import along
 from fenchel.solver.solve import not_certified
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -33,13 +34,13 @@ def folds_of(cv: Any, X: Any, y: Any, classifier: bool) -> list[Fold]:
 
 def path(problem: Any, penalties: Sequence[Penalty], options: dict[str, Any]) -> list[Result]:
     """Solve a problem with each penalty, the heaviest first: weights and multipliers carry over to the next."""
-    results: list[Result | None] = [None] * len(penalties)
-    start = None
-    for k in sorted(range(len(penalties)), key=lambda k: -penalties[k].lam):
-        start = results[k] = solve(problem.replace(penalty=penalties[k]), start=start, warn=False, **options)
-        if start.status == "interrupted":  # a choice among what was not fitted would be none
+    order = sorted(range(len(penalties)), key=lambda k: -penalties[k].lam)
+    results: dict[int, Result] = {}
+    for k, result in zip(order, along(problem, [penalties[k] for k in order], **options), strict=True):
+        if result.status == "interrupted":  # a choice among what was not fitted would be none
             raise KeyboardInterrupt
-    return [result for result in results if result is not None]
+        results[k] = result
+    return [results[k] for k in range(len(penalties))]
 
 
 def mean_start(paths: Sequence[Result], folds: Sequence[Fold], n: int) -> tuple[Vector, Any, Vector]:

@@ -82,6 +82,10 @@ class Problem:
         """The same problem with some parts exchanged; nothing is checked or copied again."""
         return cast(Problem, replaced(self, changes))
 
+    def with_lam(self, lam: float) -> Problem:
+        """The same problem with another weight of its penalty; the checked design is shared."""
+        return self.replace(penalty=self.penalty.with_lam(lam))
+
     @property
     def shape(self) -> tuple[int, int]:
         """Samples and weights."""

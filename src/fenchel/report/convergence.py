@@ -11,11 +11,11 @@ import numpy as np
 from fenchel.certificate import Certificate
 from fenchel.certificate.certificate import percent
 from fenchel.solver import Trace
+from fenchel.solver.pictures import OTHER, PROVEN, new_figure
 from fenchel.solver.theory import GapBound
 
 #: So few certificates that each is drawn.
 FEW_CHECKS = 30
-INK, MUTED, PROVEN, OTHER = "#24292f", "#8c959f", "#0969da", "#bc4c00"
 
 
 def plot_convergence(
@@ -53,7 +53,7 @@ def plot_convergence(
     if against == "steps" and beside:
         raise ValueError("models beside the runs are placed by their seconds; they have no steps")
     if axes is None:
-        axes = _new_axes()
+        axes = new_figure().add_subplot()
     runs = {"fenchel": traces} if isinstance(traces, Trace) else traces
     for k, (name, trace) in enumerate(runs.items()):
         x, scale = trace["seconds" if against == "seconds" else "iteration"], np.abs(trace["primal"])
@@ -79,12 +79,3 @@ def plot_convergence(
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.01, 0.5))
     return axes
-
-
-def _new_axes() -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install fenchel[plot]") from error
-    figure = Figure(figsize=(10, 4.8), layout="constrained", dpi=150)
-    return figure.add_subplot()

@@ -2,7 +2,10 @@
 
 from fenchel.solver import theory
 from fenchel.solver.base import Check, NotCertifiedWarning, Result, Stop, Trace
+from fenchel.solver.certified_path import certified_path
+from fenchel.solver.cover import CertifiedPath, Knot
 from fenchel.solver.many import solve_many
+from fenchel.solver.path import Path, path
 from fenchel.solver.solve import solve
 from fenchel.steps import FISTA, PDHG, BlockSDCA, Candidate, MatrixNewton, Solver, Start
 
@@ -11,14 +14,19 @@ __all__ = [
     "PDHG",
     "BlockSDCA",
     "Candidate",
+    "CertifiedPath",
     "Check",
+    "Knot",
     "MatrixNewton",
     "NotCertifiedWarning",
+    "Path",
     "Result",
     "Solver",
     "Start",
     "Stop",
     "Trace",
+    "certified_path",
+    "path",
     "solve",
     "solve_many",
     "theory",

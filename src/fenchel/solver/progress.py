@@ -1,9 +1,9 @@
-"""A progress bar for long fits: how much of the way to the tolerance, in orders of magnitude of the gap."""
+"""Progress bars for what takes long: a fit, or a path of them."""
 
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,25 +11,23 @@ from fenchel.problem import MulticlassProblem, Problem
 from fenchel.solver.base import Check, Stop
 
 
-class Progress:
+class Bar:
     """A rich progress bar, or nothing at all."""
 
-    def __init__(self, problem: Problem | MulticlassProblem, solver: str, stop: Stop, enabled: bool) -> None:
-        self._tol, self._atol, self._first = stop.tol, stop.atol, 0.0
+    def __init__(self, description: str, enabled: bool) -> None:
         self._bar: Any = None
         if enabled:
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-            n, d = problem.shape
             self._bar = Progress(
                 TextColumn("[bold]{task.description}"),
                 BarColumn(),
                 TextColumn("{task.fields[state]}"),
                 TimeElapsedColumn(),
             )
-            self._task = self._bar.add_task(f"{solver} {n} x {d}", total=1.0, state="")
+            self._task = self._bar.add_task(description, total=1.0, state="")
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         if self._bar is not None:
             self._bar.start()
         return self
@@ -40,6 +38,20 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
+    def show(self, done: float, state: str) -> None:
+        """How much is done, between 0 and 1, and a few words."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=float(done), state=state)
+
+
+class Progress(Bar):
+    """How much of the way to the tolerance is done, in orders of magnitude of the gap."""
+
+    def __init__(self, problem: Problem | MulticlassProblem, solver: str, stop: Stop, enabled: bool) -> None:
+        n, d = problem.shape
+        super().__init__(f"{solver} {n} x {d}", enabled)
+        self._tol, self._atol, self._first = stop.tol, stop.atol, 0.0
+
     def update(self, row: Check) -> None:
         """Show a check."""
         if self._bar is None or not np.isfinite(row.gap):
@@ -48,5 +60,4 @@ class Progress:
         self._first = max(self._first, row.gap, 2.0 * target)
         done = np.log(self._first / max(row.gap, target)) / np.log(self._first / target)
         relative = row.gap / abs(row.primal) if row.primal else np.inf
-        state = f"step {row.iteration}, proven within {100 * relative:.2g} % of the optimum"
-        self._bar.update(self._task, completed=float(done), state=state)
+        self.show(done, f"step {row.iteration}, proven within {100 * relative:.2g} % of the optimum")

@@ -157,6 +157,10 @@ class Penalty(ABC):
         """The same penalty with another weight."""
         return dataclasses.replace(self, lam=lam)  # type: ignore[type-var]
 
+    def restricted(self, keep: Mask) -> Penalty | None:
+        """The penalty of the kept weights where all others are zero; None if it is not described."""
+        return None
+
     def zero_groups(self, v: Vector, reach: Vector) -> Mask:
         """Which coordinates are zero at an optimum whose dual vector lies within `reach` (per coordinate) of v;
         none known here.

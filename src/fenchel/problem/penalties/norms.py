@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fenchel.data.design import Vector, gamma
-from fenchel.problem.penalties.base import EVALUATION, NormPenalty, Subgradients
+from fenchel.problem.penalties.base import EVALUATION, NormPenalty, Penalty, Subgradients
 from fenchel.problem.penalties.strong import signs_and_intervals
 from fenchel.problem.vectors import Mask, set_positive, soft
 
@@ -37,6 +37,10 @@ class L1(NormPenalty):
 
     def subgradients(self, w: Vector, tol: float) -> Subgradients:
         return signs_and_intervals(w, tol, self.lam, np.zeros_like(w))
+
+    def restricted(self, keep: Mask) -> Penalty:
+        """A sum over coordinates: zeros add nothing."""
+        return self
 
     def zero_groups(self, v: Vector, reach: Vector) -> Mask:
         """|v_j| < lam forces w_j = 0."""
@@ -136,6 +140,11 @@ class GroupL2(NormPenalty):
         directions = sp.csc_array((np.ones(len(zero)), (zero, np.arange(len(zero)))), shape=(len(w), len(zero)))
         ends = radius[self._label[zero]]
         return Subgradients(factor[self._label] * w, directions, -ends, ends)
+
+    def restricted(self, keep: Mask) -> Penalty:
+        """The groups with a kept weight; a group of which some weights are zero has the norm of the others."""
+        labels = self._label[keep]
+        return GroupL2(self.lam, labels, self._weight[np.unique(labels)])
 
     def zero_groups(self, v: Vector, reach: Vector) -> Mask:
         """|v_g| < lam weights_g forces w_g = 0; |v'_g| <= |v_g| + |reach_g|."""

@@ -110,6 +110,10 @@ class ElasticNet(Penalty):
     def subgradients(self, w: Vector, tol: float) -> Subgradients:
         return signs_and_intervals(w, tol, self.l1, self.l2 * w)
 
+    def restricted(self, keep: Mask) -> Penalty:
+        """A sum over coordinates: zeros add nothing."""
+        return self
+
     def zero_groups(self, v: Vector, reach: Vector) -> Mask:
         """w_j = soft(v_j, l1) / l2 is zero where |v_j| <= l1."""
         return np.abs(v) + reach <= self.l1

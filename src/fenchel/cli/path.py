@@ -1,0 +1,133 @@
+"""fenchel path: the models of a problem along lam, on a grid or proven for every lam."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from fenchel.cli.pictures import require_picture
+
+LOSSES = ("squared", "logistic", "huber", "squared_hinge", "smoothed_hinge", "hinge", "absolute")
+PENALTIES = ("l1", "elastic_net", "l2")
+FORMAT = "fenchel-path-1"
+
+
+@click.command("path", help="Fit models along lam and prove how good they are: on a grid, or with --certified at every lam.")
+@click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--loss", type=click.Choice(LOSSES), default="squared", show_default=True)
+@click.option("--penalty", type=click.Choice(PENALTIES), default="l1", show_default=True)
+@click.option("--l1-ratio", type=float, default=None, help="Of the elastic net.  [default: 0.5]")
+@click.option("--intercept/--no-intercept", default=True, show_default=True, help="Whether there is one; not penalised.")
+@click.option("--certified", is_flag=True, help="Prove one of the models eps-optimal at every lam.")
+@click.option("--eps", type=float, default=1e-3, show_default=True, help="With --certified: the relative gap at every lam.")
+@click.option("--tol", type=float, default=None, help="Without: the relative gap at each lam of the grid.  [default: 1e-4]")
+@click.option("--n-lams", type=click.IntRange(min=1), default=None, help="Without: the lams of the grid.  [default: 100]")
+@click.option("--lam-max", type=float, default=None, help="The largest lam.  [default: where all weights are zero]")
+@click.option("--lam-min", type=float, default=None, help="The smallest lam.  [default: lam-max / 100]")
+@click.option("--format", "format_", default=None, help="Of the data; told from the file's name by default.")
+@click.option("--target", default=None, help="The column of a table that holds the targets; the last by default.")
+@click.option("--max-seconds", type=float, default=None, help="For all solves together.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), default=None, help="Where to write the models: .npz or .json.")
+@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), default=None, help="Where to draw them.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+def command(data: Path, output: Path | None, picture: Path | None, **settings: Any) -> None:
+    if picture is not None:
+        require_picture(picture)
+    if output is not None and (output.suffix not in (".npz", ".json") or not output.parent.is_dir()):
+        raise click.UsageError(f"--output should be a file .npz or .json in a folder that exists; got {output}")
+    try:
+        found = _find(data, settings)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        raise click.UsageError(str(error)) from error
+    click.echo(str(found))
+    if output is not None:
+        _write(found, output)
+        click.echo(f"models: {output}")
+    if picture is not None:
+        drawn = found.plot(title=f"{data.name}: {settings['loss']} loss, {settings['penalty']} penalty")
+        getattr(drawn, "figure", drawn).savefig(picture)
+        click.echo(f"picture: {picture}")
+    if not _proven(found):
+        raise SystemExit(1)
+
+
+def _find(data: Path, settings: dict[str, Any]) -> Any:
+    """The path that was asked for."""
+    import fenchel as fl
+    from fenchel.solver.path import largest_lam
+
+    certified = settings["certified"]
+    default_eps = click.get_current_context().get_parameter_source("eps") is click.core.ParameterSource.DEFAULT
+    beside = {"--tol": settings["tol"], "--n-lams": settings["n_lams"]} if certified else {"--eps": None if default_eps else 0}
+    for name, value in beside.items():
+        if value is not None:
+            raise ValueError(f"{name} has no effect {'with' if certified else 'without'} --certified")
+    problem = _problem(data, settings)
+    lam_max, lam_min = settings["lam_max"], settings["lam_min"]
+    lam_max = largest_lam(problem, "--lam-max and --lam-min") if lam_max is None else lam_max
+    lam_min = lam_max / 100 if lam_min is None else lam_min
+    if not 0 < lam_min < lam_max < np.inf:
+        raise ValueError(f"0 < lam-min < lam-max must hold, got {lam_min:g} and {lam_max:g}")
+    options = {"max_seconds": settings["max_seconds"], "progress": not settings["quiet"], "warn": False}
+    if certified:
+        return fl.certified_path(problem, lam_min, lam_max, settings["eps"], **options)
+    count, tol = settings["n_lams"] or 100, 1e-4 if settings["tol"] is None else settings["tol"]
+    return fl.path(problem, np.geomspace(lam_max, lam_min, count), tol=tol, **options)
+
+
+def _problem(data: Path, settings: dict[str, Any]) -> Any:
+    import fenchel as fl
+    from fenchel.data import encode_labels
+    from fenchel.estimator.names import LOSSES as KINDS
+
+    target = {} if settings["target"] is None else {"target": settings["target"]}
+    X, y = fl.read(data, format=settings["format_"], **target)
+    loss = KINDS[settings["loss"]]()
+    if loss.is_classification:
+        classes, codes = encode_labels(y)
+        if len(classes) > 2:
+            raise ValueError(f"y has {len(classes)} classes; a path is for two")
+        y = 2.0 * codes - 1.0
+    return fl.Problem(X, y, loss, _penalty(settings), intercept=settings["intercept"])
+
+
+def _penalty(settings: dict[str, Any]) -> Any:
+    import fenchel as fl
+
+    name, ratio = settings["penalty"], settings["l1_ratio"]
+    if name == "elastic_net":
+        return fl.penalties.ElasticNet(1.0, 0.5 if ratio is None else ratio)
+    if ratio is not None:
+        raise ValueError("--l1-ratio is for --penalty elastic_net")
+    return fl.penalties.L1(1.0) if name == "l1" else fl.penalties.L2(1.0)
+
+
+def _proven(found: Any) -> bool:
+    """Whether all that was asked for is proven."""
+    complete = getattr(found, "complete", None)
+    return bool(all(certificate.ok for certificate in found.certificates) if complete is None else complete)
+
+
+def _write(found: Any, output: Path) -> None:
+    """The models: arrays in an .npz, or the weights that are not zero in a .json."""
+    knots = getattr(found, "knots", None)
+    if knots is None:
+        rows = {"gap": [c.gap for c in found.certificates], "objective": [c.primal for c in found.certificates]}
+    else:
+        rows = {"low": [k.low for k in knots], "high": [k.high for k in knots], "solved": [k.solved for k in knots]}
+        rows["gap"] = [k.certificate.gap for k in knots]
+        rows["objective"] = [k.certificate.primal for k in knots]
+    if output.suffix == ".npz":
+        np.savez_compressed(output, lam=found.lams, coef=found.coefs.T, intercept=found.intercepts, **rows)
+        return
+    models = []
+    for k, (lam, w, b) in enumerate(zip(found.lams, found.coefs.T, found.intercepts, strict=True)):
+        index = np.flatnonzero(w)
+        model = {"lam": float(lam), "intercept": float(b), "index": index.tolist(), "weight": w[index].tolist()}
+        models.append({**model, **{name: values[k] for name, values in rows.items()}})
+    eps = {} if knots is None else {"eps": found.eps}
+    output.write_text(json.dumps({"format": FORMAT, **eps, "models": models}, indent=1) + "\n")

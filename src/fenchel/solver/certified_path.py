@@ -1,0 +1,131 @@
+"""certified_path: finitely many models, one of which is proven good enough at every lam of an interval.
+
+The proof. R is lam times a function of w, so P_lam(w, b) is affine in lam for every model, and the optimum
+
+    P*(lam) = min over (w, b) of P_lam(w, b)
+
+is a minimum of affine functions: concave. Hence, for a model and two lams low < high,
+
+    (1 - eps) P_lam(w, b) <= P*(lam)   at lam = low and at lam = high   proves it for all lam between,
+
+since the left side is affine and the right side concave. Lower bounds on P* are dual values at low and at high, or the
+chord between dual values further out, which a concave function exceeds as well. So the whole interval rests on finitely
+many certificates, each rounded outwards; nothing is sampled.
+
+The walk. Let a and b be two lams with their models. The larger of what is missing at either is missing most where
+P_lam of the two models cross: there the two are judged, by the chord and by the same mixture of the two dual points
+(D is jointly concave in alpha and lam, so that is above the chord). Where it is not enough, a model is put there: the
+mixture of the two models where its own certificate will do (between two kinks of a Lasso path it is exact), a solver's
+where it will not. The path is walked from the largest lam down; how far to the next solve follows from the last.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from fenchel.problem import Problem
+from fenchel.problem.checks import require_flag
+from fenchel.solver.base import NotCertifiedWarning
+from fenchel.solver.cover import CertifiedPath
+from fenchel.solver.path import Clock
+from fenchel.solver.progress import Bar
+from fenchel.solver.walk import Walk
+
+def certified_path(
+    problem: Problem,
+    lam_min: float,
+    lam_max: float,
+    eps: float = 1e-3,
+    *,
+    share: float = 0.1,
+    max_seconds: float | None = None,
+    progress: bool = False,
+    warn: bool = True,
+    **options: Any,
+) -> CertifiedPath:
+    """A finite list of models such that for every lam from lam_min to lam_max one of them is proven eps-optimal:
+
+        P_lam(w, b) - P*(lam) <= eps P_lam(w, b).
+
+    P_lam(w, b) is affine in lam and the optimum P*(lam) concave. So what is proven of a model at two lams is proven
+    between them, and a few certificates do for all lams: see `fenchel.solver.certified_path` for the argument. Any loss
+    goes with any penalty that is lam times a function of the weights, with weights of samples and an intercept.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its own lam plays no role.
+    lam_min, lam_max : float
+        0 < lam_min < lam_max. `problem.lam_max()` is where the weights of a sparse model become zero.
+    eps : float, default 1e-3
+        Between 0 and 1.
+    share : float, default 0.1
+        The share of eps that a solve may leave at its own lam, between 0 and 1. A smaller one makes a solve longer, and
+        solves fewer, in proportion to 1 / sqrt(1 - share) at most.
+    max_seconds : float, optional
+        For all solves together.
+    progress : bool, default False
+        Show a progress bar.
+    warn : bool, default True
+        Whether a path that ends before lam_min gives a warning.
+    **options
+        Passed on to `solve`: the solver and its options, max_iter, random_state, n_threads, callback.
+
+    Returns
+    -------
+    CertifiedPath
+        Ctrl-C, or the end of the time, leaves what is proven so far: from some lam up to lam_max.
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
+    for value, name in ((lam_min, "lam_min"), (lam_max, "lam_max"), (eps, "eps"), (share, "share")):
+        if not (isinstance(value, int | float | np.number) and not isinstance(value, bool) and 0 < value < np.inf):
+            raise ValueError(f"{name} must be a positive finite number, got {value!r}")
+    if not lam_min < lam_max:
+        raise ValueError(f"lam_min must be below lam_max, got {lam_min!r} and {lam_max!r}")
+    if not (eps < 1 and share < 1):
+        raise ValueError(f"eps and share must be below 1, got {eps!r} and {share!r}")
+    for flag, name in ((progress, "progress"), (warn, "warn")):
+        require_flag(flag, name)
+    for name in sorted({"tol", "atol", "start"} & set(options)):
+        raise TypeError(f"{name} is not for certified_path: eps and share say how good each solve must be")
+    walk = Walk(problem, float(lam_min), float(lam_max), float(eps), float(share), Clock(max_seconds), options)
+    with Bar("certified path", progress) as bar, np.errstate(all="ignore"):
+        why = walk.run(bar)
+    found = walk.path()
+    if warn and not found.complete:
+        reached = f"lam from {found.low:g} to {found.lam_max:g}" if found.knots else "no lam"
+        warnings.warn(f"proven for {reached} only: {why}", NotCertifiedWarning, stacklevel=2)
+    return found
+
+
+@np.errstate(all="ignore")
+def fixed_grid(
+    problem: Problem, lam_min: float, lam_max: float, eps: float = 1e-3, *, share: float = 0.1, **options: Any
+) -> int:
+    """The fewest lams, in equal ratios from lam_max to lam_min, whose solutions prove what `certified_path` proves.
+
+    To compare with: it is found by solving on one grid after the other.
+    """
+    walk = Walk(problem, lam_min, lam_max, eps, share, Clock(None), options)
+
+    def enough(count: int) -> bool:
+        above = walk.solve(lam_max, None)
+        for lam in np.geomspace(lam_max, lam_min, count)[1:]:
+            below = walk.solve(float(lam), above)
+            if not walk.meet(below, above).proves(eps):
+                return False
+            above = below
+        return True
+
+    most = 2
+    while not enough(most):
+        most *= 2
+    least = most // 2  # too few
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (least, middle) if enough(middle) else (middle, most)
+    return most

@@ -1,0 +1,235 @@
+"""path: solutions along a grid of lam, each begun where the last one ended."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.certificate import Certificate
+from fenchel.certificate.certificate import percent
+from fenchel.data.design import Vector
+from fenchel.data.target import as_vector
+from fenchel.problem import MulticlassProblem, Problem
+from fenchel.problem.checks import require_count, require_flag
+from fenchel.problem.penalties import Penalty
+from fenchel.problem.vectors import frozen
+from fenchel.solver.base import NotCertifiedWarning, Result, Stop, Trace
+from fenchel.solver.pictures import plot_path
+from fenchel.solver.progress import Bar
+from fenchel.solver.screening import solve_near
+from fenchel.solver.solve import not_certified, solve
+from fenchel.solver.tables import table
+
+#: The grid unless another is asked for: so many lams, the last this part of the first.
+N_LAMS, EPS = 100, 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Path(Sequence[Result]):
+    """Solutions of one problem along a grid of lam, each with its certificate; a sequence of their results.
+
+    Attributes
+    ----------
+    lams : array of m
+        The largest first.
+    results : tuple of m results
+        What `solve` returns, for the whole problem at each lam.
+    """
+
+    lams: Vector
+    results: tuple[Result, ...] = field(repr=False)
+
+    @cached_property
+    def coefs(self) -> Vector:
+        """The weights, d x m: a column for each lam."""
+        return frozen(np.column_stack([result.w for result in self.results]))
+
+    @cached_property
+    def intercepts(self) -> Vector:
+        """The m intercepts."""
+        return frozen(np.array([result.b for result in self.results], dtype=np.float64))
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """What is proven at each lam."""
+        return tuple(result.certificate for result in self.results)
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The history of each solve."""
+        return tuple(result.trace for result in self.results)
+
+    @cached_property
+    def nonzeros(self) -> NDArray[np.intp]:
+        """How many weights are not zero at each lam."""
+        return frozen(np.count_nonzero(self.coefs, axis=0))
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, k: Any) -> Any:
+        return self.results[k]
+
+    def __str__(self) -> str:
+        rows = [
+            (f"{lam:.6g}", f"{r.certificate.primal:.8g}", percent(r.certificate.relative_gap), f"{count}", f"{r.n_iter}")
+            for lam, r, count in zip(self.lams, self.results, self.nonzeros, strict=True)
+        ]
+        return table(("lam", "objective", "proven within", "nonzeros", "steps"), rows)
+
+    def plot(self, axes: Any = None, title: str = "") -> Any:
+        """Draw the weights against lam; see `fenchel.report.plot_path`."""
+        return plot_path(self, axes=axes, title=title)
+
+
+def path(
+    problem: Problem,
+    lams: Any = None,
+    eps: float | None = None,
+    n_lams: int | None = None,
+    tol: float = 1e-4,
+    *,
+    screen: bool = True,
+    max_seconds: float | None = None,
+    progress: bool = False,
+    warn: bool = True,
+    **options: Any,
+) -> Path:
+    """Solve a problem along a grid of lam, the largest first, each solve begun where the last one ended.
+
+    Weights that the last solution proves to be zero at the next lam (the gap-safe rule) are left out of the design there.
+    Every certificate is for the whole problem all the same.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its own lam plays no role.
+    lams : array of positive numbers, optional
+        In any order. By default n_lams of them, in equal ratios, from `problem.lam_max()`, where the weights become
+        zero, down to eps times that; penalties that make no zeros have no such lam, and need lams.
+    eps : float in (0, 1), optional
+        The last lam of the default grid as a part of the first; 1e-3 if not given.
+    n_lams : int, optional
+        How many lams the default grid has; 100 if not given.
+    tol : float, default 1e-4
+        The relative gap of every solution.
+    screen : bool, default True
+        Whether to leave out what is proven zero. Columns are copied for it where that leaves out half of them.
+    max_seconds : float, optional
+        For all lams together.
+    progress : bool, default False
+        Show a progress bar.
+    warn : bool, default True
+        Whether solutions short of the tolerance give a warning.
+    **options
+        Passed on to `solve`: the solver and its options, atol, max_iter, random_state, n_threads, callback.
+
+    Returns
+    -------
+    Path
+        Ctrl-C, or the end of the time, leaves the solutions found so far, the last with the certificate that it has.
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
+    for flag, name in ((screen, "screen"), (progress, "progress"), (warn, "warn")):
+        require_flag(flag, name)
+    if "start" in options:
+        raise TypeError("a path has no start: the largest lam begins at zero, each other where the last ended")
+    grid = _grid(problem, lams, eps, n_lams)
+    clock = Clock(max_seconds)
+    results: list[Result] = []
+    with Bar(f"path of {len(grid)} lams", progress) as bar:
+        penalties = [problem.penalty.with_lam(float(lam)) for lam in grid]
+        for result in along(problem, penalties, screen=screen, clock=clock, tol=tol, **options):
+            results.append(result)
+            bar.show(len(results) / len(grid), f"lam {grid[len(results) - 1]:.3g}, {np.count_nonzero(result.w)} nonzeros")
+            if clock.over or result.status == "interrupted":
+                break
+    if warn:
+        _warn(results, len(grid))
+    return Path(frozen(grid[: len(results)]), tuple(results))
+
+
+def along(
+    problem: Problem | MulticlassProblem,
+    penalties: Sequence[Penalty],
+    *,
+    screen: bool = True,
+    clock: Clock | None = None,
+    **options: Any,
+) -> Iterator[Result]:
+    """Solve a problem with one penalty after the other; weights and multipliers carry over to the next."""
+    last: Result | None = None
+    for penalty in penalties:
+        statement: Any = problem.replace(penalty=penalty)
+        limit = {} if clock is None else {"max_seconds": clock.left}
+        if last is None or not screen or isinstance(problem, MulticlassProblem):
+            last = solve(statement, start=last, warn=False, **limit, **options)
+        else:
+            last = solve_near(statement, last, warn=False, **limit, **options)
+        yield last
+
+
+class Clock:
+    """A limit on the time of several solves together."""
+
+    def __init__(self, max_seconds: float | None) -> None:
+        limit = Stop(max_seconds=max_seconds).max_seconds
+        self._end = None if limit is None else time.monotonic() + limit
+
+    @property
+    def left(self) -> float | None:
+        """Seconds, a little more than none when it is over; None without a limit."""
+        return None if self._end is None else max(self._end - time.monotonic(), 1e-9)
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is over."""
+        return self._end is not None and time.monotonic() >= self._end
+
+
+def _grid(problem: Problem, lams: Any, eps: float | None, n_lams: int | None) -> Vector:
+    """The lams, checked, the largest first."""
+    if lams is not None:
+        for value, name in ((eps, "eps"), (n_lams, "n_lams")):
+            if value is not None:
+                raise ValueError(f"{name} describes the default grid, and has no effect beside lams")
+        grid = as_vector(lams, np.size(lams), "lams")
+        if not len(grid) or not np.all(grid > 0):
+            raise ValueError("lams must be positive numbers, at least one")
+        return np.sort(grid)[::-1]
+    eps = EPS if eps is None else eps
+    if not (isinstance(eps, float | np.floating) and 0.0 < eps < 1.0):
+        raise ValueError(f"eps must lie between 0 and 1, got {eps!r}")
+    n_lams = N_LAMS if n_lams is None else n_lams
+    require_count(n_lams, "n_lams", "lams")
+    top = largest_lam(problem, "lams")
+    return top * np.geomspace(1.0, float(eps), int(n_lams)) if n_lams > 1 else np.array([top])
+
+
+def largest_lam(problem: Problem, name: str) -> float:
+    """`problem.lam_max()`, or an error that asks for what could be given instead."""
+    try:
+        top = problem.lam_max()
+    except TypeError as error:
+        raise TypeError(f"{error}; give {name}") from error
+    if not 0.0 < top < np.inf:
+        raise ValueError(f"lam_max is {top:g}: w = 0 is optimal for every lam; give {name} if a path is wanted all the same")
+    return top
+
+
+def _warn(results: Sequence[Result], asked: int) -> None:
+    short = [result for result in results if result.status not in ("certified", "callback")]
+    if len(results) < asked or short:
+        worst = max(short or results, key=lambda result: result.certificate.relative_gap)
+        reached = f"{len(results)} of {asked} lams were reached, {len(short)} of them short of the tolerance"
+        text = f"{reached}: {not_certified(worst)}" if short else reached
+        warnings.warn(text, NotCertifiedWarning, stacklevel=3)
+

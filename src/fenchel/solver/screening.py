@@ -1,0 +1,70 @@
+"""Sequential screening: weights proven zero at the next lam, from what is known at this one, are left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fenchel.certificate.judge import Judge
+from fenchel.data.design import Design
+from fenchel.problem import Problem
+from fenchel.problem.vectors import Mask
+from fenchel.solver.base import Result
+from fenchel.solver.solve import solve
+
+#: The largest share of the columns that is worth a copy of its own.
+WORTH_A_COPY = 0.5
+
+
+def solve_near(problem: Problem, start: Any, tol: float = 1e-4, atol: float = 0.0, **options: Any) -> Result:
+    """`solve` from a start near the optimum, without the columns that the start proves to be zero there.
+
+    The start's weights and multipliers give a gap, and the gap-safe rule (`Certificate.zeros`) the weights that are zero
+    in every optimum. The others are solved for; their model is then certified on the whole problem, all columns
+    included, and where that falls short of the tolerance the solver goes on with the whole of it.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : Result or tuple (w, b, alpha)
+    tol, atol, **options
+        As for `solve`.
+    """
+    options = {"tol": tol, "atol": atol, **options}
+    everything = np.ones(problem.shape[1], dtype=bool)
+    if problem.penalty.restricted(everything) is None or not np.isfinite(problem.loss.smoothness):
+        return solve(problem, start=start, **options)  # nothing can be proven zero
+    w, b, alpha = (start.w, start.b, start.alpha) if isinstance(start, Result) else start
+    judge = Judge(problem)
+    with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong
+        judge.look_at(w, b)
+        judge.try_multipliers(alpha, how="the multipliers before")
+        judge.try_gradient()
+        keep = ~judge.evidence.zeros()
+    penalty = problem.penalty.restricted(keep)
+    if penalty is None or not 0 < keep.sum() <= WORTH_A_COPY * len(keep):
+        return solve(problem, start=start, **options)
+    part = solve(problem.replace(design=_columns(problem.design, keep), penalty=penalty), start=(w[keep], b, alpha), **options)
+    found = np.zeros(len(keep))
+    found[keep] = part.w
+    with np.errstate(all="ignore"):
+        judge.look_at(found, part.b)
+        judge.try_multipliers(part.alpha, how="the solver's multipliers")
+        if not judge.reached(tol, atol):
+            judge.try_gradient()
+    whole = (judge.w.copy(), judge.b, judge.best.alpha.copy())
+    if judge.reached(tol, atol) or part.status != "certified":
+        status = "certified" if judge.reached(tol, atol) else part.status
+        w, b, alpha = whole
+        return replace(part, w=w, b=b, alpha=alpha, certificate=judge.certificate(tol, atol), status=status)
+    rest = solve(problem, start=whole, **options)
+    return replace(rest, n_iter=part.n_iter + rest.n_iter)
+
+
+def _columns(design: Design, keep: Mask) -> Design:
+    """A design of some columns, copied; the constant column, which is not stored, is the last."""
+    stored = keep[: design.matrix.shape[1]]
+    constant = design.constant if design.constant and keep[-1] else 0.0
+    return Design(design.matrix[:, np.flatnonzero(stored)], constant=constant, threads=design.threads)
