@@ -1,6 +1,7 @@
 """The command line, as typed."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -92,3 +93,66 @@ def test_a_picture_that_cannot_be_written_is_said_before_the_work(tmp_path):
             result = run(*command, path)
             assert result.exit_code == 2
             assert message in " ".join(result.output.split())
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(80, 6))
+    y = X[:, 0] - 2.0 * X[:, 1] + 0.5 * rng.normal(size=80) + 3.0
+    path = tmp_path / "table.svm"
+    dump_svmlight_file(X, y, str(path), zero_based=False)
+    return path
+
+
+def test_a_certified_path_is_printed_written_and_drawn(table, tmp_path):
+    picture, output = tmp_path / "path.png", tmp_path / "path.json"
+    result = run("path", table, "--certified", "--eps", 0.01, "--output", output, "--picture", picture, "--quiet")
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("For every lam from")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    found = json.loads(output.read_text())
+    models = found["models"]
+    assert found["eps"] == 0.01
+    assert all(above["low"] == below["high"] for above, below in pairwise(models))
+    assert models[-1]["low"] == pytest.approx(models[0]["high"] / 100)
+    assert set(models[-1]["index"]) >= {0, 1}
+
+
+def test_a_path_on_a_grid_is_written_as_arrays(table, tmp_path):
+    output = tmp_path / "path.npz"
+    result = run("path", table, "--penalty", "elastic_net", "--n-lams", 7, "--tol", 1e-6, "--output", output)
+    assert result.exit_code == 0, result.output
+    with np.load(output) as found:
+        assert found["coef"].shape == (7, 6)
+        assert np.all(found["gap"] <= 1e-6 * found["primal"])
+
+
+def test_a_path_for_labels(model_and_data):
+    result = run("path", model_and_data[1], "--loss", "logistic", "--n-lams", 4, "--lam-min", 0.05, "--quiet")
+    assert result.exit_code == 0, result.output
+    assert len(result.output.splitlines()) == 5
+
+
+def test_a_path_that_is_not_proven_gives_exit_status_1(table):
+    result = run("path", table, "--certified", "--eps", 1e-15, "--quiet")
+    assert result.exit_code == 1
+    assert "Cut short" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--eps", 0.1), "--eps has no effect without --certified"),
+        (("--certified", "--tol", 0.1), "--tol has no effect with --certified"),
+        (("--penalty", "l2"), "give --lam-max"),
+        (("--l1-ratio", 0.5), "--l1-ratio is for"),
+        (("--lam-min", 1e9), "lam-min < lam-max"),
+        (("--loss", "logistic"), "classes"),
+        (("--output", "path.csv"), "--output should be"),
+    ],
+)
+def test_mistakes_about_a_path_are_explained(table, options, message):
+    result = run("path", table, *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())

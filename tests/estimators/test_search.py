@@ -1,5 +1,6 @@
 """The cross-validated estimators choose what scikit-learn's of the same name choose."""
 
+import importlib
 import warnings
 
 import numpy as np
@@ -142,7 +143,8 @@ def test_paths_start_from_their_neighbours(monkeypatch):
         starts.append(start)
         return solve(problem, start=start, **options)
 
-    monkeypatch.setattr("fenchel.estimator.paths.solve", watched)
+    for module in ("fenchel.solver.path", "fenchel.solver.screening"):
+        monkeypatch.setattr(importlib.import_module(module), "solve", watched)
     fl.LogisticRegressionCV(Cs=[1.0, 0.01, 0.1], cv=2).fit(CANCER_X, CANCER_Y)
     assert [start is None for start in starts] == [True, False, False] * 2
 

@@ -1,13 +1,14 @@
 """certified_path: one of its models is proven eps-optimal at every lam."""
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import fenchel as fl
 from fenchel.data import samples
-from fenchel.penalties import L1, L2, ElasticNet, GroupL2
+from fenchel.problem.penalties import L1, L2, ElasticNet, GroupL2
 from fenchel.solver.certified_path import fixed_grid
 from fenchel.solver.cover import Anchor
 from tests.oracle.conic import reliable_optimum
@@ -92,7 +93,7 @@ def test_no_violation_on_bundled_data():
 def test_the_intervals_cover_everything_and_meet():
     path = fl.certified_path(CASES["lasso"], *interval(CASES["lasso"]), eps=1e-3)
     assert (path.knots[0].high, path.knots[-1].low) == (path.lam_max, path.lam_min)
-    for above, below in zip(path.knots, path.knots[1:], strict=False):
+    for above, below in pairwise(path.knots):
         assert above.low == below.high
         assert below.low < below.high
     assert all(anchor.proves(path.eps) for knot in path for anchor in knot.anchors)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel.data import samples
-from fenchel.penalties import L1, L2, ElasticNet, GroupL2
+from fenchel.problem.penalties import L1, L2, ElasticNet, GroupL2
 from fenchel.solver import screening
 from tests.oracle.conic import reliable_optimum
 
@@ -51,7 +51,7 @@ def test_every_certificate_is_for_the_whole_problem(name):
         assert result.certificate.primal == pytest.approx(own.primal, rel=1e-12)
         assert own.relative_gap <= 1.01e-6
     assert path.coefs.shape == (120, 12)
-    assert not path.coefs[:, 0].any()
+    assert np.abs(path.coefs[:, 0]).max() < 1e-6 * np.abs(path.coefs).max()
 
 
 @pytest.mark.parametrize("name", ["lasso", "group lasso"])
@@ -82,8 +82,7 @@ def test_screening_leaves_columns_out_and_changes_no_verdict(storage, monkeypatc
         assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-8)
 
 
-def test_a_start_that_proves_too_much_does_not_spoil_the_certificate():
-    """The constant column, which is not stored, is screened as every other."""
+def test_the_constant_column_is_screened_as_every_other():
     sample = samples.make_regression(40, 120, informative=3, random_state=3)
     for constant in (1e-3, 10.0):
         problem = fl.Problem(fl.Design(sample.X, constant=constant), sample.y + 2.0, fl.losses.Squared(), L1(1.0))
@@ -103,7 +102,7 @@ def test_given_lams_come_back_sorted_and_penalties_without_lam_max_need_them():
     sample = samples.make_regression(30, 5, random_state=0)
     ridge = fl.Problem(sample.X, sample.y, fl.losses.Squared(), L2(1.0))
     assert fl.path(ridge, lams=[0.1, 1.0, 0.5]).lams.tolist() == [1.0, 0.5, 0.1]
-    with pytest.raises(TypeError, match="no lam_max.*give lams"):
+    with pytest.raises(TypeError, match=r"no lam_max.*give lams"):
         fl.path(ridge)
     constant = fl.Problem(sample.X, np.ones(30), fl.losses.Squared(), L1(1.0), intercept=True)
     with pytest.raises(ValueError, match="optimal for every lam"):

@@ -16,22 +16,37 @@ PENALTIES = ("l1", "elastic_net", "l2")
 FORMAT = "fenchel-path-1"
 
 
-@click.command("path", help="Fit models along lam and prove how good they are: on a grid, or with --certified at every lam.")
+@click.command(
+    "path", help="Fit models along lam and prove how good they are: on a grid, or with --certified at every lam."
+)
 @click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--loss", type=click.Choice(LOSSES), default="squared", show_default=True)
 @click.option("--penalty", type=click.Choice(PENALTIES), default="l1", show_default=True)
 @click.option("--l1-ratio", type=float, default=None, help="Of the elastic net.  [default: 0.5]")
-@click.option("--intercept/--no-intercept", default=True, show_default=True, help="Whether there is one; not penalised.")
+@click.option(
+    "--intercept/--no-intercept", default=True, show_default=True, help="Whether there is one; not penalised."
+)
 @click.option("--certified", is_flag=True, help="Prove one of the models eps-optimal at every lam.")
-@click.option("--eps", type=float, default=1e-3, show_default=True, help="With --certified: the relative gap at every lam.")
-@click.option("--tol", type=float, default=None, help="Without: the relative gap at each lam of the grid.  [default: 1e-4]")
-@click.option("--n-lams", type=click.IntRange(min=1), default=None, help="Without: the lams of the grid.  [default: 100]")
+@click.option(
+    "--eps", type=float, default=None, help="With --certified: the relative gap at every lam.  [default: 1e-3]"
+)
+@click.option(
+    "--tol", type=float, default=None, help="Without: the relative gap at each lam of the grid.  [default: 1e-4]"
+)
+@click.option(
+    "--n-lams", type=click.IntRange(min=1), default=None, help="Without: the lams of the grid.  [default: 100]"
+)
 @click.option("--lam-max", type=float, default=None, help="The largest lam.  [default: where all weights are zero]")
 @click.option("--lam-min", type=float, default=None, help="The smallest lam.  [default: lam-max / 100]")
 @click.option("--format", "format_", default=None, help="Of the data; told from the file's name by default.")
 @click.option("--target", default=None, help="The column of a table that holds the targets; the last by default.")
 @click.option("--max-seconds", type=float, default=None, help="For all solves together.")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), default=None, help="Where to write the models: .npz or .json.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    help="Where to write the models: .npz or .json.",
+)
 @click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), default=None, help="Where to draw them.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def command(data: Path, output: Path | None, picture: Path | None, **settings: Any) -> None:
@@ -61,11 +76,11 @@ def _find(data: Path, settings: dict[str, Any]) -> Any:
     from fenchel.solver.path import largest_lam
 
     certified = settings["certified"]
-    default_eps = click.get_current_context().get_parameter_source("eps") is click.core.ParameterSource.DEFAULT
-    beside = {"--tol": settings["tol"], "--n-lams": settings["n_lams"]} if certified else {"--eps": None if default_eps else 0}
-    for name, value in beside.items():
-        if value is not None:
-            raise ValueError(f"{name} has no effect {'with' if certified else 'without'} --certified")
+    for name in ("tol", "n_lams") if certified else ("eps",):
+        if settings[name] is not None:
+            raise ValueError(
+                f"--{name.replace('_', '-')} has no effect {'with' if certified else 'without'} --certified"
+            )
     problem = _problem(data, settings)
     lam_max, lam_min = settings["lam_max"], settings["lam_min"]
     lam_max = largest_lam(problem, "--lam-max and --lam-min") if lam_max is None else lam_max
@@ -74,7 +89,8 @@ def _find(data: Path, settings: dict[str, Any]) -> Any:
         raise ValueError(f"0 < lam-min < lam-max must hold, got {lam_min:g} and {lam_max:g}")
     options = {"max_seconds": settings["max_seconds"], "progress": not settings["quiet"], "warn": False}
     if certified:
-        return fl.certified_path(problem, lam_min, lam_max, settings["eps"], **options)
+        eps = 1e-3 if settings["eps"] is None else settings["eps"]
+        return fl.certified_path(problem, lam_min, lam_max, eps, **options)
     count, tol = settings["n_lams"] or 100, 1e-4 if settings["tol"] is None else settings["tol"]
     return fl.path(problem, np.geomspace(lam_max, lam_min, count), tol=tol, **options)
 
@@ -114,20 +130,24 @@ def _proven(found: Any) -> bool:
 
 def _write(found: Any, output: Path) -> None:
     """The models: arrays in an .npz, or the weights that are not zero in a .json."""
-    knots = getattr(found, "knots", None)
-    if knots is None:
-        rows = {"gap": [c.gap for c in found.certificates], "objective": [c.primal for c in found.certificates]}
-    else:
-        rows = {"low": [k.low for k in knots], "high": [k.high for k in knots], "solved": [k.solved for k in knots]}
-        rows["gap"] = [k.certificate.gap for k in knots]
-        rows["objective"] = [k.certificate.primal for k in knots]
+    columns = _columns(found)
     if output.suffix == ".npz":
-        np.savez_compressed(output, lam=found.lams, coef=found.coefs.T, intercept=found.intercepts, **rows)
+        np.savez_compressed(output, coef=found.coefs.T, **columns)
         return
     models = []
-    for k, (lam, w, b) in enumerate(zip(found.lams, found.coefs.T, found.intercepts, strict=True)):
+    for k, w in enumerate(found.coefs.T):
         index = np.flatnonzero(w)
-        model = {"lam": float(lam), "intercept": float(b), "index": index.tolist(), "weight": w[index].tolist()}
-        models.append({**model, **{name: values[k] for name, values in rows.items()}})
-    eps = {} if knots is None else {"eps": found.eps}
+        numbers = {name: values[k].item() for name, values in columns.items()}
+        models.append({**numbers, "index": index.tolist(), "weight": w[index].tolist()})
+    eps = {"eps": found.eps} if hasattr(found, "eps") else {}
     output.write_text(json.dumps({"format": FORMAT, **eps, "models": models}, indent=1) + "\n")
+
+
+def _columns(found: Any) -> dict[str, Any]:
+    """What there is to say of every model, beside its weights."""
+    columns = {"lam": found.lams, "intercept": found.intercepts}
+    if hasattr(found, "knots"):
+        columns |= {name: np.array([getattr(knot, name) for knot in found]) for name in ("low", "high", "solved")}
+    for name in ("primal", "gap"):
+        columns[name] = np.array([getattr(model.certificate, name) for model in found])
+    return columns

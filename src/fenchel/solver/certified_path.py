@@ -34,6 +34,7 @@ from fenchel.solver.path import Clock
 from fenchel.solver.progress import Bar
 from fenchel.solver.walk import Walk
 
+
 def certified_path(
     problem: Problem,
     lam_min: float,
@@ -92,6 +93,7 @@ def certified_path(
         require_flag(flag, name)
     for name in sorted({"tol", "atol", "start"} & set(options)):
         raise TypeError(f"{name} is not for certified_path: eps and share say how good each solve must be")
+    _require_proportional(problem, float(lam_min), float(lam_max))
     walk = Walk(problem, float(lam_min), float(lam_max), float(eps), float(share), Clock(max_seconds), options)
     with Bar("certified path", progress) as bar, np.errstate(all="ignore"):
         why = walk.run(bar)
@@ -129,3 +131,14 @@ def fixed_grid(
         middle = (least + most) // 2
         least, most = (least, middle) if enough(middle) else (middle, most)
     return most
+
+
+def _require_proportional(problem: Problem, lam_min: float, lam_max: float) -> None:
+    """Raise unless R is lam times a function of w, as far as one w can tell: the proof rests on it."""
+    w = np.where(np.arange(problem.shape[1]) % 2, 1.0, 2.0)
+    w = w / float(w.sum())  # inside every penalty's domain, the simplex included
+    at_min, at_max = (problem.penalty.with_lam(lam).value(w) / lam for lam in (lam_min, lam_max))
+    if np.isfinite(at_min + at_max) and not abs(at_min - at_max) <= 1e-9 * abs(at_min):
+        raise TypeError(
+            f"{problem.penalty!r} is not proportional to lam: the objective is not affine in lam, and nothing is proven"
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ class Knot:
 
     def gap(self, lam: float) -> float:
         """A bound on P_lam(w, b) - P*(lam): the chord between those that were proven on either side."""
-        for left, right in zip(self.anchors, self.anchors[1:], strict=False):
+        for left, right in pairwise(self.anchors):
             if left.lam <= lam <= right.lam:
                 value, error = between(lam, (left.lam, left.gap), (right.lam, right.gap))
                 return value + error
@@ -156,7 +157,9 @@ class CertifiedPath(Sequence[Knot]):
         return self.knots[k]
 
     def __str__(self) -> str:
-        said = f"For every lam from {self.low:.6g} to {self.lam_max:.6g} one of {len(self)} models is proven to be within"
+        said = (
+            f"For every lam from {self.low:.6g} to {self.lam_max:.6g} one of {len(self)} models is proven to be within"
+        )
         if not self.complete:
             said = f"Cut short of {self.lam_min:.6g}. {said}"
         rows = [

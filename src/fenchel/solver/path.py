@@ -79,7 +79,13 @@ class Path(Sequence[Result]):
 
     def __str__(self) -> str:
         rows = [
-            (f"{lam:.6g}", f"{r.certificate.primal:.8g}", percent(r.certificate.relative_gap), f"{count}", f"{r.n_iter}")
+            (
+                f"{lam:.6g}",
+                f"{r.certificate.primal:.8g}",
+                percent(r.certificate.relative_gap),
+                f"{count}",
+                f"{r.n_iter}",
+            )
             for lam, r, count in zip(self.lams, self.results, self.nonzeros, strict=True)
         ]
         return table(("lam", "objective", "proven within", "nonzeros", "steps"), rows)
@@ -104,8 +110,8 @@ def path(
 ) -> Path:
     """Solve a problem along a grid of lam, the largest first, each solve begun where the last one ended.
 
-    Weights that the last solution proves to be zero at the next lam (the gap-safe rule) are left out of the design there.
-    Every certificate is for the whole problem all the same.
+    Weights that the last solution proves to be zero at the next lam (the gap-safe rule) are left out of the design
+    there. Every certificate is for the whole problem all the same.
 
     Parameters
     ----------
@@ -149,7 +155,9 @@ def path(
         penalties = [problem.penalty.with_lam(float(lam)) for lam in grid]
         for result in along(problem, penalties, screen=screen, clock=clock, tol=tol, **options):
             results.append(result)
-            bar.show(len(results) / len(grid), f"lam {grid[len(results) - 1]:.3g}, {np.count_nonzero(result.w)} nonzeros")
+            bar.show(
+                len(results) / len(grid), f"lam {grid[len(results) - 1]:.3g}, {np.count_nonzero(result.w)} nonzeros"
+            )
             if clock.over or result.status == "interrupted":
                 break
     if warn:
@@ -169,7 +177,7 @@ def along(
     last: Result | None = None
     for penalty in penalties:
         statement: Any = problem.replace(penalty=penalty)
-        limit = {} if clock is None else {"max_seconds": clock.left}
+        limit: dict[str, Any] = {} if clock is None else {"max_seconds": clock.left}
         if last is None or not screen or isinstance(problem, MulticlassProblem):
             last = solve(statement, start=last, warn=False, **limit, **options)
         else:
@@ -221,7 +229,9 @@ def largest_lam(problem: Problem, name: str) -> float:
     except TypeError as error:
         raise TypeError(f"{error}; give {name}") from error
     if not 0.0 < top < np.inf:
-        raise ValueError(f"lam_max is {top:g}: w = 0 is optimal for every lam; give {name} if a path is wanted all the same")
+        raise ValueError(
+            f"lam_max is {top:g}: w = 0 is optimal for every lam; give {name} if a path is wanted all the same"
+        )
     return top
 
 
@@ -232,4 +242,3 @@ def _warn(results: Sequence[Result], asked: int) -> None:
         reached = f"{len(results)} of {asked} lams were reached, {len(short)} of them short of the tolerance"
         text = f"{reached}: {not_certified(worst)}" if short else reached
         warnings.warn(text, NotCertifiedWarning, stacklevel=3)
-

@@ -54,8 +54,8 @@ def plot_path(path: Path, axes: Any = None, title: str = "") -> Any:
 def plot_certified_path(path: CertifiedPath, title: str = "") -> Any:
     """Draw a certified path: the weights of the model in charge at each lam, and the bound that is proven of it.
 
-    Above, the weights: steps, since one model serves a whole interval. Below, a band from zero up to the proven bound on
-    the relative distance to the optimum, (P - P*) / P; it stays below eps at every lam.
+    Above, the weights: steps, since one model serves a whole interval. Below, a band from zero up to the proven bound
+    on the relative distance to the optimum, (P - P*) / P; it stays below eps at every lam.
 
     Parameters
     ----------
@@ -79,8 +79,17 @@ def plot_certified_path(path: CertifiedPath, title: str = "") -> Any:
     below.fill_between(where, 0.0, bound, color=PROVEN, alpha=0.25, lw=0)
     below.plot(where, bound, color=PROVEN, lw=1.0)
     below.axhline(path.eps, color=OTHER, lw=1.2, ls="--")
-    below.annotate(f"eps = {path.eps:g}", (1.0, path.eps), xycoords=("axes fraction", "data"), xytext=(0, 3),
-                   textcoords="offset points", ha="right", va="bottom", color=OTHER, fontsize=9)
+    below.annotate(
+        f"eps = {path.eps:g}",
+        (1.0, path.eps),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 3),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        color=OTHER,
+        fontsize=9,
+    )
     marks = {"clip_on": False, "ls": "none", "marker": "|", "ms": 9, "zorder": 3}
     for solved, colour, label in ((True, INK, "solved"), (False, MUTED, "between two solutions")):
         at = [knot.lam for knot in path.knots if knot.solved is solved]

@@ -21,8 +21,8 @@ WORTH_A_COPY = 0.5
 def solve_near(problem: Problem, start: Any, tol: float = 1e-4, atol: float = 0.0, **options: Any) -> Result:
     """`solve` from a start near the optimum, without the columns that the start proves to be zero there.
 
-    The start's weights and multipliers give a gap, and the gap-safe rule (`Certificate.zeros`) the weights that are zero
-    in every optimum. The others are solved for; their model is then certified on the whole problem, all columns
+    The start's weights and multipliers give a gap, and the gap-safe rule (`Certificate.zeros`) the weights that are
+    zero in every optimum. The others are solved for; their model is then certified on the whole problem, all columns
     included, and where that falls short of the tolerance the solver goes on with the whole of it.
 
     Parameters
@@ -43,10 +43,11 @@ def solve_near(problem: Problem, start: Any, tol: float = 1e-4, atol: float = 0.
         judge.try_multipliers(alpha, how="the multipliers before")
         judge.try_gradient()
         keep = ~judge.evidence.zeros()
-    penalty = problem.penalty.restricted(keep)
-    if penalty is None or not 0 < keep.sum() <= WORTH_A_COPY * len(keep):
+    stored = keep[: problem.design.matrix.shape[1]]
+    if not (stored.any() and keep.sum() <= WORTH_A_COPY * len(keep)):
         return solve(problem, start=start, **options)
-    part = solve(problem.replace(design=_columns(problem.design, keep), penalty=penalty), start=(w[keep], b, alpha), **options)
+    reduced = problem.replace(design=_columns(problem.design, keep), penalty=problem.penalty.restricted(keep))
+    part = solve(reduced, start=(w[keep], b, alpha), **options)
     found = np.zeros(len(keep))
     found[keep] = part.w
     with np.errstate(all="ignore"):
