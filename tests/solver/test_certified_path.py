@@ -1,6 +1,7 @@
 """certified_path: one of its models is proven eps-optimal at every lam."""
 
 import re
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -113,6 +114,48 @@ def test_the_proof_fails_where_the_model_is_too_bad():
     assert not Anchor(1.0, upper=1.0, lower=0.99).proves(0.01)  # rounding could hide the difference
 
 
+def test_the_bounds_hold_in_rational_arithmetic():
+    """P(w, b) = mean (x.w + b - y)^2 / 2 + lam |w|_1, and the chord of the lower bounds, without any rounding."""
+    problem = CASES["lasso"]
+    path = fl.certified_path(problem, *interval(problem, 10.0), eps=1e-2)
+    X = [[Fraction(x) for x in row] for row in problem.design.matrix.tolist()]
+    y = [Fraction(target) for target in problem.y.tolist()]
+    for knot in path:
+        w = [Fraction(x) for x in knot.w.tolist()]
+        scores = (sum(a * b for a, b in zip(row, w, strict=True)) for row in X)
+        loss = sum((z - t) ** 2 for z, t in zip(scores, y, strict=True)) / (2 * len(y))
+        for left, right in pairwise(knot.anchors):
+            for share in (Fraction(0), Fraction(1, 7), Fraction(1, 2), Fraction(1)):
+                lam = (1 - share) * Fraction(left.lam) + share * Fraction(right.lam)
+                objective = loss + lam * sum(map(abs, w))
+                lower = (1 - share) * Fraction(left.lower) + share * Fraction(right.lower)
+                assert (1 - Fraction(path.eps)) * objective <= lower
+                at = min(max(float(lam), left.lam), right.lam)
+                assert objective <= Fraction(knot.objective(at)) * (1 + Fraction(1, 10**14))
+                assert objective - lower <= Fraction(knot.gap(at)) * (1 + Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize(
+    "penalty", [fl.penalties.FusedL1(1.0), fl.penalties.LpSquared(1.0, 1.5), fl.penalties.Entropy(1.0)]
+)
+def test_every_penalty_that_is_proportional_to_lam_has_a_path(penalty):
+    problem = regression(penalty)
+    path = fl.certified_path(problem, 1e-2, 1e-1, eps=1e-2)
+    assert path.complete
+    assert not violations(problem, path, np.geomspace(1.001e-2, 0.999e-1, 20), solved)
+
+
+def test_an_optimum_of_zero_has_no_relative_gap():
+    sample = samples.make_regression(20, 3, random_state=0)
+    problem = fl.Problem(sample.X, np.ones(20), fl.losses.Squared(), L1(1.0), intercept=True)
+    with pytest.warns(fl.NotCertifiedWarning, match="proven for no lam"):
+        path = fl.certified_path(problem, 0.1, 1.0)
+    assert len(path) == 0
+    assert not path.complete
+    with pytest.raises(ValueError, match="nothing to draw"):
+        path.plot()
+
+
 def test_a_model_that_was_tampered_with_is_caught():
     """The brute force above can fail: a knot with another model's weights violates its bound."""
     problem = CASES["lasso"]
@@ -149,7 +192,7 @@ def test_mistakes_are_said_before_any_work():
         ((0.1, 0.1), "below lam_max"),
         ((-1.0, 0.1), "lam_min must be a positive"),
         ((0.1, np.inf), "lam_max must be a positive"),
-        ((0.1, 1.0, 1.5), "below 1"),
+        ((0.1, 1.0, 1.5), "eps must be below 1"),
         ((0.1, 1.0, 0.0), "eps must be a positive"),
     ):
         with pytest.raises(ValueError, match=message):

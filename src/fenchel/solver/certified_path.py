@@ -34,6 +34,9 @@ from fenchel.solver.path import Clock
 from fenchel.solver.progress import Bar
 from fenchel.solver.walk import Walk
 
+#: The largest share of eps that may be spent at a solution's own lam: what is left must reach the next.
+MOST = 0.8
+
 
 def certified_path(
     problem: Problem,
@@ -64,7 +67,7 @@ def certified_path(
     eps : float, default 1e-3
         Between 0 and 1.
     share : float, default 0.1
-        The share of eps that a solve may leave at its own lam, between 0 and 1. A smaller one makes a solve longer, and
+        The share of eps that a solve may leave at its own lam, at most 0.8. A smaller one makes a solve longer, and
         solves fewer, in proportion to 1 / sqrt(1 - share) at most.
     max_seconds : float, optional
         For all solves together.
@@ -87,8 +90,8 @@ def certified_path(
             raise ValueError(f"{name} must be a positive finite number, got {value!r}")
     if not lam_min < lam_max:
         raise ValueError(f"lam_min must be below lam_max, got {lam_min!r} and {lam_max!r}")
-    if not (eps < 1 and share < 1):
-        raise ValueError(f"eps and share must be below 1, got {eps!r} and {share!r}")
+    if not (eps < 1 and share <= MOST):
+        raise ValueError(f"eps must be below 1 and share at most {MOST}, got {eps!r} and {share!r}")
     for flag, name in ((progress, "progress"), (warn, "warn")):
         require_flag(flag, name)
     for name in sorted({"tol", "atol", "start"} & set(options)):
@@ -99,8 +102,8 @@ def certified_path(
         why = walk.run(bar)
     found = walk.path()
     if warn and not found.complete:
-        reached = f"lam from {found.low:g} to {found.lam_max:g}" if found.knots else "no lam"
-        warnings.warn(f"proven for {reached} only: {why}", NotCertifiedWarning, stacklevel=2)
+        reached = f"lam from {found.low:g} to {found.lam_max:g} only" if found.knots else "no lam"
+        warnings.warn(f"proven for {reached}: {why}", NotCertifiedWarning, stacklevel=2)
     return found
 
 

@@ -30,7 +30,8 @@ class Anchor:
 
     def proves(self, eps: float) -> bool:
         """Whether (1 - eps) P_lam(w, b) <= P*(lam)."""
-        return bool((1.0 - eps) * self.upper * (1.0 + SPARE) <= self.lower)
+        least = (1.0 - eps) * self.upper
+        return bool(least + SPARE * abs(least) <= self.lower)
 
     @property
     def gap(self) -> float:

@@ -153,7 +153,7 @@ def path(
     results: list[Result] = []
     with Bar(f"path of {len(grid)} lams", progress) as bar:
         penalties = [problem.penalty.with_lam(float(lam)) for lam in grid]
-        for result in along(problem, penalties, screen=screen, clock=clock, tol=tol, **options):
+        for result in _until_interrupted(along(problem, penalties, screen=screen, clock=clock, tol=tol, **options)):
             results.append(result)
             bar.show(
                 len(results) / len(grid), f"lam {grid[len(results) - 1]:.3g}, {np.count_nonzero(result.w)} nonzeros"
@@ -183,6 +183,22 @@ def along(
         else:
             last = solve_near(statement, last, warn=False, **limit, **options)
         yield last
+
+
+def _until_interrupted(results: Iterator[Result]) -> Iterator[Result]:
+    """The results; Ctrl-C between two solves ends them, before the first it ends the program."""
+    found = False
+    while True:
+        try:
+            result = next(results, None)
+        except KeyboardInterrupt:
+            if not found:
+                raise
+            return
+        if result is None:
+            return
+        found = True
+        yield result
 
 
 class Clock:

@@ -104,11 +104,13 @@ def plot_certified_path(path: CertifiedPath, title: str = "") -> Any:
 
 def band(path: CertifiedPath) -> tuple[Vector, Vector]:
     """Lams, the largest first, and the relative gap that is proven at each."""
-    lams = np.concatenate([np.geomspace(knot.high, knot.low, POINTS) for knot in path.knots])
-    knots = np.repeat(np.array(path.knots, dtype=object), POINTS)
-    inside = [min(max(lam, knot.low), knot.high) for lam, knot in zip(lams, knots, strict=True)]
-    bound = [knot.gap(lam) / knot.objective(lam) for lam, knot in zip(inside, knots, strict=True)]
-    return np.array(inside), np.array(bound)
+    lams, bounds = [], []
+    for knot in path.knots:
+        even = np.clip(np.geomspace(knot.high, knot.low, POINTS), knot.low, knot.high)
+        for lam in sorted({*even.tolist(), *(anchor.lam for anchor in knot.anchors)}, reverse=True):
+            lams.append(lam)
+            bounds.append(knot.gap(lam) / knot.objective(lam))
+    return np.array(lams), np.array(bounds)
 
 
 def _largest(coefs: Vector) -> NDArray[np.intp]:
@@ -128,5 +130,6 @@ def _finish(axes: Any, title: str, label: str, invert: bool = True) -> None:
     if invert:
         axes.xaxis.set_inverted(True)
         axes.axhline(0.0, color=MUTED, lw=0.8)
+    axes.margins(x=0.01)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)

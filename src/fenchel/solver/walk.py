@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from fenchel.certificate import Certificate
+from fenchel.certificate.certificate import NOTHING
 from fenchel.certificate.consequences import Evidence
 from fenchel.certificate.judge import Judge
 from fenchel.data.design import Vector
@@ -90,6 +91,8 @@ class Walk:
                 bar.show(done, f"lam {self.nodes[-1].lam:.3g}, {self.n_solves} solves, {len(self.nodes)} models")
         except CutShort as reason:
             return str(reason)
+        except KeyboardInterrupt:  # between two solves
+            return "interrupted"
         return ""
 
     def advance(self) -> None:
@@ -130,7 +133,7 @@ class Walk:
         judge, (w, b, _) = meeting.judge, meeting.mixture
         judge.look_at(w, b)
         judge.try_gradient()
-        needed = judge.gap / (MIXTURE * self.eps * abs(judge.primal.value))
+        needed = judge.gap / (MIXTURE * self.eps * max(abs(judge.primal.value), NOTHING))
         if not self.waiting[1:]:  # the first between two solves says how far apart they may be
             self.growth = float(np.clip((0.7 / needed) ** 0.5, 0.4, 2.0))
         if needed > 1.0:
