@@ -197,7 +197,7 @@ def test_mistakes_are_said_before_any_work():
     ):
         with pytest.raises(ValueError, match=message):
             fl.certified_path(problem, *arguments)
-    with pytest.raises(TypeError, match="tol is not for certified_path"):
+    with pytest.raises(TypeError, match="tol has no place here"):
         fl.certified_path(problem, 0.1, 1.0, tol=1e-3)
     with pytest.raises(TypeError, match=re.escape("fenchel.Problem")):
         fl.certified_path(None, 0.1, 1.0)

@@ -150,3 +150,23 @@ def test_it_prints_as_a_table_and_draws_the_weights():
     axes = path.plot(title="six")
     assert axes.get_title() == "six"
     assert len(axes.lines) > 2
+
+
+@pytest.mark.parametrize("penalty", [L1(0.3), ElasticNet(0.3, 0.6), GroupL2(0.3, GROUPS, np.linspace(1.0, 2.0, 40))])
+def test_a_restricted_penalty_is_the_same_where_the_others_are_zero(penalty):
+    rng = np.random.default_rng(0)
+    w, keep = rng.normal(size=120), np.repeat(rng.random(40) < 0.4, 3)
+    w[~keep] = 0.0
+    part = penalty.restricted(keep)
+    assert part.value(w[keep]) == pytest.approx(penalty.value(w), rel=1e-14)
+    assert np.allclose(part.prox(w[keep], 0.5), penalty.prox(w, 0.5)[keep], rtol=1e-14, atol=0)
+
+
+def test_another_lam_shares_the_checked_design():
+    problem = CASES["lasso"]
+    other = problem.with_lam(0.25)
+    assert other.penalty == L1(0.25)
+    assert other.design is problem.design
+    assert problem.penalty == L1(1.0)
+    with pytest.raises(ValueError, match="lam must be a positive"):
+        problem.with_lam(-1.0)

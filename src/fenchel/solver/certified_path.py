@@ -55,7 +55,7 @@ def certified_path(
         P_lam(w, b) - P*(lam) <= eps P_lam(w, b).
 
     P_lam(w, b) is affine in lam and the optimum P*(lam) concave. So what is proven of a model at two lams is proven
-    between them, and a few certificates do for all lams: see `fenchel.solver.certified_path` for the argument. Any loss
+    between them, and a few certificates do for all lams; the page on paths has the argument. Any loss
     goes with any penalty that is lam times a function of the weights, with weights of samples and an intercept.
 
     Parameters
@@ -67,8 +67,8 @@ def certified_path(
     eps : float, default 1e-3
         Between 0 and 1.
     share : float, default 0.1
-        The share of eps that a solve may leave at its own lam, at most 0.8. A smaller one makes a solve longer, and
-        solves fewer, in proportion to 1 / sqrt(1 - share) at most.
+        The share of eps that a solve may leave at its own lam, at most 0.8. A smaller one makes every solve
+        longer, and the solves fewer.
     max_seconds : float, optional
         For all solves together.
     progress : bool, default False
@@ -83,21 +83,9 @@ def certified_path(
     CertifiedPath
         Ctrl-C, or the end of the time, leaves what is proven so far: from some lam up to lam_max.
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
-    for value, name in ((lam_min, "lam_min"), (lam_max, "lam_max"), (eps, "eps"), (share, "share")):
-        if not (isinstance(value, int | float | np.number) and not isinstance(value, bool) and 0 < value < np.inf):
-            raise ValueError(f"{name} must be a positive finite number, got {value!r}")
-    if not lam_min < lam_max:
-        raise ValueError(f"lam_min must be below lam_max, got {lam_min!r} and {lam_max!r}")
-    if not (eps < 1 and share <= MOST):
-        raise ValueError(f"eps must be below 1 and share at most {MOST}, got {eps!r} and {share!r}")
     for flag, name in ((progress, "progress"), (warn, "warn")):
         require_flag(flag, name)
-    for name in sorted({"tol", "atol", "start"} & set(options)):
-        raise TypeError(f"{name} is not for certified_path: eps and share say how good each solve must be")
-    _require_proportional(problem, float(lam_min), float(lam_max))
-    walk = Walk(problem, float(lam_min), float(lam_max), float(eps), float(share), Clock(max_seconds), options)
+    walk = _checked(problem, lam_min, lam_max, eps, share, Clock(max_seconds), options)
     with Bar("certified path", progress) as bar, np.errstate(all="ignore"):
         why = walk.run(bar)
     found = walk.path()
@@ -113,9 +101,9 @@ def fixed_grid(
 ) -> int:
     """The fewest lams, in equal ratios from lam_max to lam_min, whose solutions prove what `certified_path` proves.
 
-    To compare with: it is found by solving on one grid after the other.
+    To compare with: it is found by solving on one grid after the other. The parameters are those of `certified_path`.
     """
-    walk = Walk(problem, lam_min, lam_max, eps, share, Clock(None), options)
+    walk = _checked(problem, lam_min, lam_max, eps, share, Clock(None), options)
 
     def enough(count: int) -> bool:
         above = walk.solve(lam_max, None)
@@ -134,6 +122,25 @@ def fixed_grid(
         middle = (least + most) // 2
         least, most = (least, middle) if enough(middle) else (middle, most)
     return most
+
+
+def _checked(
+    problem: Problem, lam_min: float, lam_max: float, eps: float, share: float, clock: Clock, options: dict[str, Any]
+) -> Walk:
+    """The walk, or an error before any work."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
+    for value, name in ((lam_min, "lam_min"), (lam_max, "lam_max"), (eps, "eps"), (share, "share")):
+        if not (isinstance(value, int | float | np.number) and not isinstance(value, bool) and 0 < value < np.inf):
+            raise ValueError(f"{name} must be a positive finite number, got {value!r}")
+    if not lam_min < lam_max:
+        raise ValueError(f"lam_min must be below lam_max, got {lam_min!r} and {lam_max!r}")
+    if not (eps < 1 and share <= MOST):
+        raise ValueError(f"eps must be below 1 and share at most {MOST}, got {eps!r} and {share!r}")
+    for name in sorted({"tol", "atol", "start"} & set(options)):
+        raise TypeError(f"{name} has no place here: eps and share say how good each solve must be")
+    _require_proportional(problem, float(lam_min), float(lam_max))
+    return Walk(problem, float(lam_min), float(lam_max), float(eps), float(share), clock, options)
 
 
 def _require_proportional(problem: Problem, lam_min: float, lam_max: float) -> None:

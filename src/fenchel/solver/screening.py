@@ -33,6 +33,7 @@ def solve_near(problem: Problem, start: Any, tol: float = 1e-4, atol: float = 0.
         As for `solve`.
     """
     options = {"tol": tol, "atol": atol, **options}
+    problem = problem.replace(design=problem.design.using(options.get("n_threads", 1)))
     everything = np.ones(problem.shape[1], dtype=bool)
     if problem.penalty.restricted(everything) is None or not np.isfinite(problem.loss.smoothness):
         return solve(problem, start=start, **options)  # nothing can be proven zero
