@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel.problem import Trait
+from fenchel.steps import PrimalCD
 from tests.oracle.conic import reliable_optimum
 from tests.registry import LOSSES, name, penalties_for, targets
 
@@ -23,6 +24,8 @@ def test_solved_and_certified(loss, which, intercept):
     solvers = ["fista", "pdhg"] if Trait.DIFFERENTIABLE_LOSS in loss.traits else ["pdhg"]
     if Trait.PROX_PENALTY not in problem.penalty.traits:
         solvers = ["pdhg"]
+    if PrimalCD.requires <= loss.traits | problem.penalty.traits:
+        solvers = [*solvers, "primal_cd"]
     results = [fl.solve(problem, solver=solver, tol=1e-5, max_iter=30_000) for solver in solvers]
     best = problem.primal(*reliable_optimum(problem))
     for result in results:

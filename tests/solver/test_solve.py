@@ -140,7 +140,7 @@ def test_progress_is_shown(capsys):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"solver": "simplex"}, ValueError, "unknown solver 'simplex'; there are 'auto', 'newton', 'sdca'"),
+        ({"solver": "simplex"}, ValueError, "unknown solver 'simplex'; there are 'auto', 'newton', 'primal_cd'"),
         ({"tolerance": 1e-3}, TypeError, "no solver for this problem has the options 'tolerance'; .*fista: restart"),
         ({"solver": "fista", "tolerance": 1e-3}, TypeError, "no option 'tolerance'; its options are restart"),
         ({"solver": "pdhg", "restart": False}, TypeError, "'pdhg' has no option 'restart'; it has no options"),

@@ -135,3 +135,33 @@ def ascend_blocks(
     W: float,
     margin: float,
 ) -> tuple[float, float, float, int]: ...
+def descend_columns(
+    columns: Lines,
+    column: NDArray[np.int64],
+    first: NDArray[np.int64],
+    which: NDArray[np.int64],
+    c: Vector,
+    curvature: Vector,
+    threshold: Vector,
+    ridge: float,
+    intercept: bool,
+    w: Vector,
+    b: float,
+    m: Vector,
+    passes: float,
+    enough: float,
+) -> tuple[float, float]: ...
+def take(lines: Lines, place: NDArray[np.int32]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
+def mirror_lower(H: Vector) -> None: ...
+def squares_along(lines: Lines, which: NDArray[np.int64], a: Vector) -> Vector: ...
+def descend_quadratic(
+    H: Vector,
+    column: NDArray[np.int64],
+    first: NDArray[np.int64],
+    curvature: Vector,
+    threshold: Vector,
+    w: Vector,
+    slope: Vector,
+    passes: int,
+    enough: float,
+) -> int: ...

@@ -244,4 +244,5 @@ NB_MODULE(FENCHEL_MODULE, m) {
     }, exact("x"), "threads"_a);
     m.def("parse_svmlight", &parse_svmlight, "chunk"_a, "first_line"_a);
     bind_blocks(m);
+    bind_descent(m);
 }

@@ -77,6 +77,7 @@ using Loss = std::variant<Hinge, SmoothedHinge, SquaredHinge, Logistic, Exponent
 
 void bind_ascent(nb::module_ &m);
 void bind_blocks(nb::module_ &m);
+void bind_descent(nb::module_ &m);
 void bind_sgd(nb::module_ &m);
 
 }  // namespace fenchel

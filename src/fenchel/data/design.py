@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel._core import kernels
 from fenchel.data.convert import as_matrix
+from fenchel.data.lines import across, line_of, lines_of
 
 Vector = NDArray[np.float64]
 
@@ -82,11 +83,11 @@ class Design:
         self.nnz = int(self.matrix.nnz if self.is_sparse else self.matrix.size)
         self.threads = _usable_threads(self.nnz, threads)
         self._require_finite(name)
-        self.lines = _lines(self.matrix, self.by_rows)
+        self.lines = lines_of(self.matrix, self.by_rows)
         if self.lines.has_duplicates:
             self.matrix = self.matrix.copy()
             self.matrix.sum_duplicates()
-            self.lines = _lines(self.matrix, self.by_rows)
+            self.lines = lines_of(self.matrix, self.by_rows)
 
     def using(self, threads: int | None) -> Design:
         """The same matrix, with another number of threads for its products."""
@@ -104,6 +105,23 @@ class Design:
             return self
         rows = self.matrix.tocsr() if self.is_sparse else np.ascontiguousarray(self.matrix)
         return Design(rows, constant=self.constant, threads=self.threads)
+
+    def stored_by_columns(self) -> Design:
+        """This matrix, copied if it is stored by rows."""
+        if not self.by_rows:
+            return self
+        columns = self.matrix.tocsc() if self.is_sparse else np.asfortranarray(self.matrix)
+        return Design(columns, constant=self.constant, threads=self.threads)
+
+    def only(self, columns: NDArray[np.int64]) -> Design:
+        """Some columns, copied."""
+        if not (self.is_sparse and self.by_rows):
+            return Design(self.matrix[:, columns], threads=self.threads)
+        place = np.full(self.shape[1], -1, dtype=np.int32)
+        place[columns] = np.arange(len(columns))
+        indptr, indices, data = kernels.take(self.lines, place)
+        part = sp.csr_array((data, indices, indptr), shape=(self.shape[0], len(columns)))
+        return Design(part, threads=self.threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.matrix, self.constant)
@@ -187,11 +205,11 @@ class Design:
 
     def row(self, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Column indices and values of row i (views where rows are stored)."""
-        return _line(self.matrix, i) if self.by_rows else _across(self.matrix, i, axis=0)
+        return line_of(self.matrix, i) if self.by_rows else across(self.matrix, i, axis=0)
 
     def column(self, j: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Row indices and values of column j (views where columns are stored)."""
-        return _across(self.matrix, j, axis=1) if self.by_rows else _line(self.matrix, j)
+        return across(self.matrix, j, axis=1) if self.by_rows else line_of(self.matrix, j)
 
     def rows(self, which: NDArray[np.intp]) -> Vector:
         """Some rows as a dense float64 array."""
@@ -235,13 +253,6 @@ def _rebuild(matrix: Any, constant: float) -> Design:
     return Design(matrix, constant=constant)
 
 
-def _lines(matrix: Any, by_rows: bool) -> kernels.Lines:
-    if not sp.issparse(matrix):
-        return kernels.Lines(matrix if by_rows else matrix.T)
-    width = matrix.shape[1] if by_rows else matrix.shape[0]
-    return kernels.Lines(matrix.indptr, matrix.indices, matrix.data, width)
-
-
 def _usable_threads(entries: int, limit: int | None) -> int:
     if isinstance(limit, bool | np.bool_) or not (
         limit is None or (isinstance(limit, int | np.integer) and limit >= 1)
@@ -275,19 +286,3 @@ def _norm_of_two(a: Vector, b: Vector, p: float) -> Vector:
     if np.isinf(p):
         return largest
     return largest * ((a / largest) ** p + (b / largest) ** p) ** (1.0 / p)
-
-
-def _line(matrix: Any, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    if sp.issparse(matrix):
-        part = slice(matrix.indptr[i], matrix.indptr[i + 1])
-        return matrix.indices[part], matrix.data[part]
-    line = matrix[i] if matrix.flags.c_contiguous else matrix[:, i]
-    return np.arange(len(line)), line
-
-
-def _across(matrix: Any, k: int, axis: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    if sp.issparse(matrix):
-        part = (matrix[[k]] if axis == 0 else matrix[:, [k]]).tocoo()
-        return (part.col if axis == 0 else part.row), part.data
-    line = matrix[k] if axis == 0 else matrix[:, k]
-    return np.arange(len(line)), line

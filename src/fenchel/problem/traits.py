@@ -14,5 +14,6 @@ class Trait(Enum):
     STRONGLY_CONVEX_PENALTY = "a strongly convex penalty"
     COMPILED_LOSS = "a loss with a compiled kernel"
     COMPILED_LINK = "a penalty with a compiled link (L2, ElasticNet, LpSquared)"
+    BLOCK_PENALTY = "a penalty that acts on single weights or on disjoint groups (L1, ElasticNet, GroupL2)"
     QUADRATIC_PENALTY = "a quadratic penalty (L2)"
     NORM_PENALTY = "a penalty that is a norm or seminorm"

@@ -7,6 +7,7 @@ from fenchel.steps.fista import FISTA
 from fenchel.steps.matrix_newton import MatrixNewton
 from fenchel.steps.newton import Newton
 from fenchel.steps.pdhg import PDHG
+from fenchel.steps.primal_cd import PrimalCD
 from fenchel.steps.sdca import SDCA
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Newton",
     "Overflow",
     "Pegasos",
+    "PrimalCD",
     "Progress",
     "Solver",
     "Start",

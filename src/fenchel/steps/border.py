@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from fenchel.data.design import Vector
+from fenchel.data.design import Design, Vector
 from fenchel.problem import Problem
 
 #: Entries of dense rows that are scaled at a time: they stay in the cache.
@@ -57,21 +57,9 @@ class Border:
 
     def gram(self, rows: NDArray[np.int64], h: Vector) -> Vector:
         """[X, c]' diag(h) [X, c] over some rows: its lower triangle."""
-        design = self.problem.design
-        width = design.matrix.shape[1]
-        if design.is_sparse:
-            inner = design.lines.gram_some(rows, h).reshape(width, width, order="F")
-        else:
-            inner = np.zeros((width, width), order="F")
-            root = np.sqrt(h)
-            size = max(1, BLOCK // max(1, width))
-            for start in range(0, len(rows), size):
-                part = slice(start, start + size)
-                block = design.matrix[rows[part]] * root[part, None]
-                # Fortran sees the transpose of a C-ordered block
-                inner = dsyrk(1.0, block.T, beta=1.0, c=inner, trans=0, lower=1, overwrite_c=1)
+        inner, width = gram_of(self.problem.design, rows, h), self.problem.design.matrix.shape[1]
         if not self.column:
-            return np.asarray(inner)
+            return inner
         whole = np.zeros((width + 1, width + 1), order="F")
         whole[:-1, :-1] = inner
         whole[-1] = self.column * self.combine(rows, h)
@@ -97,3 +85,19 @@ class Border:
         """The diagonal of that Gram matrix."""
         diagonal = self.problem.design.lines.squares_some(rows, h)
         return np.append(diagonal, self.column**2 * h.sum()) if self.column else diagonal
+
+
+def gram_of(design: Design, rows: NDArray[np.int64], h: Vector) -> Vector:
+    """X' diag(h) X over some rows of what is stored by rows: its lower triangle, in Fortran order."""
+    width = design.matrix.shape[1]
+    if design.is_sparse:
+        return design.lines.gram_some(rows, h).reshape(width, width, order="F")
+    inner = np.zeros((width, width), order="F")
+    root = np.sqrt(h)
+    size = max(1, BLOCK // max(1, width))
+    for start in range(0, len(rows), size):
+        part = slice(start, start + size)
+        block = design.matrix[rows[part]] * root[part, None]
+        # Fortran sees the transpose of a C-ordered block
+        inner = dsyrk(1.0, block.T, beta=1.0, c=inner, trans=0, lower=1, overwrite_c=1)
+    return np.asarray(inner)

@@ -13,6 +13,7 @@ from scipy.linalg import null_space
 
 from fenchel._core import kernels
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.traits import Trait
 from fenchel.problem.vectors import Mask, dual_exponent, p_norm, square_over
 
@@ -150,6 +151,10 @@ class Penalty(ABC):
         """The compiled twin of the link w(u) with u = v / mu, if there is one."""
         return None
 
+    def blocks(self, d: int) -> Blocks | None:
+        """How the penalty acts on disjoint groups of d weights, if that is what it does."""
+        return None
+
     def check(self, d: int) -> None:  # noqa: B027 - most penalties fit any d
         """Raise if the penalty does not fit d weights."""
 
@@ -182,6 +187,7 @@ class Penalty(ABC):
             Trait.NORM_PENALTY: isinstance(self, NormPenalty),
             Trait.COMPILED_LINK: self.kernel() is not None,
             Trait.QUADRATIC_PENALTY: self.quadratic,
+            Trait.BLOCK_PENALTY: type(self).blocks is not Penalty.blocks,
         }
         return frozenset(trait for trait, holds in promised.items() if holds)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fenchel.data.design import Vector, gamma
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty, Penalty, Subgradients
+from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.penalties.strong import signs_and_intervals
 from fenchel.problem.vectors import Mask, set_positive, soft
 
@@ -25,6 +26,9 @@ class L1(NormPenalty):
 
     def __post_init__(self) -> None:
         set_positive(self, "lam")
+
+    def blocks(self, d: int) -> Blocks:
+        return Blocks.single(d, self.lam)
 
     def value(self, w: Vector) -> float:
         return self.lam * float(np.abs(w).sum())
@@ -94,6 +98,9 @@ class GroupL2(NormPenalty):
     def check(self, d: int) -> None:
         if len(self._label) != d:
             raise ValueError(f"GroupL2: groups names {len(self._label)} coordinates, but there are {d} weights")
+
+    def blocks(self, d: int) -> Blocks:
+        return Blocks.of(self._label, self.lam * self._weight)
 
     def norms(self, w: Vector) -> Vector:
         """|w_g|_2 of every group, safe against overflow."""

@@ -11,6 +11,7 @@ from scipy.special import logsumexp, softmax, wrightomega, xlogy
 from fenchel._core import kernels
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem.penalties.base import EVALUATION, FEASIBILITY, Penalty, Subgradients
+from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.sets import Simplex
 from fenchel.problem.vectors import (
     Mask,
@@ -94,6 +95,9 @@ class ElasticNet(Penalty):
 
     def kernel(self) -> kernels.Link:
         return kernels.Threshold(self.l1 / self.l2)
+
+    def blocks(self, d: int) -> Blocks:
+        return Blocks.single(d, self.l1, self.l2)
 
     def value(self, w: Vector) -> float:
         return self.l1 * float(np.abs(w).sum()) + times_square(self.l2 / 2.0, p_norm(w, 2))

@@ -1,0 +1,80 @@
+"""How a penalty acts on disjoint groups of weights: what coordinate descent needs to know of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.data.design import Vector
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """R(w) = sum_g threshold_g |w_g|_2 + ridge/2 |w|_2^2; group g has the columns column[first[g]:first[g + 1]]."""
+
+    column: Indices
+    first: Indices
+    threshold: Vector
+    ridge: float = 0.0
+
+    @classmethod
+    def single(cls, d: int, threshold: float, ridge: float = 0.0) -> Blocks:
+        """Every weight on its own."""
+        return cls(np.arange(d), np.arange(d + 1), np.full(d, threshold), ridge)
+
+    @classmethod
+    def of(cls, label: NDArray[np.intp], threshold: Vector) -> Blocks:
+        """Groups numbered from 0, given by the number of each weight's group."""
+        sizes = np.bincount(label, minlength=len(threshold))
+        first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return cls(np.argsort(label, kind="stable").astype(np.int64), first, threshold)
+
+    @property
+    def count(self) -> int:
+        return len(self.first) - 1
+
+    @cached_property
+    def sizes(self) -> Indices:
+        return np.diff(self.first)
+
+    @cached_property
+    def singles(self) -> bool:
+        """Whether every weight is on its own."""
+        return self.count == len(self.column)
+
+    @cached_property
+    def group(self) -> Indices:
+        """The group of each weight."""
+        label = np.empty(len(self.column), dtype=np.int64)
+        label[self.column] = np.repeat(np.arange(self.count), self.sizes)
+        return label
+
+    def only(self, groups: Indices) -> tuple[Indices, Blocks]:
+        """Some groups on their own: their columns, one group after the other, and the same penalty on these."""
+        sizes = self.sizes[groups]
+        first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        place = np.arange(first[-1]) - np.repeat(first[:-1], sizes) + np.repeat(self.first[groups], sizes)
+        return self.column[place], Blocks(np.arange(first[-1]), first, self.threshold[groups], self.ridge)
+
+    def sums(self, per_weight: Vector) -> Vector:
+        """The sum of a number per weight over every group."""
+        values = per_weight[self.column]
+        return values if self.singles else np.add.reduceat(values, self.first[:-1])
+
+    def norms(self, w: Vector) -> Vector:
+        """|w_g|_2 of every group."""
+        return np.abs(w[self.column]) if self.singles else np.sqrt(self.sums(w * w))
+
+    def value(self, w: Vector) -> float:
+        """R(w)."""
+        value = float(self.threshold @ self.norms(w))
+        return value + 0.5 * self.ridge * float(w @ w) if self.ridge else value
+
+    def excess(self, v: Vector) -> Vector:
+        """By how much |v_g| is above its threshold, for every group: R*(v) = |excess|^2 / (2 ridge)."""
+        return np.maximum(0.0, self.norms(v) - self.threshold)

@@ -1,0 +1,166 @@
+"""Primal coordinate descent with working sets, for penalties that set weights or groups of them to zero.
+
+P is minimised over a part of the groups: those that are not zero, and those whose dual vector is nearest to (or
+beyond) its threshold. Few weights are solved for by proximal Newton steps on their Hessian (`steps.gram_descent`), many
+by walks along their columns (`steps.column_descent`). When the part is solved to a fraction of the gap, all columns are
+looked at again (Friedman, Hastie and Tibshirani 2010; Massias, Gramfort and Salmon 2018), and groups that the gap
+proves to be zero are left out for good (Ndiaye, Fercoq, Gramfort and Salmon 2017).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fenchel.data.design import Vector
+from fenchel.problem import Problem, Trait
+from fenchel.problem.penalties.blocks import Indices
+from fenchel.steps.base import Candidate, Progress, Start, expected_epochs
+from fenchel.steps.column_descent import column_step
+from fenchel.steps.descent_state import DescentState, Part
+from fenchel.steps.gram_descent import gram_step
+
+#: Groups in the first working set, and how many times those that are not zero later ones have.
+FIRST_SIZE, GROWTH = 64, 2
+#: The part of the gap to which a working set is solved; and its models, of the gap that they start from.
+ENOUGH, MODEL = 0.1, 1e-9
+#: A working set that leaves more of the gap than this was too small.
+SLOW = 0.5
+#: The part of P that the gap must be below before groups are screened, and the part of them that may remain for a copy
+#: to be worth it.
+WORTH, SURVIVORS = 1e-2, 0.3
+#: A working set that is so many times larger than the last will hardly be the last one.
+SETTLED = 1.5
+#: The most entries that a Hessian may have, for every entry of the data and at all events.
+PER_ENTRY, ALWAYS = 4, 1_000_000
+#: Passes over the data that the Hessian of all weights may cost, for them to be worked on all at once.
+CHEAP = 8.0
+
+#: Epochs of dual coordinate ascent that take less time than working sets do, where both are possible.
+MOST_EPOCHS = 50.0
+
+
+@dataclass(frozen=True)
+class PrimalCD:
+    """One proximal Newton step, or a few passes over columns, on a working set."""
+
+    name = "primal_cd"
+    requires = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS, Trait.BLOCK_PENALTY})
+    steps_per_check = 60
+    passes_per_step = 3
+
+    @staticmethod
+    def obstacle(problem: Problem) -> str | None:
+        """Why this problem cannot be solved this way, beyond its traits."""
+        return "has no penalised intercept" if problem.design.constant else None
+
+    @staticmethod
+    def suits(problem: Problem, tol: float) -> bool:
+        """Always for a norm; for an elastic net unless dual coordinate ascent is quick and the Hessian dear."""
+        mu = problem.penalty.strong_convexity
+        return mu == 0.0 or _is_cheap(Part.whole(problem)) or expected_epochs(problem, tol) > MOST_EPOCHS
+
+    def begin(self, problem: Problem, start: Start, seed: int) -> DescentState:
+        loss, whole = problem.loss.kernel(), Part.whole(problem)
+        assert loss is not None
+        w, b = start.w.copy(), start.b if problem.intercept else 0.0
+        z = problem.scores(w, b) if w.any() else np.full(problem.shape[0], b)
+        state = DescentState(problem, loss, whole, whole, w, b, z, FIRST_SIZE)
+        if not _is_cheap(whole):
+            _next_part(state)
+        return state
+
+    def step(self, state: DescentState) -> DescentState:
+        if state.solved:
+            _next_part(state)
+        before, accuracy = state.primal, MODEL * min(state.goal, state.gap)
+        if state.narrow:
+            gram_step(state, accuracy)
+        else:
+            column_step(state, accuracy)
+        gap = state.look_at_part()
+        if not state.grows and gap > SLOW * state.part_gap and _is_narrow(state, len(state.w)):
+            state.narrow = True
+        state.part_gap = gap
+        stuck = before - state.primal <= 1e-15 * abs(before)
+        if state.part is not state.whole and (state.grows or stuck or gap <= state.goal):
+            state.look_at_all()
+            _screen(state)
+            state.solved = True
+        return state
+
+    def candidates(self, state: DescentState) -> Sequence[Candidate]:
+        return [Candidate(state.weights, state.b)]
+
+    def observe(self, state: DescentState, z: Vector, primal: float, gap: float) -> None:
+        """A gap that is not what we believe may be due to groups left out for rounding's sake: take them back in."""
+        if gap > 10.0 * state.gap and len(state.whole.members) < state.problem.shape[1]:
+            state.whole, state.screened_gap = Part.whole(state.problem), 0.0
+            state.look_at_all()
+            state.solved = True
+
+    def progress(self, state: DescentState) -> Progress:
+        return Progress(state.primal, state.gap, state.passes)
+
+
+def _is_narrow(state: DescentState, size: int) -> bool:
+    """Whether there is room for a Hessian of so many weights."""
+    return size**2 <= max(ALWAYS, PER_ENTRY * state.problem.design.nnz)
+
+
+def _is_cheap(whole: Part) -> bool:
+    """Whether the Hessian of all weights costs no more than a few passes."""
+    n, d = whole.design.shape
+    if d**2 > ALWAYS:
+        return False
+    if not whole.design.is_sparse:
+        return 0.1 * d <= CHEAP
+    if not whole.design.by_rows:
+        return 0.2 * whole.design.nnz / n <= CHEAP
+    lengths = np.diff(whole.design.matrix.indptr).astype(np.float64)
+    return 0.2 * float(lengths @ lengths) <= CHEAP * max(1.0, float(lengths.sum()))
+
+
+def _screen(state: DescentState) -> None:
+    """Leave out the groups that the gap proves to be zero, once they are most of all.
+
+    D is strongly concave for a loss of smoothness L: with X_g's rows weighted by s / W, the optimal v_g is within
+    |X_g|_F sqrt(2 L gap) of any feasible one, and a group whose v_g is below its threshold is zero.
+    """
+    whole, blocks = state.whole, state.whole.blocks
+    if state.gap > WORTH * abs(state.primal) or state.screened_gap <= 100.0 * state.gap:
+        return
+    state.screened_gap = state.gap
+    reach = np.sqrt(2.0 * state.problem.loss.smoothness * state.gap * blocks.sums(whole.squares(state.shares)))
+    bound = state.scale(whole, state.v) * blocks.norms(state.v) + reach
+    keep = (bound >= (1.0 - 1e-9) * blocks.threshold) | (blocks.norms(state.weights[whole.members]) > 0.0)
+    state.passes += 1.0
+    if 0 < np.count_nonzero(keep) <= SURVIVORS * blocks.count:
+        kept: Indices = np.flatnonzero(keep)
+        state.v = state.v[blocks.only(kept)[0]]
+        state.whole = whole.only(kept)
+
+
+def _next_part(state: DescentState) -> None:
+    """The groups that are not zero, and the nearest to it of the others."""
+    state.enter(state.whole)
+    blocks = state.whole.blocks
+    alive = blocks.norms(state.w) > 0.0
+    score = blocks.norms(state.v - blocks.ridge * state.w) / blocks.threshold
+    score[alive] = np.inf
+    count = max(FIRST_SIZE, GROWTH * int(np.count_nonzero(alive)))
+    if not state.narrow and count > GROWTH * 0.8 * state.last_size:  # nearly all that were tried are not zero
+        count *= GROWTH
+    if not state.gap <= SLOW * state.last_gap:
+        state.size = min(GROWTH * state.size, GROWTH**2 * count)
+    size = max(state.size, count)
+    state.goal, state.last_gap, state.solved = ENOUGH * state.gap, state.gap, False
+    if size < blocks.count:
+        groups: Indices = np.sort(np.argpartition(-score, size - 1)[:size]).astype(np.int64)
+        state.enter(state.whole.only(groups))
+    state.grows = len(state.w) > SETTLED * state.last_size
+    state.narrow, state.part_gap = len(state.w) ** 2 <= ALWAYS, np.inf
+    state.last_size = len(state.w)
+    state.trail.clear()
