@@ -25,8 +25,10 @@ EDITABLE := $(PIP) --no-build-isolation --editable
 
 .venv/bench: .venv/fenchel
 	$(EDITABLE) ".[bench]"
-	@# its import package is called liblinear, as that of liblinear-official: a folder of its own
+	@# folders of their own: one has an import package called liblinear, as liblinear-official; the other asks for an
+	@# old NumPy, and runs with a new one and ipython
 	-$(PIP) --no-deps --upgrade --target .venv/peers/liblinear-multicore liblinear-multicore
+	-$(PIP) --no-deps --upgrade --target .venv/peers/adelie adelie
 	touch $@
 
 .venv/docs: .venv/fenchel
@@ -52,6 +54,7 @@ slow: .venv/test .venv/bench
 bench: .venv/bench
 	$(PY) -m benchmarks.certify
 	$(PY) -m benchmarks.race --lams 1
+	$(PY) -m benchmarks.race --sparse --lams 50
 
 docs: .venv/docs
 	$(PY) -m mkdocs build --strict

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,20 +22,27 @@ from fenchel.data import encode_labels, samples
 
 @dataclass(frozen=True)
 class Data:
-    """A name, a matrix, labels -1 and +1."""
+    """A name, a matrix, labels -1 and +1; the group of each column, numbered from 0, where columns have groups."""
 
     name: str
     X: Any
     y: np.ndarray
+    groups: np.ndarray | None = None
 
     def __str__(self) -> str:
         n, d = self.X.shape
         kind = f"{self.X.nnz} entries" if sparse.issparse(self.X) else "dense"
-        return f"{self.name}: {n} x {d}, {kind}"
+        groups = "" if self.groups is None else f", {self.groups.max() + 1} groups"
+        return f"{self.name}: {n} x {d}, {kind}{groups}"
 
 
-def two_class(name: str, X: Any, y: Any) -> Data:
-    """Data in the form that every solver is given; anything but two classes is an error."""
+def two_class(name: str, X: Any, y: Any, sizes: Sequence[int] | None = None) -> Data:
+    """Data in the form that every solver is given; anything but two classes is an error.
+
+    Parameters
+    ----------
+    sizes : of groups of columns side by side
+    """
     classes, codes = encode_labels(y)
     if len(classes) != 2:
         raise ValueError(f"{name} has {len(classes)} classes; the race needs two")
@@ -44,7 +51,8 @@ def two_class(name: str, X: Any, y: Any) -> Data:
         X.sum_duplicates()  # sorts the indices too
     else:
         X = np.ascontiguousarray(X, dtype=np.float64)
-    return Data(name, X, np.where(codes == 1, 1.0, -1.0))
+    groups = None if sizes is None else np.repeat(np.arange(len(sizes)), sizes)
+    return Data(name, X, np.where(codes == 1, 1.0, -1.0), groups)
 
 
 def _breast_cancer() -> Data:
@@ -62,11 +70,32 @@ def _correlated() -> Data:
     return two_class("correlated", sample.X, sample.y)
 
 
+def _wide() -> Data:
+    """Many more columns than rows, as measurements of genes have."""
+    sample = samples.make_classification(60, 3000, rho=0.5, noise=0.5, random_state=0)
+    return two_class("wide", sample.X, sample.y)
+
+
+def _attributes() -> Data:
+    """Attributes with several values each, a column for every value: their columns are groups."""
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(2, 9, size=20)
+    starts = np.cumsum(sizes) - sizes
+    columns = starts + (rng.random((3000, sizes.size)) ** 2 * sizes).astype(int)  # a few values are frequent
+    rows = np.repeat(np.arange(len(columns)), sizes.size)
+    X = sparse.csr_array((np.ones(columns.size), (rows, columns.ravel())), shape=(len(columns), sizes.sum()))
+    w = rng.standard_normal(sizes.sum()) * np.repeat(rng.random(sizes.size) < 0.4, sizes)
+    z = X @ w
+    return two_class("attributes", X, z + rng.standard_normal(z.size) > np.median(z), sizes)
+
+
 #: What needs no file: bundled with scikit-learn, or generated.
 BUILT_IN: dict[str, Callable[[], Data]] = {
     "breast_cancer": _breast_cancer,
     "text": _text,
     "correlated": _correlated,
+    "wide": _wide,
+    "attributes": _attributes,
 }
 
 
@@ -78,12 +107,30 @@ def from_file(path: Path, format: str | None = None) -> Data:
     return two_class(path.name.split(".")[0], X, y)
 
 
-def _svmlight(name: str, n_features: int) -> Callable[[Path], Data]:
+def _svmlight(name: str, n_features: int, sizes: Sequence[int] | None = None) -> Callable[[Path], Data]:
     def load(folder: Path) -> Data:
         X, y = fl.read(folder / f"{name}.xz", format="svmlight", n_features=n_features, zero_based=False)
-        return two_class(name, X, y)
+        return two_class(name, X, y, sizes)
 
     return load
+
+
+#: The columns of a9a that belong to each attribute of UCI's Adult: age in five parts, workclass, final weight in five
+#: parts, education, its years in five parts, marital status, occupation, relationship, race, sex, capital gain, capital
+#: loss, hours a week in five parts, native country.
+A9A_ATTRIBUTES = (5, 8, 5, 16, 5, 7, 14, 6, 5, 2, 2, 2, 5, 41)
+
+
+def _leukemia(folder: Path) -> Data:
+    """Gene expressions of 38 patients, 7129 genes: dense."""
+    X, y = fl.read(folder / "leu.xz", format="svmlight", n_features=7129, zero_based=False)
+    return two_class("leukemia", X.toarray(), y)
+
+
+def _dna(folder: Path) -> Data:
+    """60 nucleotides around a point, three columns each: is there no splice junction?"""
+    X, y = fl.read(folder / "DNA.csv.xz", format="csv", target="Class")
+    return two_class("dna", X, y == "n", [3] * 60)
 
 
 def _imdb(folder: Path) -> Data:
@@ -111,9 +158,11 @@ def _mnist(folder: Path) -> Data:
 #: How each set lies in a data folder, as `<folder>/<name>/<files>`.
 IN_FOLDER: dict[str, Callable[[Path], Data]] = {
     "imdb": _imdb,
-    "a9a": _svmlight("a9a", 123),
+    "a9a": _svmlight("a9a", 123, A9A_ATTRIBUTES),
     "w8a": _svmlight("w8a", 300),
     "mnist": _mnist,
+    "leukemia": _leukemia,
+    "dna": _dna,
 }
 
 

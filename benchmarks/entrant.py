@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+#: Objectives with |w|^2 / 2, and those whose penalty makes zeros; benchmarks/objectives.py states them.
 LOSSES = ("hinge", "squared_hinge", "logistic", "ridge")
+PATHS = ("lasso_path", "logistic_path")
+SPARSE = ("lasso", "elastic_net", "sparse_logistic", "group_lasso", *PATHS)
+
+#: The share of |w|_1 in the elastic net.
+L1_RATIO = 0.5
+
+#: A path has so many points, evenly on a logarithmic scale; its first lam is so many times its last.
+PATH_POINTS, PATH_RATIO = 100, 100.0
 
 #: Solvers that factorise a matrix of d x d numbers take part up to this d.
 MOST_FEATURES_TO_FACTORISE = 10_000
@@ -20,7 +29,14 @@ MANY = 1_000_000
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be fitted: data, loss, lam; at which tolerance, on how many threads."""
+    """What is to be fitted: data, objective, lam; at which tolerance, on how many threads.
+
+    Attributes
+    ----------
+    loss : the name of the objective
+    lam : for a path the last, which is the smallest
+    groups : the group of each column, numbered from 0, columns of a group side by side; None where there are none
+    """
 
     X: Any
     y: np.ndarray
@@ -28,6 +44,14 @@ class Task:
     lam: float
     tol: float
     threads: int = 1
+    groups: np.ndarray | None = None
+
+    @property
+    def lams(self) -> np.ndarray:
+        """Every lam, the largest first."""
+        if self.loss in PATHS:
+            return np.geomspace(PATH_RATIO * self.lam, self.lam, PATH_POINTS)
+        return np.array([self.lam])
 
     @property
     def C(self) -> float:
@@ -45,8 +69,8 @@ class Peer:
     Attributes
     ----------
     name, package : what the table calls it; the distribution that it is part of
-    losses : those it can minimise
-    fit : Task -> w
+    losses : the objectives that it can minimise
+    fit : Task -> w; for a path a row for every lam
     ladder : its tolerances, loosest first
     compiles : whether it compiles when it is called, so that every timed run needs a fresh process
     factorises : whether it builds a matrix of d x d numbers

@@ -1,65 +1,55 @@
 """The solvers that take part in the race: each fits one objective, at one tolerance.
 
-Every peer minimises
+Here are fenchel's, and the peers that minimise
 
     P(w) = (1/n) sum_i loss(y_i, x_i' w) + (lam/2) |w|^2,    no intercept,
 
 after its own translation of lam: C = 1 / (lam n) where the peer sums the losses beside |w|^2 / 2, alpha = lam n
 where it sums them beside (alpha/2) |w|^2, lam itself where it takes the mean. tests/benchmarks checks each.
+benchmarks/peers_sparse.py has those for penalties that make zeros.
 
 Not here: celer, which has no penalty without an L1 part; SGD, whose tolerance is not about the optimum.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from benchmarks.entrant import LOSSES, MANY, Peer, Task, half_decades
+import fenchel as fl
+from benchmarks.entrant import LOSSES, MANY, SPARSE, Peer, Task, half_decades
+from benchmarks.installed import use_own_folder
+from benchmarks.objectives import fenchel_problems
 from benchmarks.peers_sklearn import sklearn_peers
-
-#: Where liblinear-multicore lives: its import package has the name of liblinear-official's.
-MULTICORE = Path(sys.prefix) / "peers" / "liblinear-multicore"
-
-
-def fenchel_problem(task: Task) -> Any:
-    """The task in fenchel's words."""
-    import fenchel as fl
-
-    losses = {
-        "hinge": fl.losses.Hinge(),
-        "squared_hinge": fl.losses.SquaredHinge(),
-        "logistic": fl.losses.Logistic(),
-        "ridge": fl.losses.Squared(),
-    }
-    return fl.Problem(task.X, task.y, losses[task.loss], fl.penalties.L2(task.lam))
+from benchmarks.peers_sparse import sparse_peers
 
 
 def _fenchel(solver: str) -> Callable[[Task], Any]:
-    def run(task: Task) -> Any:
-        import fenchel as fl
+    """One solve for every lam; along a path each begins where the last ended."""
 
-        return fl.solve(fenchel_problem(task), solver=solver, tol=task.tol, n_threads=task.threads, warn=False).w
+    def run(task: Task) -> Any:
+        results: list[fl.Result] = []
+        for problem in fenchel_problems(task):
+            start = results[-1] if results else None
+            results.append(fl.solve(problem, solver, tol=task.tol, n_threads=task.threads, start=start, warn=False))
+        return [result.w for result in results]
 
     return run
 
 
 def fenchel_peers(solvers: Iterable[str]) -> list[Peer]:
     """fenchel itself, once for each of its solvers, through its public interface."""
-    ladder = half_decades(1e-1, 1e-8)
-    return [Peer(f"fenchel {solver}", "fenchel", LOSSES, _fenchel(solver), ladder) for solver in solvers]
+    ladder, losses = half_decades(1e-1, 1e-8), (*LOSSES, *SPARSE)
+    return [Peer(f"fenchel {solver}", "fenchel", losses, _fenchel(solver), ladder) for solver in solvers]
 
 
 def _liblinear(kind: int, multicore: bool) -> Callable[[Task], Any]:
     def run(task: Task) -> Any:
-        if multicore and str(MULTICORE) not in sys.path:
-            sys.path.insert(0, str(MULTICORE))
+        if multicore:
+            use_own_folder("liblinear-multicore")
         from liblinear.liblinearutil import problem, train
 
         X = sparse.csr_matrix(task.X)
@@ -162,15 +152,11 @@ def skglm_peers() -> list[Peer]:
 
 def all_peers() -> list[Peer]:
     """Every peer, the likely winners first: their times bound how long the others are worth waiting for."""
-    return [*liblinear_peers(), *snapml_peers(), *sklearn_peers(), *cyanure_peers(), *skglm_peers()]
-
-
-def version(package: str) -> str | None:
-    """The version of an installed distribution, None if it is not installed."""
-    if package == "liblinear-multicore":
-        found = list(metadata.distributions(name=package, path=[str(MULTICORE)]))
-        return found[0].version if found else None
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+    return [
+        *liblinear_peers(),
+        *snapml_peers(),
+        *sklearn_peers(),
+        *cyanure_peers(),
+        *skglm_peers(),
+        *sparse_peers(),
+    ]

@@ -4,10 +4,14 @@
     python -m benchmarks.race                                        bundled and generated data
     python -m benchmarks.race --data mine.svm                        your own, two classes
     python -m benchmarks.race --data-dir DIR --sets imdb,a9a,w8a,mnist
+    python -m benchmarks.race --sparse                               the Lasso and its kin; --data and --data-dir too
 
-The objective is the mean loss plus (lam/2) |w|^2, without an intercept; ridge has the labels -1 and +1 as targets.
-One judge for all: the objective in float64 from the weights alone, against the dual bound of a certified
-reference solution.
+The objective is the mean loss plus (lam/2) |w|^2, without an intercept; regressions have the labels -1 and +1 as
+targets. With --sparse the penalty makes zeros: lasso, elastic_net (half of each part), sparse_logistic, group_lasso on
+sets whose columns have groups, and paths of 100 lam from lam_max to lam_max/100, each of which has to reach the target.
+
+One judge for all: the objective in float64 from the weights alone, against the dual bound of a certified reference
+solution.
 
 For each solver the quickest rung of its own tolerance ladder that reaches the target is found first. These rungs
 are then timed again, --repeats times, in turns; the median counts. The clock covers everything from the arrays to
@@ -18,21 +22,23 @@ few rows come before, except for packages that compile when called: they get a f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
 from benchmarks import race_report
 from benchmarks.datasets import BUILT_IN, IN_FOLDER, Data, from_file, from_folder
-from benchmarks.entrant import LOSSES, Peer
+from benchmarks.entrant import LOSSES, SPARSE, Peer
+from benchmarks.installed import version
 from benchmarks.judge import reference
-from benchmarks.peers import all_peers, fenchel_peers, version
+from benchmarks.listed import POSITIVE, Listed
+from benchmarks.objectives import OBJECTIVES
+from benchmarks.peers import all_peers, fenchel_peers
 from benchmarks.timing import Row, Settings, race_row
 from benchmarks.worker import Workers
 from fenchel.solver.choose import SOLVERS
@@ -40,37 +46,27 @@ from fenchel.solver.choose import SOLVERS
 RESULTS = Path(__file__).parent / "results"
 
 
-class Listed(click.ParamType):
-    """Values separated by commas, each of which `convert_one` understands."""
+@dataclass(frozen=True)
+class Programme:
+    """What is raced unless the command says otherwise.
 
-    name = "list"
+    Attributes
+    ----------
+    losses : names of objectives
+    lams : in the unit of these objectives
+    built_in, in_folder : names of sets, without a data folder and with one
+    """
 
-    def __init__(self, convert_one: Callable[[str], Any], known: Sequence[str] = ()) -> None:
-        self._convert, self._known = convert_one, known
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        parts = [part.strip() for part in value.split(",") if part.strip()]
-        if not parts:
-            self.fail("nothing is listed", param, ctx)
-        for part in parts:
-            if self._known and part not in self._known:
-                self.fail(f"{part!r} is unknown; there are {', '.join(self._known)}", param, ctx)
-        try:
-            return [self._convert(part) for part in parts]
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+    losses: tuple[str, ...]
+    lams: tuple[float, ...]
+    built_in: tuple[str, ...]
+    in_folder: tuple[str, ...]
 
 
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < np.inf:
-        raise ValueError(f"{text} is not a positive number")
-    return value
-
-
-POSITIVE = Listed(_positive)
+SQUARED_NORM = Programme(
+    LOSSES, (10.0, 1.0, 0.1), ("breast_cancer", "text", "correlated"), ("imdb", "a9a", "w8a", "mnist")
+)
+ZEROS = Programme(SPARSE, (10.0, 50.0, 200.0), ("wide", "text", "attributes"), ("leukemia", "imdb", "a9a", "dna"))
 
 
 @click.command(help=__doc__)
@@ -94,8 +90,19 @@ POSITIVE = Listed(_positive)
     default=None,
     help=f"Names of sets: {', '.join(BUILT_IN)}; with --data-dir also {', '.join(IN_FOLDER)}.",
 )
-@click.option("--losses", type=Listed(str, LOSSES), default=",".join(LOSSES), show_default=True)
-@click.option("--lams", type=POSITIVE, default="10,1,0.1", show_default=True, help="lam times the number of samples.")
+@click.option("--sparse", is_flag=True, help="Penalties that make zeros, in place of |w|^2.")
+@click.option(
+    "--losses",
+    type=Listed(str, [*LOSSES, *SPARSE]),
+    default=None,
+    help=f"Of {', '.join(LOSSES)}; with --sparse of {', '.join(SPARSE)}. All by default.",
+)
+@click.option(
+    "--lams",
+    type=POSITIVE,
+    default=None,
+    help="lam times the number of samples, 10,1,0.1 by default; with --sparse lam_max over lam, 10,50,200 by default.",
+)
 @click.option("--targets", type=POSITIVE, default="1e-3,1e-6", show_default=True, help="Relative suboptimality.")
 @click.option(
     "--fenchel",
@@ -144,8 +151,9 @@ def main(
     format_: str | None,
     data_dir: Path | None,
     sets: list[str] | None,
-    losses: list[str],
-    lams: list[float],
+    sparse: bool,
+    losses: list[str] | None,
+    lams: list[float] | None,
     targets: list[float],
     ours: list[str],
     peers: list[str] | None,
@@ -157,12 +165,14 @@ def main(
 ) -> None:
     if clock == "cpu" and threads > 1:
         raise click.UsageError("--clock cpu adds up the time of all threads; use --clock wall with --threads")
-    settings = Settings(losses, lams, targets, repeats, limit, threads, clock)
+    programme = ZEROS if sparse else SQUARED_NORM
+    losses = _losses(losses, lams, programme)
+    settings = Settings(losses, lams or programme.lams, targets, repeats, limit, threads, clock)
     console = Console()
     out.mkdir(parents=True, exist_ok=True)
-    entrants = [*fenchel_peers(ours), *_installed(peers, console)]
+    entrants = [*fenchel_peers(ours), *_installed(peers, losses, console)]
     rows: list[Row] = []
-    for load in _sets(files, format_, data_dir, sets, out):
+    for load in _sets(files, format_, data_dir, sets, programme, out):
         try:
             data = load()
         except (OSError, ValueError) as error:
@@ -179,8 +189,19 @@ def main(
     console.print(f"written: {out / 'race.json'}, {out / 'race.png'}")
 
 
-def _installed(wanted: list[str] | None, console: Console) -> list[Peer]:
-    peers = all_peers()
+def _losses(wanted: list[str] | None, lams: list[float] | None, programme: Programme) -> Sequence[str]:
+    """The objectives to race, all of one programme."""
+    losses = programme.losses if wanted is None else wanted
+    if strange := [name for name in losses if name not in programme.losses]:
+        raise click.UsageError(f"{', '.join(strange)}: {'not with' if programme is ZEROS else 'only with'} --sparse")
+    if lams is not None and all(OBJECTIVES[name].path for name in losses):
+        raise click.UsageError("--lams has no effect on paths")
+    return losses
+
+
+def _installed(wanted: list[str] | None, losses: Sequence[str], console: Console) -> list[Peer]:
+    """The peers that can minimise one of the objectives."""
+    peers = [peer for peer in all_peers() if set(peer.losses) & set(losses)]
     if wanted is not None:
         for word in wanted:
             if not any(word in peer.name or word in peer.package for peer in peers):
@@ -193,13 +214,18 @@ def _installed(wanted: list[str] | None, console: Console) -> list[Peer]:
 
 
 def _sets(
-    files: tuple[Path, ...], format_: str | None, folder: Path | None, names: list[str] | None, cache: Path
+    files: tuple[Path, ...],
+    format_: str | None,
+    folder: Path | None,
+    names: list[str] | None,
+    programme: Programme,
+    cache: Path,
 ) -> list[Callable[[], Data]]:
     """What to load, one after the other."""
     if format_ is not None and not files:
         raise click.UsageError("--format says how to read --data, which is missing")
     if names is None:
-        names = list(IN_FOLDER) if folder is not None else [] if files else list(BUILT_IN)
+        names = list(programme.in_folder if folder is not None else () if files else programme.built_in)
     elif folder is None and (missing := [name for name in names if name in IN_FOLDER]):
         raise click.UsageError(f"{', '.join(missing)}: give the folder that holds it with --data-dir")
     elif folder is not None and not any(name in IN_FOLDER for name in names):
@@ -216,21 +242,32 @@ def _race_set(
     """The rows of each problem, as soon as it is raced."""
     with (
         threadpool_limits(settings.threads),
-        Workers(entrants, data.X, data.y, settings.threads) as workers,
+        Workers(entrants, data, settings.threads) as workers,
         Progress(console=console, transient=True) as progress,
     ):
-        bar = progress.add_task("", total=len(settings.losses) * len(settings.lams))
+        problems = list(_problems(data, settings, console))
+        bar = progress.add_task("", total=len(problems))
 
         def tell(what: str) -> None:
             progress.update(bar, description=what)
 
-        for loss in settings.losses:
+        for loss, level in problems:
+            stated = OBJECTIVES[loss]
             able = [peer for peer in entrants if peer.takes(data.X, loss)]
-            for lam_n in settings.lams:
-                tell(f"{data.name} {loss} {lam_n:g}/n: reference")
-                known = reference(data, loss, lam_n / data.y.size, out, settings.limit)
-                yield race_row(data, loss, lam_n, known, able, workers, settings, tell)
-                progress.advance(bar)
+            tell(f"{data.name} {loss} {stated.label(level)}: reference")
+            known = reference(data, loss, stated.lam(data, level), out, settings.limit)
+            yield race_row(data, loss, level, known, able, workers, settings, tell)
+            progress.advance(bar)
+
+
+def _problems(data: Data, settings: Settings, console: Console) -> Iterator[tuple[str, float]]:
+    """The objectives that the data allow, with what states lam."""
+    for loss in settings.losses:
+        if OBJECTIVES[loss].grouped and data.groups is None:
+            console.print(f"{data.name} has no groups: {loss} is left out")
+            continue
+        for level in OBJECTIVES[loss].levels(settings.lams):
+            yield loss, level
 
 
 if __name__ == "__main__":

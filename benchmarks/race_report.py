@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.entrant import Peer
-from benchmarks.peers import version
+from benchmarks.installed import version
 from benchmarks.timing import Entry, Row, Settings
 
 LEGEND = (
@@ -38,7 +38,7 @@ def print_lines(console: Console, rows: Sequence[Row]) -> None:
 
 
 def print_tables(console: Console, rows: Sequence[Row]) -> None:
-    """For every loss the seconds of each solver; then the ratios."""
+    """For every objective the seconds of each solver; then the ratios."""
     for (data, loss), group in groupby(rows, key=lambda row: (row.data, row.loss)):
         console.print(_seconds_table(data, loss, list(group)))
     console.print(_ratio_table(rows))
@@ -53,7 +53,7 @@ def _seconds_table(data: str, loss: str, rows: list[Row]) -> Table:
     """Solvers down, lam and target across; the best in bold."""
     table = Table("solver", title=f"{data}, {loss}: seconds to the target", caption=CAPTION)
     for row in rows:
-        table.add_column(f"{row.lam_n:g}/n\n{row.target:g}", justify="right")
+        table.add_column(f"{row.lam}\n{row.target:g}", justify="right")
     best = [min(entry.median for entry in row.entries) for row in rows]
     order = sorted(range(len(rows[0].entries)), key=lambda k: (not rows[0].entries[k].is_ours, _typical(rows, k)))
     for k in order:
@@ -76,7 +76,7 @@ def _cell(entry: Entry, quickest: float) -> str:
 
 
 def _ratio_table(rows: Sequence[Row]) -> Table:
-    table = Table("loss", "lam", "target", title=f"{rows[0].data}: best peer / fenchel")
+    table = Table("objective", "lam", "target", title=f"{rows[0].data}: best peer / fenchel")
     for column in ("fenchel (s)", "peer (s)", "ratio"):
         table.add_column(column, justify="right")
     table.add_column("who")
@@ -86,7 +86,7 @@ def _ratio_table(rows: Sequence[Row]) -> Table:
         who = theirs.solver if theirs else "-"
         table.add_row(
             row.loss,
-            f"{row.lam_n:g}/n",
+            row.lam,
             f"{row.target:g}",
             f"{ours.median:.3g}" if ours else "-",
             f"{theirs.median:.3g}" if theirs else "-",
@@ -97,7 +97,7 @@ def _ratio_table(rows: Sequence[Row]) -> Table:
 
 
 def _name(row: Row) -> str:
-    return f"{row.data} {row.loss} {row.lam_n:g}/n"
+    return f"{row.data} {row.loss} {row.lam}"
 
 
 def summary(rows: Sequence[Row]) -> str:
@@ -129,7 +129,7 @@ def _as_json(row: Row) -> dict[str, Any]:
     return {
         "data": row.data,
         "loss": row.loss,
-        "lam_n": row.lam_n,
+        "lam": row.lam,
         "target": row.target,
         "reference_gap": row.reference_gap if np.isfinite(row.reference_gap) else None,
         "ratio": row.ratio if np.isfinite(row.ratio) else None,
@@ -198,7 +198,7 @@ def _panel(axis: Any, name: str, rows: list[Row]) -> None:
     axis.axvline(2.0, color="black", lw=1, ls=":", label="twice fenchel's time")
     axis.set_xscale("log")
     axis.xaxis.set_major_formatter("{x:g}")
-    axis.set_yticks(positions, [f"{row.loss}  {row.lam_n:g}/n  {row.target:g}" for row in rows], fontsize=7)
+    axis.set_yticks(positions, [f"{row.loss}  {row.lam}  {row.target:g}" for row in rows], fontsize=7)
     axis.set_ylim(-0.7, len(rows) - 0.3)
     for edge in range(len(rows)):
         if edge and rows[edge].loss != rows[edge - 1].loss:

@@ -10,7 +10,8 @@ import numpy as np
 
 from benchmarks.datasets import Data
 from benchmarks.entrant import Peer
-from benchmarks.judge import Reference, objective
+from benchmarks.judge import Reference
+from benchmarks.objectives import OBJECTIVES, objective, task_of
 from benchmarks.worker import OVER, Workers
 
 #: A solver is given up when it is this many times slower than the best so far, but not before so many seconds.
@@ -23,7 +24,7 @@ class Settings:
 
     Attributes
     ----------
-    losses, lams, targets : the problems; lams are multiples of 1/n
+    losses, lams, targets : the problems; lams are what `Objective.lam` takes
     repeats : timed runs of each solver
     limit : seconds that one fit may take
     threads : for each solver
@@ -81,11 +82,11 @@ class Entry:
 
 @dataclass
 class Row:
-    """A set, a loss, lam and a target, with an entry for every solver that can run."""
+    """A set, an objective, lam as it was stated and a target, with an entry for every solver that can run."""
 
     data: str
     loss: str
-    lam_n: float
+    lam: str
     target: float
     reference_gap: float
     entries: list[Entry]
@@ -138,7 +139,7 @@ def climb(
 def race_row(
     data: Data,
     loss: str,
-    lam_n: float,
+    level: float,
     known: Reference,
     entrants: Sequence[Peer],
     workers: Workers,
@@ -149,26 +150,27 @@ def race_row(
 
     Parameters
     ----------
-    lam_n : lam times the number of samples
+    level : what states lam
     known : the reference that judges
     tell : is told what runs
     """
-    lam = lam_n / data.y.size
+    stated = OBJECTIVES[loss]
+    lam, label = stated.lam(data, level), stated.label(level)
     best = dict.fromkeys(settings.targets, np.inf)
 
     def attempt(peer: Peer, tol: float, limit: float) -> Attempt:
-        tell(f"{data.name} {loss} {lam_n:g}/n: {peer.name}, tol={tol:g}")
+        tell(f"{data.name} {loss} {label}: {peer.name}, tol={tol:g}")
         run = workers.fit(peer, loss, lam, tol, limit, settings.clock)
         if run.w is None:
             return Attempt(tol, run.seconds, np.inf, run.failure)
         seconds = run.cpu if settings.clock == "cpu" else run.seconds
-        return Attempt(tol, seconds, known.suboptimality(objective(data.X, data.y, loss, lam, run.w)))
+        return Attempt(tol, seconds, known.suboptimality(objective(task_of(data, loss, lam, tol), run.w)))
 
     def patience() -> float:
         """Judged by the finest target: who is slow to the first may be quick to the last."""
         return min(settings.limit, max(PATIENCE, GIVE_UP * best[min(settings.targets)]))
 
-    rows = [Row(data.name, loss, lam_n, target, known.relative_gap, []) for target in settings.targets]
+    rows = [Row(data.name, loss, label, target, known.relative_gap, []) for target in settings.targets]
     for peer in entrants:
         found = climb(peer.ladder, settings.targets, lambda tol: attempt(peer, tol, patience()))  # noqa: B023
         for row in rows:

@@ -16,12 +16,13 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.datasets import Data
 from benchmarks.entrant import Peer, Task
+from benchmarks.objectives import task_of
 
 #: Seconds that a worker may take to import its package and to warm up.
 READY = 120.0
@@ -45,10 +46,10 @@ class Run:
 class Worker:
     """A process that fits what it is sent, in order."""
 
-    def __init__(self, peers: Mapping[str, Peer], X: Any, y: np.ndarray, threads: int) -> None:
+    def __init__(self, peers: Mapping[str, Peer], data: Data, threads: int) -> None:
         context = multiprocessing.get_context("fork")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, peers, X, y, threads), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, peers, data, threads), daemon=True)
         with warnings.catch_warnings():  # a fork of a process that has threads: ours are idle
             warnings.simplefilter("ignore", DeprecationWarning)
             self._process.start()
@@ -93,9 +94,9 @@ class Worker:
 class Workers:
     """One worker a package, made when it is needed."""
 
-    def __init__(self, peers: Iterable[Peer], X: Any, y: np.ndarray, threads: int) -> None:
+    def __init__(self, peers: Iterable[Peer], data: Data, threads: int) -> None:
         named = {peer.name: peer for peer in peers}  # a fit cannot be sent, its name can
-        self._make = lambda: Worker(named, X, y, threads)
+        self._make = lambda: Worker(named, data, threads)
         self._kept: dict[str, Worker] = {}
 
     def fit(self, peer: Peer, loss: str, lam: float, tol: float, limit: float, clock: str = "wall") -> Run:
@@ -124,7 +125,7 @@ def _leave_with(parent: int) -> None:
     os._exit(1)
 
 
-def _serve(pipe: Connection, peers: Mapping[str, Peer], X: Any, y: np.ndarray, threads: int) -> None:
+def _serve(pipe: Connection, peers: Mapping[str, Peer], data: Data, threads: int) -> None:
     threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
     for name in THREAD_VARIABLES:
         os.environ[name] = str(threads)
@@ -139,7 +140,7 @@ def _serve(pipe: Connection, peers: Mapping[str, Peer], X: Any, y: np.ndarray, t
         except EOFError:
             return
         peer = peers[name]
-        task = Task(X, y, loss, lam, tol, threads)
+        task = task_of(data, loss, lam, tol, threads)
         try:
             for module in peer.imports:
                 importlib.import_module(module)

@@ -11,19 +11,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.datasets import BUILT_IN, Data, two_class
-from benchmarks.entrant import LOSSES, Peer, Task, half_decades
-from benchmarks.judge import Reference, objective, reference
-from benchmarks.peers import all_peers, fenchel_peers, fenchel_problem, version
+from benchmarks.datasets import A9A_ATTRIBUTES, BUILT_IN, Data, two_class
+from benchmarks.entrant import LOSSES, PATH_RATIO, SPARSE, Peer, Task, half_decades
+from benchmarks.installed import version
+from benchmarks.judge import Reference, reference
+from benchmarks.objectives import OBJECTIVES, fenchel_problems, objective, task_of
+from benchmarks.peers import all_peers, fenchel_peers
 from benchmarks.race import main
 from benchmarks.race_report import draw, summary
 from benchmarks.timing import Attempt, Entry, Row, climb, time_again
 from benchmarks.worker import Worker, Workers
 from click.testing import CliRunner
 
+import fenchel as fl
 from fenchel.data import samples
 
-LAM_N = 10.0
+LEVEL = 10.0
 ENTRANTS = [*fenchel_peers(["auto"]), *all_peers()]
 
 
@@ -53,7 +56,7 @@ FAILING = Peer("failing", "failing", LOSSES, _fail, (0.1,), compiles=True)
 def data(request: pytest.FixtureRequest) -> Data:
     density = 0.2 if request.param == "sparse" else None
     sample = samples.make_classification(200, 12, density=density, noise=0.5, random_state=0)
-    return two_class(request.param, sample.X, sample.y)
+    return two_class(request.param, sample.X, sample.y, [1, 4, 3, 4])
 
 
 @pytest.fixture(scope="module")
@@ -63,20 +66,42 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def workers(data: Data) -> Iterator[Workers]:
-    with Workers([*ENTRANTS, SLEEPER, SPINNER, FAILING], data.X, data.y, threads=1) as made:
+    with Workers([*ENTRANTS, SLEEPER, SPINNER, FAILING], data, threads=1) as made:
         yield made
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", OBJECTIVES)
 def test_objective_is_the_one_that_fenchel_states(data: Data, loss: str) -> None:
-    w = np.random.default_rng(0).normal(size=data.X.shape[1])
-    problem = fenchel_problem(Task(data.X, data.y, loss, 0.3, 1e-4))
-    assert objective(data.X, data.y, loss, 0.3, w) == pytest.approx(problem.primal(w), rel=1e-12)
+    task = task_of(data, loss, 0.3, 1e-4)
+    W = np.random.default_rng(0).normal(size=(task.lams.size, data.X.shape[1]))
+    stated = [problem.primal(w) for problem, w in zip(fenchel_problems(task), W, strict=True)]
+    assert objective(task, W.ravel()) == pytest.approx(np.array(stated), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", SPARSE)
+def test_no_weights_are_optimal_from_the_largest_lam_on_and_not_before(data: Data, loss: str) -> None:
+    first = PATH_RATIO if OBJECTIVES[loss].path else 1.0
+    for level, optimal in ((first, True), (1.1 * first, False)):
+        problem = next(fenchel_problems(task_of(data, loss, OBJECTIVES[loss].lam(data, level), 1e-4)))
+        assert fl.certify(problem, np.zeros(12), tol=1e-9).ok == optimal
+
+
+def test_a_path_goes_from_lam_max_to_a_hundredth(data: Data) -> None:
+    smallest = OBJECTIVES["lasso_path"].lam(data, 100.0)
+    lams = task_of(data, "lasso_path", smallest, 1e-4).lams
+    assert len(lams) == 100
+    assert lams[[0, -1]] == pytest.approx(OBJECTIVES["lasso"].lam(data, 1.0) * np.array([1.0, 0.01]))
+    assert np.all(np.diff(lams) < 0)
+
+
+def test_the_worst_point_of_a_path_counts() -> None:
+    known = Reference(primal=np.array([1.0, 2.0]), dual=np.array([1.0, 2.0]))
+    assert known.suboptimality(np.array([1.0, 2.2])) == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize("w", [np.full(12, np.nan), np.zeros(11)])
 def test_weights_that_are_none_are_infinitely_bad(data: Data, w: np.ndarray) -> None:
-    assert objective(data.X, data.y, "hinge", 1.0, w) == np.inf
+    assert objective(task_of(data, "hinge", 1.0, 1e-4), w) == np.inf
 
 
 @pytest.mark.parametrize(
@@ -94,18 +119,20 @@ def test_every_peer_minimises_the_stated_objective(
         pytest.skip(f"{peer.package} is not installed")
     if not peer.takes(data.X, loss):
         pytest.skip("dense data only")
-    lam = LAM_N / data.y.size
+    stated = OBJECTIVES[loss]
+    (level,) = stated.levels([LEVEL])
+    lam = stated.lam(data, level)
     known = reference(data, loss, lam, cache, limit=20.0)
     assert known.relative_gap < 1e-6
     run = workers.fit(peer, loss, lam, peer.ladder[-1], limit=60.0)
     assert run.failure is None
     assert run.w is not None
-    found = known.suboptimality(objective(data.X, data.y, loss, lam, run.w))
+    found = known.suboptimality(objective(task_of(data, loss, lam, 1e-4), run.w))
     assert -1e-12 < found < 1e-4  # below zero by rounding only
 
 
 def test_suboptimality_is_never_below_the_true_one() -> None:
-    known = Reference(primal=1.0 + 1e-9, dual=1.0 - 1e-9)
+    known = Reference(primal=np.array(1.0 + 1e-9), dual=np.array(1.0 - 1e-9))
     best_possible = 1.0
     for value in (known.primal, 1.01, 2.0):
         assert known.suboptimality(value) >= (value - best_possible) / best_possible
@@ -139,7 +166,7 @@ def test_a_worker_ends_with_the_race(data: Data) -> None:
     receive, send = context.Pipe(duplex=False)
 
     def race() -> None:
-        worker = Worker({SLEEPER.name: SLEEPER}, data.X, data.y, threads=1)
+        worker = Worker({SLEEPER.name: SLEEPER}, data, threads=1)
         send.send(worker.pid)
         worker.fit(SLEEPER, "hinge", 0.1, 0.1, limit=60.0)
 
@@ -215,7 +242,7 @@ def test_a_timed_run_that_misses_the_target_goes_on_to_the_next_rung() -> None:
 
 def _row(ours: list[float], theirs: list[float]) -> Row:
     entries = [Entry("fenchel auto", "fenchel", seconds=ours), Entry("peer", "peer", seconds=theirs)]
-    return Row("set", "hinge", 1.0, 1e-3, 1e-9, entries)
+    return Row("set", "hinge", "1/n", 1e-3, 1e-9, entries)
 
 
 def test_summary_counts_medians(tmp_path: Path) -> None:
@@ -240,10 +267,30 @@ def test_race_prints_and_writes_what_it_found(tmp_path: Path) -> None:
     assert (tmp_path / "race.png").exists()
 
 
+def test_sparse_race_has_a_row_for_every_lam_and_one_for_a_path(tmp_path: Path) -> None:
+    command = "--sparse --sets wide --losses lasso,group_lasso,lasso_path --lams 2,5 --targets 1e-2 --repeats 1"
+    arguments = [*command.split(), "--peers", "coordinate descent", "--out", str(tmp_path)]
+    result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert "wide has no groups: group_lasso is left out" in result.output
+    rows = json.loads((tmp_path / "race.json").read_text())["rows"]
+    assert [(row["loss"], row["lam"]) for row in rows] == [
+        ("lasso", "max/2"),
+        ("lasso", "max/5"),
+        ("lasso_path", "max..max/100"),
+    ]
+    for row in rows:
+        assert row["reference_gap"] < 1e-4
+        assert all(one["suboptimality"] <= 1e-2 for one in row["solvers"].values())
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [
         ("--losses cube", "'cube' is unknown; there are hinge"),
+        ("--losses lasso", "lasso: only with --sparse"),
+        ("--sparse --losses hinge", "hinge: not with --sparse"),
+        ("--sparse --losses lasso_path --lams 10", "--lams has no effect on paths"),
         ("--lams 0", "0 is not a positive number"),
         ("--targets ,", "nothing is listed"),
         ("--sets imdb", "--data-dir"),
@@ -261,6 +308,13 @@ def test_race_says_what_is_wrong_with_an_argument(tmp_path: Path, command: str, 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_sets_have_two_classes(name: str) -> None:
     assert set(BUILT_IN[name]().y) == {-1.0, 1.0}
+
+
+def test_columns_of_an_attribute_exclude_each_other() -> None:
+    data = BUILT_IN["attributes"]()
+    values = np.bincount(data.groups[data.X.indices] + (data.groups.max() + 1) * np.repeat(np.arange(3000), 20))
+    assert values.min() == values.max() == 1
+    assert sum(A9A_ATTRIBUTES) == 123
 
 
 def test_more_than_two_classes_are_refused() -> None:
