@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
+import resource
 import signal
 import threading
 import time
@@ -164,12 +165,18 @@ def _warm(peer: Peer, task: Task) -> None:
     peer.fit(replace(task, X=task.X[rows], y=y[rows], tol=peer.ladder[0]))
 
 
+def _processor_time() -> float:
+    """Of all threads of this process. Where a timer limits it, time.process_time goes in steps of 4 ms on Linux."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
 def _timed(peer: Peer, task: Task) -> Run:
     try:
         with threadpool_limits(task.threads):
-            start, start_cpu = time.perf_counter(), time.process_time()
+            start, start_cpu = time.perf_counter(), _processor_time()
             w = peer.fit(task)
-            seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
+            seconds, cpu = time.perf_counter() - start, _processor_time() - start_cpu
         return Run(seconds, cpu, np.ravel(np.asarray(w, dtype=np.float64)))
     except Exception as error:
         return Run(np.inf, np.inf, failure=f"{type(error).__name__}: {error}")

@@ -43,12 +43,20 @@ def _spin(task: Task) -> np.ndarray:
     return np.zeros(task.X.shape[1])
 
 
+def _blink(task: Task) -> np.ndarray:
+    end = time.thread_time() + 1e-3
+    while time.thread_time() < end:
+        pass
+    return np.zeros(task.X.shape[1])
+
+
 def _fail(task: Task) -> np.ndarray:
     raise ArithmeticError("no weights today")
 
 
 SLEEPER = Peer("sleeper", "sleeper", LOSSES, _sleep, (0.1,))
 SPINNER = Peer("spinner", "spinner", LOSSES, _spin, (0.1,))
+BLINKER = Peer("blinker", "blinker", LOSSES, _blink, (0.1,))
 FAILING = Peer("failing", "failing", LOSSES, _fail, (0.1,), compiles=True)
 
 
@@ -66,7 +74,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def workers(data: Data) -> Iterator[Workers]:
-    with Workers([*ENTRANTS, SLEEPER, SPINNER, FAILING], data, threads=1) as made:
+    with Workers([*ENTRANTS, SLEEPER, SPINNER, BLINKER, FAILING], data, threads=1) as made:
         yield made
 
 
@@ -157,6 +165,11 @@ def test_a_fit_past_its_processor_time_is_ended(workers: Workers) -> None:
     run = workers.fit(SPINNER, "hinge", 0.1, 0.1, limit=0.3, clock="cpu")
     assert run.failure == "over the limit"
     assert workers.fit(SLEEPER, "hinge", 0.1, 0.1, limit=0.01, clock="cpu").failure == "over the limit"
+
+
+def test_a_millisecond_of_processor_time_is_counted_also_under_a_limit(workers: Workers) -> None:
+    found = [workers.fit(BLINKER, "hinge", 0.1, 0.1, limit=10.0, clock="cpu").cpu for _ in range(15)]
+    assert 1e-3 <= np.median(found) < 2e-3
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="asks /proc")
