@@ -63,8 +63,9 @@ FAILING = Peer("failing", "failing", LOSSES, _fail, (0.1,), compiles=True)
 @pytest.fixture(scope="module", params=["dense", "sparse"])
 def data(request: pytest.FixtureRequest) -> Data:
     density = 0.2 if request.param == "sparse" else None
-    sample = samples.make_classification(200, 12, density=density, noise=0.5, random_state=0)
-    return two_class(request.param, sample.X, sample.y, [1, 4, 3, 4])
+    sample = samples.make_classification(280, 12, density=density, noise=0.5, random_state=0)
+    fewer = np.flatnonzero((sample.y > 0) | (np.arange(280) % 2 > 0))  # some packages treat the mean of y differently
+    return two_class(request.param, sample.X[fewer], sample.y[fewer], [1, 4, 3, 4])
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +137,7 @@ def test_every_peer_minimises_the_stated_objective(
     assert run.failure is None
     assert run.w is not None
     found = known.suboptimality(objective(task_of(data, loss, lam, 1e-4), run.w))
-    assert -1e-12 < found < 1e-4  # below zero by rounding only
+    assert -1e-12 < found < (1e-6 if stated.sparse else 1e-4)  # below zero by rounding only
 
 
 def test_suboptimality_is_never_below_the_true_one() -> None:
