@@ -47,6 +47,13 @@ class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
             self._two_sides(parts)
         return [self._problem(design, signs, part) for signs, part in parts]
 
+    def _weighted_problems(self, X: Any, codes: Codes, weights: Vector) -> list[Any]:
+        """The same for samples, of a fold say, whose weights include those of their classes."""
+        design, loss = self._design(X), self._joint_loss()
+        if loss is not None:
+            return [self._joint_problem(design, codes, loss, weights)]
+        return [self._problem(design, signs, weights) for signs in self._signs(codes)]
+
     def _two_classes(self, codes: Codes, weights: Vector, name: str = "sample_weight") -> Vector:
         """The weights, which must leave two classes."""
         left = np.count_nonzero(np.bincount(codes, weights))

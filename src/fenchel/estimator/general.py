@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
 from fenchel.estimator.classification import Classification, one_against_rest_probabilities
-from fenchel.estimator.names import resolve_loss, resolve_penalty
+from fenchel.estimator.names import resolve_loss, resolve_penalty, resolve_regression_loss
 from fenchel.estimator.regression import Regression
 from fenchel.problem.losses import Logistic, Loss
 from fenchel.problem.penalties import Penalty
@@ -174,10 +174,7 @@ class LinearRegressor(Regression):
         self.progress = progress
 
     def _loss(self) -> Loss:
-        loss = resolve_loss(self.loss)
-        if loss.is_classification:
-            raise ValueError(f"{loss!r} is a classification loss; use LinearClassifier")
-        return loss
+        return resolve_regression_loss(self.loss)
 
     def _penalty(self, total_weight: float) -> Penalty:
         return resolve_penalty(self.penalty, self.lam, total_weight)

@@ -10,7 +10,7 @@ from scipy.special import log_expit, log_softmax, softmax
 
 from fenchel.estimator.base import SparseWeights
 from fenchel.estimator.classification import Classification, one_against_rest_probabilities
-from fenchel.estimator.parameters import L1_RATIO, elastic, one_of, penalised_constant, positive_C
+from fenchel.estimator.parameters import L1_RATIO, elastic, l1_ratio_of, one_of, penalised_constant, positive_C
 from fenchel.problem.losses import Logistic, Loss, MulticlassLoss, Multinomial
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.scaling import lam_from_C
@@ -46,7 +46,7 @@ class LogisticClassification(SparseWeights, Classification):
         if ratio == 1.0:
             raise ValueError(
                 f"the softmax of {len(self.classes_)} classes needs a strongly convex penalty, which 'l1' is not; "
-                "penalty='elasticnet' with l1_ratio=0.9 is, or use multi_class='ovr'"
+                "penalty='elasticnet' with l1_ratio=0.9 is, or use multi_class='ovr', or SparseLogisticRegression"
             )
         if ratio and self._constant():
             raise ValueError(
@@ -202,8 +202,8 @@ def l1_share(penalty: Any, l1_ratio: Any) -> float:
         raise ValueError(
             "penalty=None is not available: there would be no certificate; a large C such as 1e6 comes close"
         )
-    if l1_ratio is not None and not 0.0 <= l1_ratio <= 1.0:
-        raise ValueError(f"l1_ratio must lie between 0 and 1, got {l1_ratio!r}")
+    if l1_ratio is not None:
+        l1_ratio = l1_ratio_of(l1_ratio)
     if penalty in L1_RATIO:
         ratio = L1_RATIO[penalty]
         if l1_ratio not in (None, 0.0, ratio):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from fenchel.data.design import Vector
 from fenchel.estimator.classification import Codes, one_label_each
 from fenchel.estimator.logistic import LogisticClassification, LogisticRegression, l1_share
 from fenchel.estimator.parameters import one_of, positive_C
-from fenchel.estimator.paths import folds_of, mean_start, path, score_on, scorer_of, warn_of
+from fenchel.estimator.paths import Fold, folds_of, mean_start, path, score_on, scorer_of, side_by_side, warn_of
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import Result
 
@@ -48,7 +49,7 @@ class LogisticRegressionCV(LogisticClassification):
     class_weight : dict, "balanced" or None
         "balanced" counts the samples of all folds.
     n_jobs : int, optional
-        Threads: None is one, -1 is all cores, -2 all but one.
+        Folds at a time: None is one, -1 is as many as there are cores.
     verbose : int, default 0
     refit : bool, default True
         False is refused: a mean of models minimises nothing, and has no certificate.
@@ -163,13 +164,6 @@ class LogisticRegressionCV(LogisticClassification):
         ratio = l1_share(self.penalty, np.ravel(self.l1_ratio_)[0])
         return self._elastic_net(float(np.ravel(self.C_)[0]), ratio, total_weight)
 
-    def _one_problem(self, X: Any, codes: Codes, weights: Vector) -> Any:
-        """The problem of these samples, whose weights include those of their classes."""
-        design, loss = self._design(X), self._joint_loss()
-        if loss is not None:
-            return self._joint_problem(design, codes, loss, weights)
-        return self._problem(design, np.where(codes == 1, 1.0, -1.0), weights)
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose C, and fit to the labels y."""
         one_label_each(y)
@@ -180,7 +174,8 @@ class LogisticRegressionCV(LogisticClassification):
         weights = self._by_label(codes, self._two_classes(codes, self._weights(sample_weight, X)))
         self.Cs_, self.l1_ratios_ = self._candidates(), self._ratios()
         folds = folds_of(self.cv, X, y, classifier=True)
-        grids = [self._grid(X[train], codes[train], weights[train]) for train, _ in folds]
+        self.C_, self.l1_ratio_ = self.Cs_[0], min(self.l1_ratios_, key=lambda ratio: ratio or 0.0)
+        grids = side_by_side(partial(self._grid, X, codes, weights), folds, self._options())
         scorer, labels = scorer_of(self, self.scoring or "accuracy"), self.classes_[codes]
         scores = np.array(
             [
@@ -190,19 +185,18 @@ class LogisticRegressionCV(LogisticClassification):
         )
         warn_of([result for grid in grids for row in grid for result in row])
         i, j = np.unravel_index(int(scores.sum(axis=0).argmax()), scores.shape[1:])
-        self.C_: Any = self.Cs_[i]
-        self.l1_ratio_: Any = self.l1_ratios_[j]
+        self.C_, self.l1_ratio_ = self.Cs_[i], self.l1_ratios_[j]
         start = mean_start([grid[i][j] for grid in grids], folds, len(codes))
-        self._solve([self._one_problem(X, codes, weights)], [start])
+        self._solve(self._weighted_problems(X, codes, weights), [start])
         self._keep_paths(grids, scores)
         return self
 
-    def _grid(self, X: Any, codes: Codes, weights: Vector) -> list[tuple[Result, ...]]:
-        """Fits for each C (rows) and l1_ratio (columns)."""
-        total, options = float(weights.sum()), self._options()
-        self.C_ = self.Cs_[0]
-        self.l1_ratio_ = min(self.l1_ratios_, key=lambda ratio: ratio or 0.0)  # rows are for the smaller ones
-        (problem,) = self._by_rows([self._one_problem(X, codes, weights)])
+    def _grid(self, X: Any, codes: Codes, weights: Vector, fold: Fold, options: Any) -> list[tuple[Result, ...]]:
+        """Fits to a fold for each C (rows) and l1_ratio (columns)."""
+        train, _ = fold
+        total = float(weights[train].sum())
+        # stored for the smallest ratio, which has been set: rows are for the smaller ones
+        (problem,) = self._by_rows(self._weighted_problems(X[train], codes[train], weights[train]))
         columns = []
         for ratio in self.l1_ratios_:
             share = l1_share(self.penalty, ratio)

@@ -37,6 +37,14 @@ def resolve_loss(loss: Any) -> Loss:
     return loss
 
 
+def resolve_regression_loss(loss: Any) -> Loss:
+    """The same, for a loss of numbers."""
+    found = resolve_loss(loss)
+    if found.is_classification:
+        raise ValueError(f"{found!r} is a classification loss; use LinearClassifier")
+    return found
+
+
 def resolve_penalty(penalty: Any, lam: float | None, total_weight: float) -> Penalty:
     """A penalty from its name and lam, or the object itself; lam = 1 / W by default, the C = 1 of the sum form."""
     if isinstance(penalty, str) and penalty in PENALTIES:

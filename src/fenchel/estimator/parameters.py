@@ -33,6 +33,15 @@ def positive_alpha(alpha: Any) -> float:
     return positive("alpha", alpha, "without a penalty there is no certificate: a small alpha such as 1e-8 comes close")
 
 
+def l1_ratio_of(l1_ratio: Any) -> float:
+    """A share of the L1 part, between 0 and 1."""
+    if isinstance(l1_ratio, bool | np.bool_) or not isinstance(l1_ratio, int | float | np.integer | np.floating):
+        raise TypeError(f"l1_ratio must be a number, got {l1_ratio!r}")
+    if not 0.0 <= l1_ratio <= 1.0:
+        raise ValueError(f"l1_ratio must lie between 0 and 1, got {l1_ratio!r}")
+    return float(l1_ratio)
+
+
 def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     """One of a few values."""
     if not any(value is choice or (isinstance(choice, str) and value == choice) for choice in choices):
@@ -44,6 +53,12 @@ def no_bounds_on_weights(positive: Any) -> None:
     """w >= 0 is a constraint that no solver here keeps."""
     if positive:
         raise ValueError("positive=True is not available: no solver here keeps w >= 0; use scikit-learn's estimator")
+
+
+def check_hints(selection: Any, positive: Any) -> None:
+    """What scikit-learn's Lasso is told of its algorithm."""
+    one_of("selection", selection, ("cyclic", "random"))
+    no_bounds_on_weights(positive)
 
 
 def penalised_constant(fit_intercept: bool, penalize_intercept: bool, intercept_scaling: Any) -> float:

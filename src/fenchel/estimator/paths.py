@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from threading import Event
+from typing import Any, TypeVar
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from fenchel.data.design import Vector
+from fenchel.estimator.parameters import positive, positive_alpha
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result
 from fenchel.solver.path import along
-from fenchel.solver.solve import not_certified
+from fenchel.solver.solve import not_certified, seed_of
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+Kept = TypeVar("Kept")
+
+#: How many alphas a path has unless it is told.
+DEFAULT_COUNT = 100
+#: All alphas of a path on which the weights are zero whatever alpha is.
+SMALLEST = 1e-15
+#: How the error on the folds decides.
+RULES = ("best", "one_standard_error")
 
 
 def scorer_of(estimator: Any, scoring: Any) -> Any:
@@ -32,15 +44,105 @@ def folds_of(cv: Any, X: Any, y: Any, classifier: bool) -> list[Fold]:
     return list(check_cv(cv, y, classifier=classifier).split(X, y))
 
 
-def path(problem: Any, penalties: Sequence[Penalty], options: dict[str, Any]) -> list[Result]:
+def walk(
+    problem: Any, penalties: Sequence[Penalty], options: dict[str, Any], start: Any = None
+) -> Iterator[tuple[int, Result]]:
     """Solve a problem with each penalty, the heaviest first: weights and multipliers carry over to the next."""
     order = sorted(range(len(penalties)), key=lambda k: -penalties[k].lam)
-    results: dict[int, Result] = {}
-    for k, result in zip(order, along(problem, [penalties[k] for k in order], **options), strict=True):
+    results = along(problem, [penalties[k] for k in order], start=start, **options)
+    for k, result in zip(order, results, strict=True):
         if result.status == "interrupted":  # a choice among what was not fitted would be none
             raise KeyboardInterrupt
-        results[k] = result
+        if result.status == "callback":
+            raise RuntimeError("stopped, as another fold was")
+        yield k, result
+
+
+def path(problem: Any, penalties: Sequence[Penalty], options: dict[str, Any]) -> list[Result]:
+    """The results of a walk, in the order of the penalties."""
+    results = dict(walk(problem, penalties, options))
     return [results[k] for k in range(len(penalties))]
+
+
+def slim(result: Result) -> Result:
+    """What a warning needs of a result, without vectors and data."""
+    certificate = replace(result.certificate, evidence=None)
+    return replace(result, w=np.empty(0), alpha=np.empty(0), certificate=certificate)
+
+
+def side_by_side(task: Callable[..., Kept], folds: Sequence[Fold], options: dict[str, Any]) -> list[Kept]:
+    """task(fold, options) for each fold, as many at a time as there are threads; each solve has one of them.
+
+    Bars of progress come one after the other. Ctrl-C ends all: no fit to a fold is worth keeping.
+    """
+    seed = options["random_state"]
+    if not (
+        seed is None or isinstance(seed, int | np.integer)
+    ):  # threads would ask a generator in an order of their own
+        options = {**options, "random_state": seed_of(seed)}
+    workers = 1 if options["progress"] else min(options["n_threads"], len(folds))
+    if workers == 1:
+        return [task(fold, options) for fold in folds]
+    stopped = Event()
+    alone = {**options, "n_threads": 1, "callback": lambda check: stopped.is_set()}
+    try:
+        found: list[Kept] = Parallel(workers, require="sharedmem")(delayed(task)(fold, alone) for fold in folds)
+    finally:
+        stopped.set()
+    return found
+
+
+def alpha_grid(problems: Sequence[Any], asked: int | Vector, eps: float) -> Vector:
+    """The alphas, the largest first: as given, or so many between the least that makes all weights zero and eps of it.
+
+    The penalties of the problems have lam = 1.
+    """
+    if not isinstance(asked, int):
+        return asked
+    largest = max(problem.lam_max() for problem in problems)
+    if not largest > SMALLEST:
+        return np.full(asked, SMALLEST)
+    return np.geomspace(largest, eps * largest, asked)
+
+
+def alphas_of(alphas: Any, n_alphas: int | None = None) -> int | Vector:
+    """How many alphas there are to be, or which, the largest first; None is 100."""
+    if n_alphas is not None:
+        if alphas is not None and (np.ndim(alphas) > 0 or alphas != DEFAULT_COUNT):
+            raise ValueError(f"n_alphas={n_alphas!r} would have no effect: alphas says it all; leave n_alphas out")
+        alphas = n_alphas
+    alphas = DEFAULT_COUNT if alphas is None else alphas
+    if np.ndim(alphas) == 0:
+        if isinstance(alphas, bool) or not isinstance(alphas, int | np.integer) or alphas < 1:
+            raise ValueError(f"alphas must be a positive integer or values of alpha, got {alphas!r}")
+        return int(alphas)
+    values = np.array([positive_alpha(alpha) for alpha in np.ravel(np.asarray(alphas, dtype=object))])
+    if not len(values):
+        raise ValueError("alphas is empty; give at least one")
+    return np.sort(values)[::-1]
+
+
+def require_ends(asked: int | Vector, ratios: Sequence[float], eps: Any) -> None:
+    """A path of so many alphas needs a largest one, and a share of it to end at."""
+    if isinstance(asked, int):
+        if positive("eps", eps, "it is a share") > 1.0:
+            raise ValueError(f"eps is the smallest alpha as a share of the largest: at most 1, got {eps!r}")
+        if 0.0 in ratios:
+            raise ValueError("l1_ratio=0 makes no zeros, so that no alpha is the least to make all; give alphas")
+
+
+def choice(errors: Vector, rule: str) -> tuple[int, int]:
+    """The best of ratios x alphas x folds: the least mean error, or the heaviest penalty that is hardly worse.
+
+    "one_standard_error" keeps the ratio, and takes the largest alpha (they come first) whose mean error is at most the
+    least one plus its standard error, s / sqrt(folds).
+    """
+    mean = errors.mean(axis=2)
+    i, j = (int(k) for k in np.unravel_index(int(mean.argmin()), mean.shape))
+    if rule == "one_standard_error":
+        spread = errors[i, j].std(ddof=1) / np.sqrt(errors.shape[2])
+        j = int(np.argmax(mean[i] <= mean[i, j] + spread))
+    return i, j
 
 
 def mean_start(paths: Sequence[Result], folds: Sequence[Fold], n: int) -> tuple[Vector, Any, Vector]:
@@ -54,12 +156,12 @@ def mean_start(paths: Sequence[Result], folds: Sequence[Fold], n: int) -> tuple[
     return np.mean([r.w for r in paths], axis=0), np.mean([r.b for r in paths], axis=0), alpha
 
 
-def warn_of(results: Sequence[Result]) -> None:
-    """One warning for all the solves on folds that fell short."""
+def warn_of(results: Sequence[Result], what: str = "fits to the folds") -> None:
+    """One warning for all the solves that fell short."""
     short = [result for result in results if result.status != "certified"]
     if short:
         worst = max(short, key=lambda result: result.certificate.relative_gap)
-        text = f"{len(short)} of {len(results)} fits to the folds fell short: {not_certified(worst)}"
+        text = f"{len(short)} of {len(results)} {what} fell short: {not_certified(worst)}"
         warnings.warn(text, NotCertifiedWarning, stacklevel=4)
 
 

@@ -169,6 +169,7 @@ def along(
     problem: Problem | MulticlassProblem,
     penalties: Sequence[Penalty],
     *,
+    start: Any = None,
     screen: bool = True,
     clock: Clock | None = None,
     **options: Any,
@@ -179,7 +180,7 @@ def along(
         statement: Any = problem.replace(penalty=penalty)
         limit: dict[str, Any] = {} if clock is None else {"max_seconds": clock.left}
         if last is None or not screen or isinstance(problem, MulticlassProblem):
-            last = solve(statement, start=last, warn=False, **limit, **options)
+            last = solve(statement, start=start if last is None else last, warn=False, **limit, **options)
         else:
             last = solve_near(statement, last, warn=False, **limit, **options)
         yield last
