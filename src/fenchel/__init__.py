@@ -5,7 +5,13 @@ from importlib.metadata import version
 from fenchel.certificate import Certificate, certify
 from fenchel.data import Design, read
 from fenchel.estimator import (
+    ElasticNet,
+    ElasticNetCV,
+    GroupLasso,
+    GroupLassoCV,
     HuberRegressor,
+    Lasso,
+    LassoCV,
     LinearClassifier,
     LinearRegressor,
     LinearSVC,
@@ -16,6 +22,8 @@ from fenchel.estimator import (
     Ridge,
     RidgeClassifier,
     RidgeCV,
+    SparseLogisticRegression,
+    SparseLogisticRegressionCV,
 )
 from fenchel.problem import MulticlassProblem, Problem, losses, penalties, sets
 from fenchel.solver import CertifiedPath, NotCertifiedWarning, Path, Result, certified_path, path, solve, theory
@@ -26,7 +34,13 @@ __all__ = [
     "Certificate",
     "CertifiedPath",
     "Design",
+    "ElasticNet",
+    "ElasticNetCV",
+    "GroupLasso",
+    "GroupLassoCV",
     "HuberRegressor",
+    "Lasso",
+    "LassoCV",
     "LinearClassifier",
     "LinearRegressor",
     "LinearSVC",
@@ -42,6 +56,8 @@ __all__ = [
     "Ridge",
     "RidgeCV",
     "RidgeClassifier",
+    "SparseLogisticRegression",
+    "SparseLogisticRegressionCV",
     "certified_path",
     "certify",
     "losses",

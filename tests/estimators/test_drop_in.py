@@ -52,6 +52,32 @@ X, y = load_iris(return_X_y=True)
 model = RidgeClassifier(alpha=0.5, solver="svd", tol=1e-8).fit(X, y)
 result += [model.score(X, y), model.decision_function(X)[0].tolist()]
 """,
+    "sparse": """
+from sklearn.linear_model import ElasticNet, ElasticNetCV, Lasso, LassoCV
+from sklearn.datasets import load_diabetes
+from sklearn.feature_selection import SelectFromModel
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+import scipy.sparse as sp
+X, y = load_diabetes(return_X_y=True)
+model = Lasso(0.1, precompute=True, selection="random", random_state=0, copy_X=False, max_iter=10000).fit(X, y)
+result = [model.coef_.tolist(), model.intercept_, model.score(X, y), model.sparse_coef_.shape, model.dual_gap_ < 1.0]
+X = StandardScaler().fit_transform(X)
+model = ElasticNet(alpha=0.5, l1_ratio=0.7, tol=1e-6, warm_start=True, max_iter=10000).fit(X, np.column_stack([y, -y]))
+result += [model.coef_.tolist(), model.intercept_.tolist(), model.predict(X)[:3].tolist(), model.sparse_coef_.nnz]
+model = ElasticNet(alpha=0.5, fit_intercept=False).fit(sp.csc_matrix(X), y, sample_weight=np.arange(len(y)))
+result += [model.predict(sp.csr_matrix(X))[:5].tolist()]
+model = LassoCV(cv=4, eps=0.01, alphas=[0.1, 1.0, 2.0, 4.0], tol=1e-6, n_jobs=2, max_iter=10000).fit(X, y)
+result += [model.alpha_, model.alphas_.tolist(), (model.mse_path_ / 1000).tolist(), (model.coef_ != 0).tolist()]
+model = ElasticNetCV(l1_ratio=[0.5, 0.95], alphas=[0.01, 0.1, 1.0], cv=3, tol=1e-6, precompute="auto", verbose=0)
+result += [model.fit(X, y).alpha_, model.l1_ratio_, model.mse_path_.shape, model.alphas_.tolist(), model.intercept_]
+result += [SelectFromModel(Lasso(alpha=2.0)).fit(X, y).get_support().tolist()]
+search = GridSearchCV(make_pipeline(StandardScaler(), Lasso()), {"lasso__alpha": [0.1, 1.0, 10.0]}, cv=3).fit(X, y)
+result += [search.best_params_["lasso__alpha"], cross_val_score(ElasticNet(0.1), X, y, cv=3).tolist()]
+alphas, coefs, gaps = Lasso.path(X, y - y.mean(), l1_ratio=1.0, alphas=[5.0, 1.0], tol=1e-6)
+result += [alphas.tolist(), coefs.tolist(), len(gaps)]
+""",
     "robust": """
 from sklearn.linear_model import HuberRegressor, QuantileRegressor
 from sklearn.datasets import load_diabetes
@@ -213,7 +239,11 @@ def test_a_script_that_changes_only_its_import_keeps_working(name):
 
 
 NAMES = [
+    "ElasticNet",
+    "ElasticNetCV",
     "HuberRegressor",
+    "Lasso",
+    "LassoCV",
     "LinearSVC",
     "LinearSVR",
     "LogisticRegression",
@@ -237,8 +267,8 @@ def test_constructors_take_what_those_of_scikit_learn_take(name):
     positional = [key for key, value in theirs.items() if value.kind is value.POSITIONAL_OR_KEYWORD]
     assert [key for key in ours if key in positional][: len(positional)] == positional
     # limits on steps count other steps, names of algorithms mean "auto", some of their defaults are warnings, and those
-    # of the penalty (in version 1.8) and of stored results (in 1.7) have changed
-    other = {"max_iter", "solver", "penalty", "l1_ratio", "store_cv_results"} | {
+    # of the penalty (in version 1.8), of stored results (in 1.7) and of paths (in 1.9) have changed
+    other = {"max_iter", "solver", "penalty", "l1_ratio", "store_cv_results", "alphas", "n_alphas"} | {
         key for key, value in theirs.items() if value.default in ("warn", "deprecated")
     }
     same = [key for key in theirs if key in ours and key not in other]

@@ -4,7 +4,13 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fenchel import (
+    ElasticNet,
+    ElasticNetCV,
+    GroupLasso,
+    GroupLassoCV,
     HuberRegressor,
+    Lasso,
+    LassoCV,
     LinearClassifier,
     LinearRegressor,
     LinearSVC,
@@ -15,6 +21,8 @@ from fenchel import (
     Ridge,
     RidgeClassifier,
     RidgeCV,
+    SparseLogisticRegression,
+    SparseLogisticRegressionCV,
 )
 from fenchel.problem import penalties
 
@@ -43,6 +51,16 @@ ESTIMATORS = [
     QuantileRegressor(),
     QuantileRegressor(alpha=0.01, quantile=0.8),
     HuberRegressor(),
+    Lasso(),
+    Lasso(alpha=0.01, fit_intercept=False, tol=1e-11),
+    ElasticNet(),
+    SparseLogisticRegression(),
+    SparseLogisticRegression(l1_ratio=0.5, class_weight="balanced"),
+    GroupLasso(alpha=0.1, weights="sqrt"),
+    LassoCV(alphas=4, cv=3, eps=0.1, tol=1e-11),
+    ElasticNetCV(alphas=4, cv=3, eps=0.1, l1_ratio=[0.5, 1.0], rule="one_standard_error", tol=1e-11),
+    SparseLogisticRegressionCV(alphas=4, cv=3, eps=0.1, tol=1e-11),
+    GroupLassoCV(alphas=4, cv=3, eps=0.1, tol=1e-11),
 ]
 
 

@@ -38,6 +38,9 @@ AS_IT_IS = [
     fl.LogisticRegression(solver="fista"),
     fl.LinearClassifier(solver=fl.solver.FISTA()),
     fl.QuantileRegressor(alpha=0.01),
+    fl.Lasso(alpha=0.01),
+    fl.GroupLasso(alpha=0.01, groups=2),
+    fl.SparseLogisticRegression(),
 ]
 
 

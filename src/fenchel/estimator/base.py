@@ -191,6 +191,14 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+class CertifiedZeros(LinearEstimator):
+    """A model that says which of its weights are zero in the exact optimum, too."""
+
+    def _keep(self, results: list[Result], constant: float) -> None:
+        super()._keep(results, constant)
+        self.certified_zeros_: Any = np.atleast_2d(self.certificate_.zeros())
+
+
 class SparseWeights:
     """Weights may be stored as a sparse matrix, as models with an L1 penalty may in scikit-learn."""
 

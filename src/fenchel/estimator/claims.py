@@ -16,7 +16,8 @@ from fenchel.estimator.base import dense_rows, with_constant
 PACKAGE = "fenchel.estimator"
 
 
-@adapter("Regression", "RidgeCV", package=PACKAGE)
+@adapter("Regression", "RidgeCV", "Lasso", "ElasticNet", package=PACKAGE)
+@adapter("LassoCV", "ElasticNetCV", "SparseRegressionCV", package=PACKAGE)
 def regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
     """The weighted mean loss plus the penalty, for each target."""
     check_is_fitted(model)
@@ -31,7 +32,7 @@ def huber(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
     return [model._claim(X, y, sample_weight, model.coef_, model.intercept_, model.scale_, slopes)]
 
 
-@adapter("Classification", "LogisticRegressionCV", package=PACKAGE)
+@adapter("Classification", "LogisticRegressionCV", "SparseLogisticRegressionCV", package=PACKAGE)
 def classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
     """The same as a regression's, for each class against the rest where there are more than two."""
     check_is_fitted(model)

@@ -1,0 +1,140 @@
+"""The choice of alpha (and l1_ratio) on folds, for models with many zeros."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel.data.design import Vector
+from fenchel.estimator.base import CertifiedZeros
+from fenchel.estimator.parameters import one_of
+from fenchel.estimator.paths import (
+    RULES,
+    Fold,
+    alpha_grid,
+    alphas_of,
+    choice,
+    require_ends,
+    side_by_side,
+    slim,
+    walk,
+    warn_of,
+)
+from fenchel.problem.penalties import Penalty
+from fenchel.solver import Result
+
+
+@dataclass(frozen=True)
+class Data:
+    """Samples, their targets (or the codes of their labels), and their weights in fits and, if given, in errors."""
+
+    X: Any
+    y: Any
+    weights: Vector
+    counted: Vector | None
+
+    def of(self, which: Any) -> Data:
+        """Some of the samples."""
+        counted = None if self.counted is None else self.counted[which]
+        return Data(self.X[which], self.y[which], self.weights[which], counted)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What is kept of the fits to a fold along one path: for each alpha the error, and for each problem its weights."""
+
+    errors: list[float]
+    weights: list[sp.csr_array]
+    intercepts: list[Vector]
+    results: list[Result]
+
+
+class AlphaSearch(CertifiedZeros):
+    """Paths on folds, in threads, from the least alpha that makes all weights zero; then a fit to all samples.
+
+    A subclass says `_penalty_at` and `_stated`, and how large the error of a model is.
+    """
+
+    def _penalty_at(self, alpha: float, ratio: float) -> Penalty:
+        raise NotImplementedError
+
+    def _stated(self, data: Data) -> list[Any]:
+        """The problems of these samples, for the chosen alpha."""
+        raise NotImplementedError
+
+    def _error(self, coef: Vector, intercept: Vector, test: Data) -> float:
+        """What is to be small on samples that were left out."""
+        raise NotImplementedError
+
+    def _ratios(self) -> list[float]:
+        """The l1_ratios to try."""
+        return [1.0]
+
+    def _choose(self, alpha: Any, ratio: float) -> None:
+        """Set the attributes that `_penalty` looks at."""
+        self.alpha_ = alpha
+
+    def _check_search(self) -> None:
+        one_of("rule", self.rule, RULES)
+        require_ends(self._asked(), self._ratios(), self.eps)
+
+    def _asked(self) -> int | Vector:
+        return alphas_of(self.alphas, getattr(self, "n_alphas", None))
+
+    def _penalty(self, total_weight: float) -> Penalty:
+        return self._penalty_at(self.alpha_, getattr(self, "l1_ratio_", 1.0))
+
+    def _search(self, data: Data, folds: list[Fold]) -> Vector:
+        """Choose alpha on the folds, and fit to all samples; the errors, ratios x alphas x folds, are returned."""
+        if self.rule == "one_standard_error" and len(folds) < 2:
+            raise ValueError("rule='one_standard_error' needs at least two folds: one error has no spread")
+        ratios = self._ratios()
+        self._choose(1.0, ratios[0])
+        whole = self._stated(data)
+        grids = [alpha_grid(_with(whole, self._penalty_at(1.0, ratio)), self._asked(), self.eps) for ratio in ratios]
+        follow = partial(self._follow, data, list(zip(ratios, grids, strict=True)))
+        walks = side_by_side(follow, folds, self._options())
+        warn_of([result for fold in walks for one in fold for result in one.results])
+        errors = np.moveaxis(np.array([[one.errors for one in fold] for fold in walks]), 0, 2)
+        i, j = choice(errors, self.rule)
+        self._choose(grids[i][j], ratios[i])
+        self.alphas_ = grids[0] if len(grids) == 1 or not isinstance(self._asked(), int) else np.array(grids)
+        problems = _with(whole, self._penalty(data.weights.sum()))
+        self._solve(problems, [_mean_start(p, k, [fold[i] for fold in walks], j) for k, p in enumerate(problems)])
+        return errors
+
+    def _follow(self, data: Data, grids: list[tuple[float, Vector]], fold: Fold, options: Any) -> list[Walk]:
+        """The paths of a fold, one for each l1_ratio."""
+        train, test = (data.of(which) for which in fold)
+        if test.counted is not None and not test.counted.any():
+            raise ValueError("sample_weight is zero everywhere in a fold, which has no error then; use fewer folds")
+        problems = self._stated(train)
+        return [self._walk(problems, test, ratio, alphas, options) for ratio, alphas in grids]
+
+    def _walk(self, problems: list[Any], test: Data, ratio: float, alphas: Vector, options: Any) -> Walk:
+        penalties = [self._penalty_at(alpha, ratio) for alpha in alphas]
+        kept = Walk([], [], [], [])
+        paths = [walk(problem, penalties, options) for problem in self._by_rows(_with(problems, penalties[0]))]
+        for steps in zip(*paths, strict=True):  # alphas come in order, the largest first
+            results = [result for _, result in steps]
+            coef, intercept = np.vstack([r.w for r in results]), np.array([r.b for r in results])
+            kept.errors.append(self._error(coef, intercept, test))
+            kept.weights.append(sp.csr_array(coef))
+            kept.intercepts.append(intercept)
+            kept.results.extend(slim(result) for result in results)
+        return kept
+
+
+def _with(problems: list[Any], penalty: Penalty) -> list[Any]:
+    return [problem.replace(penalty=penalty) for problem in problems]
+
+
+def _mean_start(problem: Any, k: int, walks: list[Walk], j: int) -> tuple[Vector, float, Vector]:
+    """Where to begin on all of the data: the mean over the folds of the k-th model for the j-th alpha, -phi' there."""
+    w = np.mean([one.weights[j][[k]].toarray()[0] for one in walks], axis=0)
+    b = float(np.mean([one.intercepts[j][k] for one in walks]))
+    return w, b, -problem.loss.derivative(problem.scores(w, b), problem.y)
