@@ -177,7 +177,7 @@ def test_time_that_is_over_leaves_what_is_proven():
             raise KeyboardInterrupt
 
     with pytest.warns(fl.NotCertifiedWarning, match="interrupted"):
-        path = fl.certified_path(problem, low, high, eps=1e-5, callback=stop)
+        path = fl.certified_path(problem, low, high, eps=1e-5, callback=stop, solver="fista")
     assert not path.complete
     assert low < path.low < high
     assert not violations(problem, path, np.geomspace(path.low, high, 20), solved)

@@ -136,7 +136,7 @@ def test_an_interrupted_path_has_what_was_found():
             raise KeyboardInterrupt
 
     with pytest.warns(fl.NotCertifiedWarning, match="of 50 lams were reached"):
-        path = fl.path(CASES["lasso"], n_lams=50, tol=1e-8, callback=stop)
+        path = fl.path(CASES["lasso"], n_lams=50, tol=1e-8, callback=stop, solver="fista")
     assert 0 < len(path) < 50
     assert all(np.isfinite(certificate.gap) for certificate in path.certificates)
 
