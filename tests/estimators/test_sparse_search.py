@@ -1,5 +1,6 @@
 """The cross-validated sparse models choose what scikit-learn's choose, in any number of threads."""
 
+import importlib
 import signal
 import threading
 
@@ -13,7 +14,6 @@ from sklearn.model_selection import KFold, cross_val_score
 from sklearn.preprocessing import scale
 
 import fenchel as fl
-from fenchel.estimator import paths
 from fenchel.estimator.paths import choice
 from fenchel.solver.solve import solve
 
@@ -161,7 +161,8 @@ def test_paths_start_from_their_neighbours_and_the_last_fit_from_the_folds(monke
         assert options["n_threads"] == 1
         return solve(problem, start=start, **options)
 
-    monkeypatch.setattr(paths, "solve", watched)
+    for module in ("fenchel.solver.path", "fenchel.solver.screening"):
+        monkeypatch.setattr(importlib.import_module(module), "solve", watched)
     fl.LassoCV(alphas=3, cv=2, n_jobs=n_jobs).fit(SCALED_X, DIABETES_Y)
     every = [start is None for found in starts.values() for start in found]
     assert every.count(True) == 2
@@ -197,7 +198,8 @@ def test_ctrl_c_on_the_folds_ends_the_search(monkeypatch, n_jobs):
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         return solve(problem, **options)
 
-    monkeypatch.setattr(paths, "solve", watched)
+    for module in ("fenchel.solver.path", "fenchel.solver.screening"):
+        monkeypatch.setattr(importlib.import_module(module), "solve", watched)
     before = set(threading.enumerate())
     with pytest.raises(KeyboardInterrupt):
         fl.LassoCV(cv=4, n_jobs=n_jobs, tol=1e-8).fit(SCALED_X, DIABETES_Y)

@@ -1,5 +1,7 @@
 """Data frames and arrays stored by columns are fitted as fast as rows: one copy by rows, where rows are faster."""
 
+import importlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import fenchel as fl
-from fenchel.estimator import base, paths, scale
+from fenchel.estimator import base, scale
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(120, 4))
@@ -48,7 +50,8 @@ AS_IT_IS = [
 def designs(monkeypatch):
     """The design of every problem that is solved."""
     seen = []
-    for module, name in ((base, "solve_many"), (paths, "solve"), (scale, "solve")):
+    along, near = (importlib.import_module(f"fenchel.solver.{name}") for name in ("path", "screening"))
+    for module, name in ((base, "solve_many"), (along, "solve"), (near, "solve"), (scale, "solve")):
         run = getattr(module, name)
 
         def watched(what, *args, run=run, **options):

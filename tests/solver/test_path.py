@@ -74,7 +74,7 @@ def test_screening_leaves_columns_out_and_changes_no_verdict(storage, monkeypatc
         return fl.solve(statement, **options)
 
     monkeypatch.setattr(screening, "solve", watched)
-    screened = fl.path(problem, eps=0.1, n_lams=20, tol=1e-8)
+    screened = fl.path(problem, eps=0.1, n_lams=20, tol=1e-8, solver="fista")
     assert min(widths) < 60
     plain = fl.path(problem, eps=0.1, n_lams=20, tol=1e-8, screen=False)
     for one, other in zip(screened, plain, strict=True):

@@ -83,6 +83,8 @@ class Design:
         self.nnz = int(self.matrix.nnz if self.is_sparse else self.matrix.size)
         self.threads = _usable_threads(self.nnz, threads)
         self._require_finite(name)
+        #: Weights of the rows, and the Gram matrix of all columns with them: paths ask for the same one again.
+        self.grams: list[tuple[Vector, Vector]] = []
         self.lines = lines_of(self.matrix, self.by_rows)
         if self.lines.has_duplicates:
             self.matrix = self.matrix.copy()

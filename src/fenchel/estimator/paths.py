@@ -53,7 +53,8 @@ def walk(
     for k, result in zip(order, results, strict=True):
         if result.status == "interrupted":  # a choice among what was not fitted would be none
             raise KeyboardInterrupt
-        if result.status == "callback":
+        # a solve that is certified at its first check is over before its callback is heard
+        if result.status == "callback" or (options.get("callback") and options["callback"](result.trace[-1])):
             raise RuntimeError("stopped, as another fold was")
         yield k, result
 

@@ -127,7 +127,8 @@ def path(
     tol : float, default 1e-4
         The relative gap of every solution.
     screen : bool, default True
-        Whether to leave out what is proven zero. Columns are copied for it where that leaves out half of them.
+        Whether to leave out what is proven zero. Columns are copied for it where that leaves out half of them; the
+        solver "primal_cd" does so by itself.
     max_seconds : float, optional
         For all lams together.
     progress : bool, default False

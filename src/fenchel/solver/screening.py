@@ -12,6 +12,7 @@ from fenchel.data.design import Design
 from fenchel.problem import Problem
 from fenchel.problem.vectors import Mask
 from fenchel.solver.base import Result
+from fenchel.solver.choose import choose
 from fenchel.solver.solve import solve
 
 #: The largest share of the columns that is worth a copy of its own.
@@ -35,6 +36,8 @@ def solve_near(problem: Problem, start: Any, tol: float = 1e-4, atol: float = 0.
     options = {"tol": tol, "atol": atol, **options}
     problem = problem.replace(design=problem.design.using(options.get("n_threads", 1)))
     everything = np.ones(problem.shape[1], dtype=bool)
+    if getattr(choose(problem, options.get("solver", "auto"), {}, tol), "screens", False):
+        return solve(problem, start=start, **options)  # it leaves out columns itself, from the same bound
     if problem.penalty.restricted(everything) is None or not np.isfinite(problem.loss.smoothness):
         return solve(problem, start=start, **options)  # nothing can be proven zero
     w, b, alpha = (start.w, start.b, start.alpha) if isinstance(start, Result) else start

@@ -69,11 +69,12 @@ class Solver(Protocol, Generic[State]):
     steps_per_check : how many steps are worth one certificate; sized so that checking costs a tenth of the run at most
     passes_per_step : how often a step goes through the data
 
-    A property is optional: `ignores_start` says that it begins somewhere of its own, so that a start has no effect.
-    So are five more methods: `obstacle(problem)` says in words what else stands in the way, or returns None; the
-    static `suits(problem, tol)` says whether "auto" should take it; `progress(state) -> Progress` says when a
-    certificate is worth its price, and if it may be `partial`, `look_at_all(state)` takes all samples back
-    in; `observe(state, z, primal, gap)` learns from a certificate: the scores of the best model, P there, its gap.
+    Two properties are optional: `ignores_start` says that it begins somewhere of its own, so that a start has no
+    effect, `screens` that it leaves out columns by itself. So are five methods: `obstacle(problem)` says in words what
+    else stands in the way, or returns None; the static `suits(problem, tol)` says whether "auto" should take it;
+    `progress(state) -> Progress` says when a certificate is worth its price, and if it may be `partial`,
+    `look_at_all(state)` takes all samples back in; `observe(state, z, primal, gap)` learns from a certificate: the
+    scores of the best model, P there, its gap.
     """
 
     name: str

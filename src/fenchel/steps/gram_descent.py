@@ -19,7 +19,7 @@ from fenchel.steps.border import gram_of
 from fenchel.steps.descent_state import DescentState
 
 #: Passes over the matrix between two faces, the most faces of one step, and the most Newton steps on a face.
-PASSES, MOST_FACES, MOST_STEPS = 20, 30, 8
+PASSES, MOST_FACES, MOST_STEPS = 60, 30, 8
 
 
 def gram_step(state: DescentState, accuracy: float) -> None:
@@ -155,14 +155,28 @@ def _hessian(state: DescentState) -> Vector:
 def _bordered_gram(state: DescentState, c: Vector) -> Vector:
     """Symmetric, in C order."""
     design = state.part.rows
-    H = gram_of(design, np.arange(design.shape[0]), c).T  # symmetric, so that its transpose is itself in C order
-    kernels.mirror_lower(H)
-    state.passes += 2.0 * design.nnz / max(1, state.problem.design.nnz)
+    H = _known_gram(state, c) if state.part.design is state.problem.design else _gram(state, c)
     H[np.diag_indices_from(H)] += state.part.blocks.ridge
     if state.problem.intercept:
         edge = design.rmatvec(c)
         H = np.block([[H, edge[:, None]], [edge[None, :], np.array([[float(c.sum())]])]])
     return np.ascontiguousarray(H)
+
+
+def _known_gram(state: DescentState, c: Vector) -> Vector:
+    """That of all columns, formed once for all who share X."""
+    known = state.problem.design.grams
+    if not known or not np.array_equal(known[0][0], c):
+        known[:] = [(c, _gram(state, c))]
+    return known[0][1].copy()
+
+
+def _gram(state: DescentState, c: Vector) -> Vector:
+    design = state.part.rows
+    state.passes += 2.0 * design.nnz / max(1, state.problem.design.nnz)
+    lower = gram_of(design, np.arange(design.shape[0]), c).T  # symmetric, so that its transpose is itself in C order
+    kernels.mirror_lower(lower)
+    return lower
 
 
 def _curvature(H: Vector, blocks: Blocks) -> Vector:

@@ -26,6 +26,8 @@ from fenchel.steps.gram_descent import gram_step
 FIRST_SIZE, GROWTH = 64, 2
 #: The part of the gap to which a working set is solved; and its models, of the gap that they start from.
 ENOUGH, MODEL = 0.1, 1e-9
+#: A gap, as a part of P, that no step would make smaller.
+NOTHING = 1e-15
 #: A working set that leaves more of the gap than this was too small.
 SLOW = 0.5
 #: The part of P that the gap must be below before groups are screened, and the part of them that may remain for a copy
@@ -50,6 +52,7 @@ class PrimalCD:
     requires = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS, Trait.BLOCK_PENALTY})
     steps_per_check = 60
     passes_per_step = 3
+    screens = True
 
     @staticmethod
     def obstacle(problem: Problem) -> str | None:
@@ -73,6 +76,9 @@ class PrimalCD:
         return state
 
     def step(self, state: DescentState) -> DescentState:
+        if state.gap <= NOTHING * abs(state.primal):
+            state.passes += 1.0
+            return state
         if state.solved:
             _next_part(state)
         before, accuracy = state.primal, MODEL * min(state.goal, state.gap)
