@@ -154,14 +154,16 @@ def descend_columns(
 def take(lines: Lines, place: NDArray[np.int32]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
 def mirror_lower(H: Vector) -> None: ...
 def squares_along(lines: Lines, which: NDArray[np.int64], a: Vector) -> Vector: ...
-def descend_quadratic(
+def minimise_quadratic(
+    posv: Any,
     H: Vector,
     column: NDArray[np.int64],
     first: NDArray[np.int64],
-    curvature: Vector,
     threshold: Vector,
-    w: Vector,
+    u: Vector,
     slope: Vector,
     passes: int,
+    faces: int,
+    steps: int,
     enough: float,
 ) -> int: ...

@@ -2,6 +2,7 @@
 #include "bind.hpp"
 #include "descent.hpp"
 #include "parts.hpp"
+#include "quadratic.hpp"
 
 namespace fenchel {
 
@@ -38,17 +39,18 @@ std::tuple<double, double> descend_columns(const Lines &columns, Vector<Index> c
     return {b, made};
 }
 
-Index descend_quadratic(Matrix<double> H, Vector<Index> column, Vector<Index> first, Vector<double> curvature, Vector<double> threshold, Mutable w,
-                        Mutable slope, Index passes, double enough) {
+Index minimise_quadratic(nb::capsule posv, Matrix<double> H, Vector<Index> column, Vector<Index> first, Vector<double> threshold, Mutable u, Mutable slope,
+                         Index passes, Index faces, Index steps, double enough) {
     const Index size = H.shape(0), count = Index(first.size()) - 1;
     check_size(H.shape(1), size, "a row of H");
-    check_size(w.size(), size, "the weights");
+    check_size(u.size(), size, "the weights");
     check_size(slope.size(), size, "the slope");
-    check_size(curvature.size(), count, "the curvature of the groups");
     check_size(threshold.size(), count, "the thresholds of the groups");
     check_groups(column, first, size);
+    auto *solve = reinterpret_cast<Posv *>(posv.data());
     nb::gil_scoped_release release;
-    return descend_gram(H.data(), size, Groups{column.data(), first.data()}, count, curvature.data(), threshold.data(), w.data(), slope.data(), passes, enough);
+    Quadratic model(H.data(), size, Groups{column.data(), first.data()}, count, threshold.data(), u.data(), slope.data());
+    return model.minimise(solve, passes, faces, steps, enough);
 }
 
 Output squares_along(const Lines &A, Vector<Index> which, Vector<double> a) {
@@ -96,8 +98,8 @@ void bind_descent(nb::module_ &m) {
     const auto exact = [](const char *name) { return nb::arg(name).noconvert(); };
     m.def("descend_columns", &descend_columns, "columns"_a, exact("column"), exact("first"), exact("which"), "c"_a, "curvature"_a, "threshold"_a, "ridge"_a,
           "intercept"_a, exact("w"), "b"_a, exact("m"), "passes"_a, "enough"_a);
-    m.def("descend_quadratic", &descend_quadratic, "H"_a, exact("column"), exact("first"), "curvature"_a, "threshold"_a, exact("w"), exact("slope"),
-          "passes"_a, "enough"_a);
+    m.def("minimise_quadratic", &minimise_quadratic, "posv"_a, exact("H"), exact("column"), exact("first"), "threshold"_a, exact("u"), exact("slope"),
+          "passes"_a, "faces"_a, "steps"_a, "enough"_a);
     m.def("take", &take, "lines"_a, exact("place"));
     m.def("mirror_lower", &mirror_lower, exact("H"));
     m.def("squares_along", &squares_along, "lines"_a, exact("which"), "a"_a);

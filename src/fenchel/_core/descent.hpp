@@ -115,39 +115,4 @@ double descend(const Matrix &columns, const Groups &groups, const Descent &d, co
     return made;
 }
 
-// The same on a model whose Hessian H (size x size, symmetric) is at hand: `slope` is the model's gradient with respect to the
-// weights, kept up to date. Weights without a group (an intercept) come in groups of threshold zero. Returns the passes made.
-inline Index descend_gram(const double *H, Index size, const Groups &groups, Index count, const double *curvature, const double *threshold, double *w,
-                          double *slope, Index passes, double enough) {
-    std::vector<double> next(size);
-    for (Index pass = 1; pass <= passes; ++pass) {
-        double most = 0;
-        for (Index g = 0; g < count; ++g) {
-            const Index first = groups.first[g], members = groups.first[g + 1] - first;
-            if (!(curvature[g] > 0)) continue;
-            double norm = 0, way = 0;
-            for (Index k = 0; k < members; ++k) {
-                const Index j = groups.column[first + k];
-                next[k] = w[j] - slope[j] / curvature[g];
-                norm += next[k] * next[k];
-            }
-            norm = std::sqrt(norm);
-            const double shrink = norm > 0 ? std::max(0.0, 1 - threshold[g] / (curvature[g] * norm)) : 0.0;
-            for (Index k = 0; k < members; ++k) {
-                const Index j = groups.column[first + k];
-                const double step = shrink * next[k] - w[j];
-                if (step == 0) continue;
-                w[j] += step;
-                way += step * step;
-                const double *row = H + j * size;
-#pragma omp simd
-                for (Index i = 0; i < size; ++i) slope[i] += step * row[i];
-            }
-            most = std::max(most, curvature[g] * way);
-        }
-        if (most <= enough) return pass;
-    }
-    return passes;
-}
-
 }  // namespace fenchel

@@ -122,7 +122,7 @@ def _is_cheap(whole: Part) -> bool:
     if d**2 > ALWAYS:
         return False
     if not whole.design.is_sparse:
-        return 0.1 * d <= CHEAP
+        return 0.035 * d <= CHEAP  # BLAS is quick
     if not whole.design.by_rows:
         return 0.2 * whole.design.nnz / n <= CHEAP
     lengths = np.diff(whole.design.matrix.indptr).astype(np.float64)

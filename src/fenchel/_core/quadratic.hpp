@@ -1,0 +1,227 @@
+// The minimum of a quadratic model plus a penalty on groups of weights, where the model's Hessian is at hand.
+//
+// slope.(u' - u) + (u' - u)'H(u' - u)/2 + sum_g threshold_g |u'_g|: coordinate descent finds which groups are zero, and Newton steps
+// set all others at once. u and the model's gradient there, `slope`, are kept up to date together. Weights without a penalty (an
+// intercept) come in groups of threshold zero.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "descent.hpp"
+
+namespace fenchel {
+
+// LAPACK's solution of a positive definite system.
+using Posv = void(char *uplo, int *n, int *nrhs, double *a, int *lda, double *b, int *ldb, int *info);
+
+class Quadratic {
+  public:
+    Quadratic(const double *H, Index size, Groups groups, Index count, const double *threshold, double *u, double *slope)
+        : H_(H), size_(size), groups_(groups), count_(count), threshold_(threshold), u_(u), slope_(slope), curvature_(count) {
+        for (Index g = 0; g < count; ++g) curvature_[g] = largest_curvature(g);
+    }
+
+    // Coordinate descent and Newton steps in turns, until a pass changes the model by no more than `enough`; returns the Newton steps.
+    Index minimise(Posv *solve, Index passes, Index faces, Index steps, double enough) {
+        Index made = 0;
+        for (Index face = 0; face < faces; ++face) {
+            // a pass that changes the model by nothing may still leave a slope: its change is the slope's square
+            if (descend(passes, enough) == 1 && face > 0) break;
+            find_face();
+            if (members_.empty()) break;
+            double way = 1;
+            Index step = 0;
+            for (; step < steps && way >= 0.1; ++step) {
+                way = newton(solve);
+                if (single_) break;  // one step is the minimum of its face
+            }
+            made += step + 1;
+            if (way == 0 && step == 0) break;
+        }
+        return made;
+    }
+
+  private:
+    // An upper bound: the trace, or the largest sum of a row.
+    double largest_curvature(Index g) const {
+        double trace = 0, largest = 0;
+        for (Index i = groups_.first[g]; i < groups_.first[g + 1]; ++i) {
+            const double *row = H_ + groups_.column[i] * size_;
+            double sum = 0;
+            for (Index j = groups_.first[g]; j < groups_.first[g + 1]; ++j) sum += std::abs(row[groups_.column[j]]);
+            trace += row[groups_.column[i]];
+            largest = std::max(largest, sum);
+        }
+        return std::min(trace, largest);
+    }
+
+    double norm(Index g) const {
+        double sum = 0;
+        for (Index i = groups_.first[g]; i < groups_.first[g + 1]; ++i) sum += u_[groups_.column[i]] * u_[groups_.column[i]];
+        return std::sqrt(sum);
+    }
+
+    // u_j += step, and the slope with it.
+    void move(Index j, double step) {
+        u_[j] += step;
+        const double *row = H_ + j * size_;
+#pragma omp simd
+        for (Index i = 0; i < size_; ++i) slope_[i] += step * row[i];
+    }
+
+    // Passes over all groups until no step changes the model by more than `enough`; returns the passes made.
+    Index descend(Index passes, double enough) {
+        for (Index pass = 1; pass <= passes; ++pass) {
+            double most = 0;
+            for (Index g = 0; g < count_; ++g) most = std::max(most, descend_group(g));
+            if (most <= enough) return pass;
+        }
+        return passes + 1;
+    }
+
+    double descend_group(Index g) {
+        const Index first = groups_.first[g], members = groups_.first[g + 1] - first;
+        const double bound = curvature_[g];
+        if (!(bound > 0)) return 0;
+        next_.resize(std::max<size_t>(next_.size(), members));
+        double length = 0, way = 0;
+        for (Index k = 0; k < members; ++k) {
+            const Index j = groups_.column[first + k];
+            next_[k] = u_[j] - slope_[j] / bound;
+            length += next_[k] * next_[k];
+        }
+        length = std::sqrt(length);
+        const double shrink = length > 0 ? std::max(0.0, 1 - threshold_[g] / (bound * length)) : 0.0;
+        for (Index k = 0; k < members; ++k) {
+            const Index j = groups_.column[first + k];
+            const double step = shrink * next_[k] - u_[j];
+            if (step == 0) continue;
+            move(j, step);
+            way += step * step;
+        }
+        return bound * way;
+    }
+
+    // The groups that are not zero, or have no penalty.
+    void find_face() {
+        members_.clear();
+        start_.assign(1, 0);
+        alive_.clear();
+        single_ = true;
+        for (Index g = 0; g < count_; ++g) {
+            if (threshold_[g] > 0 && !(norm(g) > 0)) continue;
+            alive_.push_back(g);
+            members_.insert(members_.end(), groups_.column + groups_.first[g], groups_.column + groups_.first[g + 1]);
+            start_.push_back(Index(members_.size()));
+            single_ &= groups_.first[g + 1] - groups_.first[g] == 1;
+        }
+    }
+
+    // A Newton step on the face; returns how far it went, from 0 to 1.
+    double newton(Posv *solve) {
+        const Index k = Index(members_.size());
+        old_.resize(k);
+        step_.resize(k);
+        hessian_.resize(k * k);
+        for (Index i = 0; i < k; ++i) {
+            old_[i] = u_[members_[i]];
+            step_[i] = -slope_[members_[i]];
+            const double *row = H_ + members_[i] * size_;
+            for (Index j = 0; j < k; ++j) hessian_[i * k + j] = row[members_[j]];
+        }
+        for (size_t g = 0; g < alive_.size(); ++g) bend(start_[g], start_[g + 1], threshold_[alive_[g]], k);
+        for (Index i = 0; i < k; ++i) hessian_[i * k + i] *= 1 + 1e-14;
+        char lower = 'L';
+        int n = int(k), one = 1, info = 0;
+        solve(&lower, &n, &one, hessian_.data(), &n, step_.data(), &n, &info);
+        if (info != 0) return 0;
+        for (Index i = 0; i < k; ++i)
+            if (!std::isfinite(step_[i])) return 0;
+        return go();
+    }
+
+    // The penalty's gradient and second derivative, threshold (I / |w| - w w' / |w|^3), of the group at [from, to) of the face.
+    void bend(Index from, Index to, double threshold, Index k) {
+        double length = 0;
+        for (Index i = from; i < to; ++i) length += old_[i] * old_[i];
+        length = std::sqrt(length);
+        if (!(threshold > 0) || !(length > 0)) return;
+        const double pull = threshold / length;
+        for (Index i = from; i < to; ++i) {
+            step_[i] -= pull * old_[i];
+            if (to - from == 1) continue;
+            for (Index j = from; j < to; ++j) hessian_[i * k + j] += pull * ((i == j) - old_[i] / length * (old_[j] / length));
+        }
+    }
+
+    // All the way, single weights that would change their sign at zero; or up to the first of them; or half of that, ...
+    double go() {
+        const Index k = Index(members_.size());
+        double t = 1, spare = 0;
+        bool clips = false;
+        goal_.resize(k);
+        for (size_t g = 0; g < alive_.size(); ++g) spare += 1e-14 * threshold_[alive_[g]] * norm(alive_[g]);
+        for (size_t g = 0; g < alive_.size(); ++g)
+            for (Index i = start_[g]; i < start_[g + 1]; ++i) {
+                goal_[i] = old_[i] + step_[i];
+                if (start_[g + 1] - start_[g] > 1 || !(threshold_[alive_[g]] > 0) || !(old_[i] * goal_[i] < 0)) continue;
+                goal_[i] = 0;
+                clips = true;
+                t = std::min(t, -old_[i] / step_[i]);
+            }
+        if (change() <= spare) return arrive(1);
+        for (double length = clips ? t : 0.5; length > 1e-4 * t; length *= 0.5) {
+            for (size_t g = 0; g < alive_.size(); ++g)
+                for (Index i = start_[g]; i < start_[g + 1]; ++i) {
+                    goal_[i] = old_[i] + length * step_[i];
+                    if (start_[g + 1] - start_[g] == 1 && std::abs(goal_[i]) <= 1e-12 * std::abs(old_[i]) && threshold_[alive_[g]] > 0) goal_[i] = 0;
+                }
+            if (single_ || change() <= spare) return arrive(length);
+        }
+        return 0;
+    }
+
+    // By how much the model grows from where we are to the goal.
+    double change() const {
+        const Index k = Index(members_.size());
+        double sum = 0;
+        for (Index i = 0; i < k; ++i) {
+            const double way = goal_[i] - old_[i];
+            if (way == 0) continue;
+            const double *row = H_ + members_[i] * size_;
+            double bend = 0;
+            for (Index j = 0; j < k; ++j) bend += row[members_[j]] * (goal_[j] - old_[j]);
+            sum += way * (slope_[members_[i]] + 0.5 * bend);
+        }
+        for (size_t g = 0; g < alive_.size(); ++g) {
+            double before = 0, after = 0;
+            for (Index i = start_[g]; i < start_[g + 1]; ++i) {
+                before += old_[i] * old_[i];
+                after += goal_[i] * goal_[i];
+            }
+            sum += threshold_[alive_[g]] * (std::sqrt(after) - std::sqrt(before));
+        }
+        return sum;
+    }
+
+    double arrive(double length) {
+        for (size_t i = 0; i < members_.size(); ++i) {
+            if (goal_[i] != old_[i]) move(members_[i], goal_[i] - old_[i]);
+            u_[members_[i]] = goal_[i];
+        }
+        return length;
+    }
+
+    const double *H_;
+    Index size_;
+    Groups groups_;
+    Index count_;
+    const double *threshold_;
+    double *u_, *slope_;
+    std::vector<double> curvature_, next_, old_, step_, goal_, hessian_;
+    std::vector<Index> members_, start_, alive_;
+    bool single_ = true;
+};
+
+}  // namespace fenchel
