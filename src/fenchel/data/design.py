@@ -113,7 +113,10 @@ class Design:
         if not self.by_rows:
             return self
         columns = self.matrix.tocsc() if self.is_sparse else np.asfortranarray(self.matrix)
-        return Design(columns, constant=self.constant, threads=self.threads)
+        other = Design(columns, constant=self.constant, threads=self.threads)
+        if other.by_rows:  # a single row or column is contiguous either way
+            other.by_rows, other.lines = False, lines_of(columns, by_rows=False)
+        return other
 
     def only(self, columns: NDArray[np.int64]) -> Design:
         """Some columns, copied."""
