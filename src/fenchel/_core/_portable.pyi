@@ -91,6 +91,40 @@ class Ascent:
     ) -> tuple[float, float, float, int]: ...
     def first_epoch(self, order: NDArray[np.int64], alpha: Vector, u: Vector) -> None: ...
 
+def approx_weights(
+    loss: Loss,
+    columns: Lines,
+    column: NDArray[np.int64],
+    first: NDArray[np.int64],
+    curvature: Vector,
+    threshold: Vector,
+    ridge: float,
+    intercept: bool,
+    y: Vector,
+    share: Vector,
+    order: NDArray[np.int64],
+    theta: float,
+    accelerated: bool,
+    images: Vector,
+    z: Vector,
+    u: Vector,
+) -> tuple[float, float, float, float]: ...
+def approx_samples(
+    loss: Loss,
+    link: Link,
+    rows: Lines,
+    y: Vector,
+    s: Vector,
+    q: Vector,
+    scale: float,
+    blocks: int,
+    order: NDArray[np.int64],
+    theta: float,
+    accelerated: bool,
+    images: Vector,
+    z: Vector,
+    u: Vector,
+) -> tuple[float, float, float, float]: ...
 def descend(
     loss: Loss,
     lines: Lines,
@@ -107,6 +141,20 @@ def descend(
     v: Vector,
     held: Vector | None,
 ) -> int: ...
+def extrapolate_samples(
+    loss: Loss, now: Vector, before: Vector, factor: float, y: Vector, s: Vector
+) -> tuple[Vector, Vector, float]: ...
+def bend_of_samples(loss: Loss, x: Vector, z: Vector, a: Vector, y: Vector, s: Vector) -> tuple[float, float]: ...
+def shrink_weights(
+    now: Vector,
+    before: Vector,
+    factor: float,
+    v: Vector,
+    steps: Vector,
+    t: float,
+    threshold: Vector,
+    ridge: float,
+) -> tuple[Vector, float, float, bool]: ...
 def total_variation(y: Vector, lam: float) -> Vector: ...
 def first_nonfinite(x: NDArray[Any], threads: int) -> int: ...
 def parse_svmlight(chunk: bytes, first_line: int) -> tuple[Vector, NDArray[np.int64], NDArray[np.int64], Vector]: ...

@@ -224,7 +224,9 @@ NB_MODULE(FENCHEL_MODULE, m) {
     bind_loss_with_parameter<SquaredEpsilonInsensitive>(m, "SquaredEpsilonInsensitive");
     bind_loss_with_parameter<Huber>(m, "Huber");
 
+    bind_approx(m);
     bind_ascent(m);
+    bind_gradient(m);
     bind_sgd(m);
     m.def("total_variation", [](Vector<double> y, double lam) {
         Result out(y.size());

@@ -75,9 +75,11 @@ class Lines {
 using Loss = std::variant<Hinge, SmoothedHinge, SquaredHinge, Logistic, Exponential, Squared, Pinball, EpsilonInsensitive,
                           SquaredEpsilonInsensitive, Huber>;
 
+void bind_approx(nb::module_ &m);
 void bind_ascent(nb::module_ &m);
 void bind_blocks(nb::module_ &m);
 void bind_descent(nb::module_ &m);
+void bind_gradient(nb::module_ &m);
 void bind_sgd(nb::module_ &m);
 
 }  // namespace fenchel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,15 @@ from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_flag
 from fenchel.steps.base import Candidate, Overflow, Start
+from fenchel.steps.passes import SamplePasses, WeightPasses
 from fenchel.steps.score_map import ScoreMap
+
+#: What rounding may have made of the terms that cancel in the test of the curvature.
+ROUNDING = 2.0**-50
+#: The part of its weight that momentum keeps when it is dropped: it was wrong in some directions, not in all.
+KEPT = 0.5
+#: How far the curvature may grow beyond what the loss and the data say it is at most; their norm is an estimate.
+DOUBT = 2.0
 
 
 @dataclass(frozen=True)
@@ -22,22 +30,17 @@ class Point:
     shift: float
     z: Vector
 
-    def towards(self, other: Point, factor: float) -> Point:
-        """self + factor (self - other)."""
-        return Point(
-            self.w + factor * (self.w - other.w),
-            self.shift + factor * (self.shift - other.shift),
-            self.z + factor * (self.z - other.z),
-        )
-
 
 @dataclass(frozen=True)
 class FistaState:
     map: ScoreMap
+    samples: SamplePasses
+    weights: WeightPasses
     now: Point
     before: Point
     momentum: float
     curvature: float  # the current guess of the Lipschitz constant of the gradient
+    limit: float  # the most it can be
 
 
 @dataclass(frozen=True)
@@ -70,50 +73,41 @@ class FISTA:
         shift = map_.shift(w, start.b)
         point = Point(w, shift, map_.forward(w, shift))
         smoothness = problem.loss.smoothness
-        curvature = map_.norm2 * (smoothness if np.isfinite(smoothness) else 1.0)
-        return FistaState(map_, point, point, 1.0, 0.5 * curvature)
+        curvature = 0.5 * map_.norm2 * (smoothness if np.isfinite(smoothness) else 1.0)
+        passes = SamplePasses(problem), WeightPasses.of(problem, map_.steps)
+        return FistaState(map_, *passes, point, point, 1.0, curvature, DOUBT * map_.norm2 * smoothness)
 
     def step(self, state: FistaState) -> FistaState:
-        map_, problem = state.map, state.map.problem
         momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.momentum**2))
-        y = state.now.towards(state.before, (state.momentum - 1.0) / momentum)
-        alpha = -problem.loss.derivative(y.z, problem.y)
-        v, r = map_.backward(alpha)
-        x, curvature = self._descend(map_, y, alpha, v, r, state.curvature)
-        if self.restart and self._uphill(map_, y, x, state.now):
-            return FistaState(map_, x, x, 1.0, curvature)
-        return FistaState(map_, x, state.now, momentum, 0.97 * curvature)
+        x, curvature, turn = self._descend(state, (state.momentum - 1.0) / momentum)
+        if self.restart and turn > 0.0:
+            return replace(state, now=x, before=x, momentum=max(1.0, KEPT * momentum), curvature=curvature)
+        return replace(state, now=x, before=state.now, momentum=momentum, curvature=0.97 * curvature)
 
     def candidates(self, state: FistaState) -> Sequence[Candidate]:
         return [Candidate(state.now.w, state.map.intercept(state.now.w, state.now.shift))]
 
-    def _descend(
-        self, map_: ScoreMap, y: Point, alpha: Vector, v: Vector, r: float, curvature: float
-    ) -> tuple[Point, float]:
-        """One proximal gradient step from y, the curvature doubled until it is large enough."""
-        problem = map_.problem
+    def _descend(self, state: FistaState, factor: float) -> tuple[Point, float, float]:
+        """One proximal gradient step from y = now + factor (now - before), the curvature doubled until it is large
+        enough; and (y - x).(x - now), which is positive where the momentum points uphill.
+        """
+        map_, now, before, curvature = state.map, state.now, state.before, state.curvature
+        W, shift = map_.problem.total_weight, now.shift + factor * (now.shift - before.shift)
+        z, a, total = state.samples.extrapolate(now.z, before.z, factor)
+        v, r = map_.pull(a, total)
         for _ in range(100):
             t = 1.0 / curvature
-            w = problem.penalty.prox(y.w + t * map_.steps * v, t * map_.steps)
-            shift = y.shift + t * map_.intercept_step * r
-            if not np.all(np.isfinite(w)):
+            w, length2, turn, finite = state.weights.shrink(now.w, before.w, factor, v, t)
+            if not finite:
                 raise Overflow("the penalty's proximal map overflows; rescale the features or lam")
-            x = Point(w, shift, map_.forward(w, shift))
+            move = t * map_.intercept_step * r
+            if map_.intercept_step:
+                length2 += move**2 / map_.intercept_step
+                turn -= move * (shift + move - now.shift) / map_.intercept_step
+            x = Point(w, shift + move, map_.forward(w, shift + move))
             with np.errstate(over="ignore", invalid="ignore"):
-                bend = -problem.mean((-alpha - problem.loss.derivative(x.z, problem.y)) * (x.z - y.z))
-            if bend <= curvature * self._length2(map_, x, y) * (1.0 + 1e-12):
-                return x, curvature
-            curvature *= 2.0
-        return x, curvature
-
-    @staticmethod
-    def _length2(map_: ScoreMap, a: Point, b: Point) -> float:
-        length = float(np.sum((a.w - b.w) ** 2 / map_.steps))
-        return length + ((a.shift - b.shift) ** 2 / map_.intercept_step if map_.intercept_step else 0.0)
-
-    @staticmethod
-    def _uphill(map_: ScoreMap, y: Point, x: Point, now: Point) -> bool:
-        inner = float(np.sum((y.w - x.w) * (x.w - now.w) / map_.steps))
-        if map_.intercept_step:
-            inner += (y.shift - x.shift) * (x.shift - now.shift) / map_.intercept_step
-        return inner > 0.0
+                bend, size = state.samples.bend(x.z, z, a)
+            if bend <= curvature * length2 * W * (1.0 + 1e-12) + ROUNDING * size or curvature >= state.limit:
+                break
+            curvature = min(2.0 * curvature, state.limit)
+        return x, curvature, turn

@@ -45,15 +45,24 @@ class ScoreMap:
 
     def forward(self, w: Vector, shift: float) -> Vector:
         """Centred scores."""
-        return self.problem.design.matvec(w) + (shift - float(self.mean @ w))
+        z = self.problem.design.matvec(w)
+        if self.problem.intercept:
+            z += shift - float(self.mean @ w)
+        return z
 
     def backward(self, alpha: Vector) -> tuple[Vector, float]:
         """The adjoint in the metric s / W: (v - r mean, r) with r = (1/W) sum s_i alpha_i."""
-        v = self.problem.dual_vector(alpha)
+        a = self.problem.weights * alpha
+        return self.pull(a, float(np.sum(a)) if self.problem.intercept else 0.0)
+
+    def pull(self, a: Vector, total: float) -> tuple[Vector, float]:
+        """The same from a_i = s_i alpha_i and their sum."""
+        W = self.problem.total_weight
+        v = self.problem.design.rmatvec(a)
+        v /= W
         if not self.problem.intercept:
             return v, 0.0
-        r = float(np.sum(self.problem.weights * alpha)) / self.problem.total_weight
-        return v - r * self.mean, r
+        return v - total / W * self.mean, total / W
 
     def intercept(self, w: Vector, shift: float) -> float:
         """b from b'."""
