@@ -55,7 +55,7 @@ def test_options_without_effect_or_sense_are_errors():
     p = fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.ElasticNet(0.1, 0.5))
     with pytest.raises(TypeError, match="accelerate=True needs an L2 penalty"):
         fl.solve(p, solver="sdca", accelerate=True)
-    with pytest.raises(TypeError, match=r"stored by columns.*'fista', 'pdhg' would work"):
+    with pytest.raises(TypeError, match=r"stored by columns.*'fista', 'pdhg'.* would work"):
         fl.solve(fl.Problem(np.asfortranarray(X), y, fl.losses.Logistic(), fl.penalties.L2(0.1)), solver="sdca")
 
 

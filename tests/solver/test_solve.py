@@ -172,7 +172,8 @@ def test_bad_options_are_refused_before_any_work(arguments, error, message):
 
 def test_a_mismatch_names_the_trait_and_the_solvers_that_would_work():
     with pytest.raises(
-        TypeError, match=r"'fista' needs a differentiable loss, which Hinge\(\).*'newton', 'sdca', 'pdhg' would work"
+        TypeError,
+        match=r"'fista' needs a differentiable loss, which Hinge\(\).*'newton', 'sdca', 'pdhg', 'approx' would work",
     ):
         fl.solve(problem(fl.losses.Hinge()), solver="fista")
     with pytest.raises(TypeError, match="a penalty with a proximal map"):

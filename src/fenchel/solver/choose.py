@@ -6,10 +6,17 @@ import dataclasses
 from typing import Any
 
 from fenchel.problem import MulticlassProblem, Problem
-from fenchel.steps import FISTA, PDHG, SDCA, SGD, BlockSDCA, MatrixNewton, Newton, Pegasos, PrimalCD, Solver
+from fenchel.steps import APPROX, FISTA, PDHG, SDCA, SGD, BlockSDCA, MatrixNewton, Newton, Pegasos, PrimalCD, Solver
 
 #: Every solver; "auto" takes the first that can solve the problem and says that it suits it.
-SOLVERS: dict[str, type[Any]] = {"newton": Newton, "primal_cd": PrimalCD, "sdca": SDCA, "fista": FISTA, "pdhg": PDHG}
+SOLVERS: dict[str, type[Any]] = {
+    "newton": Newton,
+    "primal_cd": PrimalCD,
+    "sdca": SDCA,
+    "fista": FISTA,
+    "pdhg": PDHG,
+    "approx": APPROX,
+}
 #: The same for multiclass problems.
 MULTICLASS: dict[str, type[Any]] = {"newton": MatrixNewton, "sdca": BlockSDCA}
 #: To compare with, on problems that are not multiclass: taken by name only, and never recommended.

@@ -1,5 +1,6 @@
 """Algorithms as steps: the solvers run them to find models, the certificate runs them to raise its bound."""
 
+from fenchel.steps.approx import APPROX
 from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
 from fenchel.steps.baselines import SGD, Pegasos
 from fenchel.steps.blocks import BlockSDCA
@@ -11,6 +12,7 @@ from fenchel.steps.primal_cd import PrimalCD
 from fenchel.steps.sdca import SDCA
 
 __all__ = [
+    "APPROX",
     "FISTA",
     "PDHG",
     "SDCA",
