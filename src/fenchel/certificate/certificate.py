@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fenchel.certificate import consequences
 from fenchel.certificate.consequences import Evidence
+from fenchel.certificate.constructions import Construction
 from fenchel.data.design import Vector
 from fenchel.problem.vectors import Mask
 
@@ -28,6 +29,7 @@ class Proof(Protocol):
     def labels(self, X: Any) -> tuple[NDArray[np.int_], Mask]: ...
     def zeros(self) -> Mask: ...
     def multipliers(self) -> tuple[Vector, Vector]: ...
+    def constructions(self, primal: float) -> dict[str, Construction]: ...
 
 
 class CertificateError(AssertionError):
@@ -144,6 +146,16 @@ class Certificate:
         """
         low, high = self.multipliers()
         return (low == 0) & (high == 0), (low > 0) | (high < 0)
+
+    def constructions(self) -> dict[str, Construction]:
+        """What each way from the model's scores to a dual point proves, by name.
+
+        "rescaling" and "Lipschitzing" for norms (L1, groups, fused), "conjugate" for penalties with a finite one (L2,
+        elastic net). The certificate's own gap rests on the best dual point that was seen, from wherever it came.
+        """
+        if self.parts:
+            raise ValueError("this certificate is of several problems: ask each of its parts")
+        return self._evidence.constructions(self.primal)
 
     @property
     def _evidence(self) -> Proof:

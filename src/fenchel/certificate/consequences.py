@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.certificate.constructions import Construction, constructions
 from fenchel.certificate.dual_point import LowerBound
 from fenchel.certificate.rounding import DualBound, DualPoint, clip_to_domain, dual_bound, gap_between, loss_bound
 from fenchel.data.design import UNIT_ROUNDOFF, Design, Vector
@@ -68,6 +69,11 @@ class Evidence:
     def multipliers(self) -> tuple[Vector, Vector]:
         """An interval for each optimal multiplier."""
         return multipliers(self)
+
+    def constructions(self, primal: float) -> dict[str, Construction]:
+        """What each construction of a dual point from the model's scores proves."""
+        self.require_same_data()
+        return constructions(self.problem, self.z, primal, self.primal_upper)
 
 
 def labels(evidence: Evidence, X: Any) -> tuple[NDArray[np.int_], Mask]:

@@ -71,11 +71,16 @@ def lower_bounds(problem: Problem, point: DualPoint, primal_upper: float) -> lis
             return []
         largest = problem.penalty.lam / norm * DOWN if norm > 0.0 else 1.0
         return [rescaled(problem, bound, largest), lipschitzed(problem, bound, norm, primal_upper)]
-    conjugate = problem.penalty.conjugate_upper(bound.v, bound.error)
-    found = [_bound(bound.value - problem.penalty.conjugate(bound.v), bound.lower - conjugate, bound)]
+    found = [finite(problem, bound)]
     if np.isfinite(bound.lower) and not primal_upper - found[0].lower <= FAR * abs(primal_upper):
         found.append(rescaled(problem, bound, 1.0))
     return found
+
+
+def finite(problem: Problem, bound: DualBound) -> LowerBound:
+    """D at the point itself, for an R* that is finite everywhere."""
+    conjugate = problem.penalty.conjugate_upper(bound.v, bound.error)
+    return _bound(bound.value - problem.penalty.conjugate(bound.v), bound.lower - conjugate, bound)
 
 
 def lipschitzed(problem: Problem, bound: DualBound, norm: float, primal_upper: float) -> LowerBound:

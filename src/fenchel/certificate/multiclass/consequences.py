@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.certificate.constructions import Construction
 from fenchel.certificate.multiclass.bounds import UP, BlockBound
 from fenchel.certificate.rounding import INPUT, gap_between
 from fenchel.data.blocks import BlockProducts
@@ -83,6 +84,10 @@ class MulticlassEvidence:
     def multipliers(self) -> tuple[Vector, Vector]:
         """Not known here."""
         raise TypeError("intervals for multipliers (and support vectors) are known for problems with one score only")
+
+    def constructions(self, primal: float) -> dict[str, Construction]:
+        """Not known here."""
+        raise TypeError("constructions are compared for problems with one score only")
 
     def require_same_data(self) -> None:
         """Raise if X has been changed in place since the certificate was made: nothing is proven about the new one."""

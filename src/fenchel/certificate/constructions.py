@@ -1,0 +1,66 @@
+"""The ways from a model to a lower bound, side by side (section 5.2 of Duenner, Forte, Takac and Jaggi 2016).
+
+Each begins with alpha_i = -phi'(z_i) and its v. Where R* is finite (L2, elastic net), D(alpha) is a bound as it is. For
+a norm R* is infinite unless Om*(v) <= lam, and there are two ways out:
+
+    rescaling      theta alpha with the best theta for which Om*(theta v) <= lam (Mairal 2010)
+    Lipschitzing   R restricted to lam Om(w) <= P, where all optima lie: R*(v) becomes (P / lam) max(0, Om*(v) - lam)
+
+Rescaling is never the worse of the two. With N = Om*(v) > lam and g(theta) = -mean phi*(-theta alpha), which is concave
+with g(0) >= 0, it gives at least g(lam / N) >= (lam / N) g(1), the other g(1) - (N / lam - 1) P; and g(1) = f + v.w is
+at most f + N Om(w) <= (N / lam) P. A certificate keeps the better one, and may have found a better alpha than this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fenchel.certificate.dual_point import DOWN, LowerBound, finite, gradient_point, lipschitzed, rescaled
+from fenchel.certificate.free import FreeDirections
+from fenchel.certificate.rounding import dual_bound, gap_between
+from fenchel.data.design import Vector
+from fenchel.problem import Problem
+from fenchel.problem.penalties.base import NormPenalty
+
+
+@dataclass(frozen=True)
+class Construction:
+    """What one construction proves of a model.
+
+    Attributes
+    ----------
+    dual : float
+        A lower bound on the objective of every model.
+    gap : float
+        A bound on primal - optimum, with its allowance for rounding.
+    relative_gap : float
+        gap / |primal|.
+    """
+
+    dual: float
+    gap: float
+    relative_gap: float
+
+
+@np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
+def constructions(problem: Problem, z: Vector, primal: float, primal_upper: float) -> dict[str, Construction]:
+    """By name: "rescaling" and "Lipschitzing" for a norm, "conjugate" for a finite R*."""
+    bound = dual_bound(problem, gradient_point(problem, FreeDirections.of(problem), z))
+    if isinstance(problem.penalty, NormPenalty):
+        norm = problem.penalty.dual_norm_upper(bound.v, bound.error)
+        largest = problem.penalty.lam / norm * DOWN if norm > 0.0 else 1.0
+        found = {
+            "rescaling": rescaled(problem, bound, largest),
+            "Lipschitzing": lipschitzed(problem, bound, norm, primal_upper),
+        }
+    else:
+        found = {"conjugate": finite(problem, bound)}
+    return {name: _construction(lower, primal, primal_upper) for name, lower in found.items()}
+
+
+def _construction(found: LowerBound, primal: float, primal_upper: float) -> Construction:
+    lower = found.lower if np.isfinite(found.lower) else -np.inf
+    gap = gap_between(primal_upper, lower) if np.isfinite(primal_upper + lower) else np.inf
+    return Construction(found.value, gap, gap / abs(primal) if primal else (np.inf if gap else 0.0))
