@@ -10,100 +10,13 @@ follows from 0 <= phi <= phi(0) <= 1; `initial` is any other bound on that diffe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import ceil, inf, log
-from typing import Any, Protocol
+from math import log
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from fenchel.data.design import Vector
 from fenchel.problem import Problem
-
-__all__ = ["GapBound", "LipschitzBound", "SmoothBound", "sdca", "sdca_lipschitz", "sdca_sgd", "sdca_smooth"]
-
-
-class GapBound(Protocol):
-    """What a theorem says: steps for a gap, and the gap after steps."""
-
-    @property
-    def n(self) -> int:
-        """Steps in an epoch."""
-
-    def iterations(self, gap: float) -> int:
-        """Steps after which the expected duality gap is at most `gap`."""
-
-    def gap(self, iterations: ArrayLike) -> Vector:
-        """A bound on the expected duality gap after so many steps; infinite while the theorem says nothing."""
-
-    def dual(self, iterations: ArrayLike) -> Vector:
-        """A bound on the expected dual suboptimality after so many steps."""
-
-
-@dataclass(frozen=True)
-class SmoothBound:
-    """Theorem 5: (1/gamma)-smooth losses, the last iterate. With K = n + R^2 / (lam gamma)::
-
-    E[D* - D(alpha_T)] <= initial exp(-T / K),          E[P(w_T) - D(alpha_T)] <= K initial exp(-T / K).
-    """
-
-    n: int
-    condition: float  # K
-    initial: float = 1.0
-
-    def iterations(self, gap: float) -> int:
-        """K log(K initial / gap)."""
-        _require_positive(gap=gap)
-        return max(0, ceil(self.condition * log(self.condition * self.initial / gap)))
-
-    def gap(self, iterations: ArrayLike) -> Vector:
-        """K initial exp(-T / K)."""
-        return self.condition * self.dual(iterations)
-
-    def dual(self, iterations: ArrayLike) -> Vector:
-        """initial exp(-T / K)."""
-        return self.initial * np.exp(-np.asarray(iterations, dtype=np.float64) / self.condition)
-
-
-@dataclass(frozen=True)
-class LipschitzBound:
-    """Theorems 2 and 11: Lipschitz losses, the average (or a random one) of the iterates after step T0. With
-    G = R^2 max (u - a)^2 over the multipliers that the conjugate admits, and t0 steps to forget the start::
-
-        E[D* - D(alpha_t)]  <= 2 G / (lam (2 n + t - t0))                             for t >= t0
-        E[P(w) - D(alpha)]  <= 2 G / (lam (2 n + T0 - t0)) + G / (2 lam (T - T0))     for T0 >= t0, T >= T0 + n
-                            <= 5 G / (lam (T - t0 - n))                               for the T0 of `average_from`
-    """
-
-    n: int
-    lam: float
-    spread: float  # G
-    forget: int  # t0
-
-    def iterations(self, gap: float) -> int:
-        """t0 + n + 5 G / (lam gap)."""
-        _require_positive(gap=gap)
-        return ceil(self.forget + self.n + 5.0 * self.spread / (self.lam * gap))
-
-    def average_from(self, gap: float) -> int:
-        """T0 = t0 + 4 G / (lam gap): the steps after which the average begins."""
-        _require_positive(gap=gap)
-        return ceil(self.forget + 4.0 * self.spread / (self.lam * gap))
-
-    def gap(self, iterations: ArrayLike, average_from: ArrayLike | None = None) -> Vector:
-        """The bound after T steps, for an average from T0 on; without one, for the theorem's own choice of T0."""
-        T = np.asarray(iterations, dtype=np.float64)
-        if average_from is None:
-            left = T - self.forget - self.n
-            return np.where(left > 0, 5.0 * self.spread / (self.lam * np.where(left > 0, left, 1.0)), inf)
-        T0 = np.asarray(average_from, dtype=np.float64)
-        holds = (self.forget <= T0) & (self.n <= T - T0)
-        return np.where(holds, self.dual(T0) + self.spread / (2.0 * self.lam * np.where(holds, T - T0, 1.0)), inf)
-
-    def dual(self, iterations: ArrayLike) -> Vector:
-        """2 G / (lam (2 n + t - t0)), infinite before t0."""
-        since = np.asarray(iterations, dtype=np.float64) - self.forget
-        return np.where(since >= 0, 2.0 * self.spread / (self.lam * (2.0 * self.n + np.maximum(since, 0.0))), inf)
+from fenchel.solver.theory.bounds import GapBound, LipschitzBound, SmoothBound, forget, require_positive
 
 
 def sdca_smooth(n: int, lam: float, gamma: float, radius: float = 1.0, initial: float = 1.0) -> SmoothBound:
@@ -122,7 +35,7 @@ def sdca_smooth(n: int, lam: float, gamma: float, radius: float = 1.0, initial: 
     initial : float, default 1
         A bound on D(alpha*) - D(0).
     """
-    _require_positive(n=n, lam=lam, gamma=gamma, radius=radius, initial=initial)
+    require_positive(n=n, lam=lam, gamma=gamma, radius=radius, initial=initial)
     return SmoothBound(n, n + radius**2 / (lam * gamma), initial)
 
 
@@ -156,8 +69,8 @@ def sdca_lipschitz(
         A bound on D(alpha*) - D(0).
     """
     G = _spread(n, lam, lipschitz, one_sided, radius)
-    _require_positive(initial=initial)
-    return LipschitzBound(n, lam, G, _forget(n, 2.0 * lam * n * initial / G))
+    require_positive(initial=initial)
+    return LipschitzBound(n, lam, G, forget(n, 2.0 * lam * n * initial / G))
 
 
 def sdca_sgd(
@@ -172,7 +85,7 @@ def sdca_sgd(
     The parameters are those of `sdca_lipschitz`.
     """
     G = _spread(n, lam, lipschitz, one_sided, radius)
-    return LipschitzBound(n, lam, G, _forget(n, 4.0 * (lipschitz * radius) ** 2 * (1.0 + log(n)) / G))
+    return LipschitzBound(n, lam, G, forget(n, 4.0 * (lipschitz * radius) ** 2 * (1.0 + log(n)) / G))
 
 
 def sdca(problem: Problem, init: str = "zeros") -> GapBound:
@@ -215,16 +128,5 @@ def _lipschitz(problem: Problem) -> float:
 
 
 def _spread(n: int, lam: float, lipschitz: float, one_sided: bool, radius: float) -> float:
-    _require_positive(n=n, lam=lam, lipschitz=lipschitz, radius=radius)
+    require_positive(n=n, lam=lam, lipschitz=lipschitz, radius=radius)
     return (lipschitz * radius) ** 2 * (1.0 if one_sided else 4.0)
-
-
-def _forget(n: int, ratio: float) -> int:
-    """max(0, ceil(n log(ratio)))."""
-    return max(0, ceil(n * log(ratio)))
-
-
-def _require_positive(**values: float) -> None:
-    for name, value in values.items():
-        if not (np.isfinite(value) and value > 0):
-            raise ValueError(f"{name} must be a positive number, got {value!r}")

@@ -1,0 +1,137 @@
+"""How many steps of coordinate descent suffice (Duenner, Forte, Takac and Jaggi 2016, Theorems 8 and 9, Corollaries 10
+and 11).
+
+Algorithm 1 of the paper, one random coordinate a step, minimises (A): f(A x) + sum_j g_j(x_j) over N coordinates, with
+f (1/beta)-smooth and columns |A_j| <= R. Expectations are over coordinates drawn uniformly with replacement. It makes
+no difference whether a step minimises (A) exactly or the upper bound that smoothness gives: the proofs use the bound.
+
+Here f is the mean loss, whatever the weights of the samples: for an L-smooth loss it is L-smooth in the norm
+|z|^2 = (1/W) sum_i s_i z_i^2, so that beta = 1/L and R^2 = max_j (1/W) sum_i s_i x_ij^2. The paper prints sums in
+places and means in others (Table 1 has a mean for the logistic loss, B = m log(2) / lam is that of a sum, and the
+logistic loss is 1/4-smooth, not 1-smooth), and Corollary 10 prints R where Theorem 9 has R^2.
+
+    solve(problem, solver="approx", over="weights", accelerate=False)     # Algorithm 1 on the weights
+    solve(problem, solver="sdca", sampling="uniform", accelerate=False)   # and on the multipliers
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.problem import Problem
+from fenchel.problem.checks import require_one_of
+from fenchel.problem.penalties import L1, ElasticNet
+from fenchel.solver.theory.bounds import LipschitzBound, SmoothBound, forget, require_positive
+
+
+def descent_smooth(n: int, radius: float, mu: float, beta: float, initial: float) -> SmoothBound:
+    """Theorem 8: every g_j is mu-strongly convex; the last iterate.
+
+    K log(K initial / gap) steps with K = n + n R^2 / (mu beta).
+
+    Parameters
+    ----------
+    n : int
+        Coordinates, N above.
+    radius : float
+        R, the largest |A_j|.
+    mu, beta : float
+        Strong convexity of every g_j; f is (1/beta)-smooth.
+    initial : float
+        A bound on the suboptimality of the start.
+    """
+    require_positive(n=n, radius=radius, mu=mu, beta=beta, initial=initial)
+    return SmoothBound(n, n + n * radius**2 / (mu * beta), initial)
+
+
+def descent_lipschitz(n: int, radius: float, lipschitz: float, beta: float, initial: float) -> LipschitzBound:
+    """Theorem 9: every g_j* is L-Lipschitz, so that |x_j| <= L; the average of the last iterates.
+
+    max(0, n log(initial beta / (2 L^2 R^2 n))) + n + 20 n^2 L^2 R^2 / (beta gap) steps.
+
+    Parameters
+    ----------
+    n : int
+        Coordinates, N above.
+    radius : float
+        R, the largest |A_j|.
+    lipschitz : float
+        L, a bound on the coordinates.
+    beta : float
+        f is (1/beta)-smooth.
+    initial : float
+        A bound on the suboptimality of the start.
+    """
+    require_positive(n=n, radius=radius, lipschitz=lipschitz, beta=beta, initial=initial)
+    reach = (lipschitz * radius) ** 2
+    return LipschitzBound(n, beta, 4.0 * n * n * reach, forget(n, initial * beta / (2.0 * reach * n)))
+
+
+def lasso(problem: Problem) -> LipschitzBound:
+    """Corollary 10: descent on the weights of an L1 problem, from zero.
+
+    Theorem 9 after Lipschitzing every lam |w_j| with B = f(0) / lam, which no later iterate exceeds: P never rises. The
+    gap is that of the Lipschitzed problem, at least that of the certificate, whose ball is of the 1-norm.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a smooth loss that is nowhere negative, L1, and no intercept.
+    """
+    _require(problem, L1)
+    zero = _at_zero(problem)
+    return descent_lipschitz(
+        problem.shape[1], _widest_column(problem), zero / problem.penalty.lam, 1.0 / problem.loss.smoothness, zero
+    )
+
+
+def elastic_net(problem: Problem, over: str = "weights") -> SmoothBound:
+    """Corollary 11: descent on the weights of an elastic net, or on its multipliers, from zero.
+
+    Theorem 8 with mu = lam (1 - l1_ratio) and, for an L-smooth loss,
+
+        over weights     K = d + d L max_j (1/W) sum_i s_i x_ij^2 / mu,
+        over samples     K = n + L max_i |x_i|^2 / mu.
+
+    For entries of one size the second terms agree, d L x^2 / mu, and the first ones decide: fewer steps over weights
+    where there are more samples than weights, over samples where there are more weights. (The paper's d are samples.)
+    A step on a weight costs a column, though, and one on a sample a row; in epochs it is the other way round.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a smooth loss that is nowhere negative, ElasticNet, and no intercept; of equal weights for "samples".
+    over : {"weights", "samples"}, default "weights"
+    """
+    require_one_of(over, ("weights", "samples"), "over")
+    _require(problem, ElasticNet)
+    n, d = problem.shape
+    mu, smoothness, zero = problem.penalty.strong_convexity, problem.loss.smoothness, _at_zero(problem)
+    if over == "weights":
+        return descent_smooth(d, _widest_column(problem), mu, 1.0 / smoothness, zero)
+    if np.ptp(problem.weights) > 0:
+        raise ValueError("the corollary needs samples of equal weight")
+    # A_i = x_i / n, g_i = phi*(-.) / n, f = R*
+    return descent_smooth(n, float(problem.design.row_norms().max()) / n, 1.0 / (smoothness * n), mu, zero)
+
+
+def _require(problem: Problem, penalty: type) -> None:
+    if not isinstance(problem, Problem):
+        raise TypeError(f"the corollaries are about a fenchel.Problem, got {problem!r}")
+    if not isinstance(problem.penalty, penalty) or problem.intercept:
+        raise TypeError(f"the corollary needs an {penalty.__name__} penalty and no intercept; got {problem!r}")
+    if not np.isfinite(problem.loss.smoothness):
+        raise TypeError(f"the corollaries need a smooth loss, which {problem.loss!r} is not")
+
+
+def _at_zero(problem: Problem) -> float:
+    """f(0), which bounds the suboptimality of w = 0 and that of alpha = 0: losses are nowhere negative."""
+    return problem.mean(problem.loss.value(np.zeros(problem.shape[0]), problem.y))
+
+
+def _widest_column(problem: Problem) -> float:
+    """The largest root mean square of a column."""
+    widest = float(problem.design.column_norms(2.0, problem.weights).max()) / float(np.sqrt(problem.total_weight))
+    if widest == 0.0:
+        raise ValueError("every column of X is zero")
+    return widest
