@@ -23,8 +23,8 @@ from fenchel.papers import PAPERS
 )
 @click.option("--format", "format_", default=None, help="Of the data; told from the files' names by default.")
 @click.option("--lam", "lams", type=float, multiple=True, help="One row of panels; may be repeated.")
-@click.option("--epochs", type=click.IntRange(min=1), default=100, show_default=True, help="Most passes over the data.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--epochs", type=click.IntRange(min=1), default=None, help="Most passes over the data.  [default: 100]")
+@click.option("--seed", type=int, default=None, help="[default: 0]")
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
@@ -37,11 +37,12 @@ def command(
     data: tuple[Path, ...],
     format_: str | None,
     lams: tuple[float, ...],
-    epochs: int,
-    seed: int,
+    epochs: int | None,
+    seed: int | None,
     output: Path | None,
 ) -> None:
-    figures: dict[int, Any] = importlib.import_module(PAPERS[paper]).FIGURES
+    module = importlib.import_module(PAPERS[paper])
+    figures: dict[int, Any] = module.FIGURES
     if figure is not None and figure not in figures:
         raise click.UsageError(f"{paper} has the figures {', '.join(map(str, figures))}; got {figure}")
     wanted = list(figures) if figure is None else [figure]
@@ -50,9 +51,12 @@ def command(
     if format_ is not None and not data:
         raise click.UsageError("--format is about --data, which is not given")
     paths = _paths(paper, wanted, output)
+    given = {"lams": lams or None, "epochs": epochs, "seed": seed}
+    settings = {name: value for name, value in given.items() if value is not None}
+    panels = [module.panels(k, len(lams) or None, len(data) or None) for k in wanted]
     try:
         sets = _read(data, format_) if data else None
-        _draw({k: figures[k] for k in wanted}, paths, sets, {"lams": lams or None, "epochs": epochs, "seed": seed})
+        _draw({k: figures[k] for k in wanted}, paths, sets, settings, sum(panels))
     except (ValueError, TypeError, OSError, ImportError) as error:
         raise click.UsageError(str(error)) from error
 
@@ -76,14 +80,11 @@ def _read(files: tuple[Path, ...], format_: str | None) -> dict[str, tuple[Any, 
     return {name: fl.read(path, format=format_) for name, path in zip(names, files, strict=True)}
 
 
-def _draw(figures: dict[int, Any], paths: list[Path], data: Any, settings: dict[str, Any]) -> None:
+def _draw(figures: dict[int, Any], paths: list[Path], data: Any, settings: dict[str, Any], panels: int) -> None:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from fenchel.papers.panels import MULTIPLES
-
-    panels = len(settings["lams"] or MULTIPLES) * (3 if data is None else len(data))
     with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), transient=True) as bar:
-        task = bar.add_task("", total=panels * len(figures))
+        task = bar.add_task("", total=panels)
         for (k, draw), path in zip(figures.items(), paths, strict=True):
             bar.update(task, description=f"figure {k}")
             path.parent.mkdir(parents=True, exist_ok=True)

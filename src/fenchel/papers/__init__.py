@@ -1,4 +1,4 @@
 """The experiments of the papers behind this package, one module a paper, on any data."""
 
-#: Paper -> module with FIGURES (functions by number), which `fenchel reproduce` calls.
-PAPERS = {"sdca": "fenchel.papers.sdca"}
+#: Paper -> module with FIGURES (functions by number) and `panels` (how many a figure has), for `fenchel reproduce`.
+PAPERS = {"certificates": "fenchel.papers.certificates", "sdca": "fenchel.papers.sdca"}

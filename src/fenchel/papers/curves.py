@@ -7,6 +7,7 @@ iterates as they are, so it steps the algorithm itself.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,7 @@ def follow(
     seed: int = 0,
     until: float = 0.0,
     dataset: Dataset | None = None,
+    bound: Callable[[Problem, Candidate], float] | None = None,
 ) -> Curve:
     """Step an algorithm from zero, one pass over the data a step, and look at what it offers last.
 
@@ -68,6 +70,8 @@ def follow(
         Stop at this duality gap of an iterate.
     dataset : Dataset, optional
         Whose test set gives the errors; nan without one.
+    bound : callable, optional
+        The lower bound that goes with an iterate; D at its multipliers by default, nan if it has none.
     """
     n, d = problem.shape
     problem = problem.replace(design=problem.design.using(1))  # one sample after the other, as the papers have it
@@ -78,7 +82,7 @@ def follow(
         if epoch:
             state = algorithm.step(state)
             candidate = algorithm.candidates(state)[-1]
-        dual = np.nan if candidate.alpha is None else problem.dual(candidate.alpha)
+        dual = _dual(problem, candidate) if bound is None else bound(problem, candidate)
         error = np.nan if dataset is None else zero_one(candidate.w, dataset)
         rows.append((problem.primal(candidate.w), dual, error))
         if rows[-1][0] - dual <= until:
@@ -87,13 +91,17 @@ def follow(
     return Curve(np.arange(len(rows), dtype=np.float64), primal, duals, errors)
 
 
+def _dual(problem: Problem, candidate: Candidate) -> float:
+    return np.nan if candidate.alpha is None else problem.dual(candidate.alpha)
+
+
 def zero_one(w: Vector, dataset: Dataset) -> float:
     """The share of the test set with the wrong sign."""
     return float(np.mean(np.where(dataset.X_test @ w > 0, 1.0, -1.0) != dataset.y_test))
 
 
-def reference(problem: Problem) -> Certificate:
+def reference(problem: Problem, solver: str = "newton") -> Certificate:
     """The optimum, as tightly as it is certified in reasonable time: between `dual` and `primal`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
-        return solve(problem, solver="newton", tol=REFERENCE, max_seconds=PATIENCE).certificate
+        return solve(problem, solver=solver, tol=REFERENCE, max_seconds=PATIENCE).certificate

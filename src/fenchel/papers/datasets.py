@@ -16,6 +16,8 @@ from fenchel.data.samples import make_classification
 
 #: The share of the samples that is held out.
 TEST_SHARE = 0.2
+#: How many sets are generated where none is given.
+GENERATED = 3
 
 
 @dataclass(frozen=True)

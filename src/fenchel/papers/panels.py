@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import numpy as np
@@ -12,6 +13,8 @@ from fenchel.papers.datasets import Dataset
 
 #: lam n, where no lam is given: what 1e-3 to 1e-6 are on the 29882 samples of astro-ph.
 MULTIPLES = (30.0, 3.0, 0.3, 0.03)
+#: Most passes over the data, where no number is given.
+EPOCHS = 100
 #: Where the logarithmic axes end.
 FLOOR = 1e-7
 
@@ -47,6 +50,15 @@ class Panel:
         self.axes.plot(x[seen], y[seen], style, color=colour, lw=width, label=label)
 
 
+@dataclass(frozen=True)
+class Row:
+    """A row of panels: what its label says, the lam of each data set, and what is drawn."""
+
+    label: str
+    lam: Callable[[Dataset], float]
+    draw: Callable[[Panel], None]
+
+
 def grid(
     datasets: Sequence[Dataset],
     draw: Callable[[Panel], None],
@@ -55,34 +67,61 @@ def grid(
     settings: Settings,
     log: bool = True,
 ) -> Any:
+    """The same panel for every lam, one row each; returns a matplotlib Figure."""
+    lams = settings.get("lams")
+    if lams is None:
+        rows = [Row(f"λ = {height:g}/n", _over_n(height), draw) for height in MULTIPLES]
+    else:
+        rows = [Row(f"λ = {lam:g}", constant(lam), draw) for lam in lams]
+    return draw_rows(datasets, rows, title, ylabel, settings, log)
+
+
+def draw_rows(
+    datasets: Sequence[Dataset], rows: Sequence[Row], title: str, ylabel: str, settings: Settings, log: bool = True
+) -> Any:
     """Draw every panel; returns a matplotlib Figure."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("figures need matplotlib: pip install fenchel[plot]") from error
-    lams, tick = settings.get("lams"), settings.get("tick")
-    epochs, seed = settings.get("epochs", 100), settings.get("seed", 0)
-    heights = MULTIPLES if lams is None else tuple(lams)
-    rows, columns = len(heights), len(datasets)
-    figure = Figure(figsize=(1.2 + 3.3 * columns, 1.0 + 2.1 * rows), layout="constrained", dpi=130)
-    panels = figure.subplots(rows, columns, squeeze=False)
-    for i, height in enumerate(heights):
+    tick, epochs, seed = settings.get("tick"), settings.get("epochs", EPOCHS), settings.get("seed", 0)
+    figure = new_figure(1.2 + 3.3 * len(datasets), 1.0 + 2.1 * len(rows))
+    panels = figure.subplots(len(rows), len(datasets), squeeze=False)
+    for i, row in enumerate(rows):
         for j, dataset in enumerate(datasets):
             axes = panels[i, j]
             axes.set(yscale="log" if log else "linear")
-            draw(Panel(axes, dataset, height / dataset.n if lams is None else height, epochs, seed))
-            name = f"λ = {height:g}/n" if lams is None else f"λ = {height:g}"
-            _dress(axes, log, f"{name}\n{ylabel}" if j == 0 else "", "epochs" if i == rows - 1 else "")
+            row.draw(Panel(axes, dataset, row.lam(dataset), epochs, seed))
+            _dress(axes, log, f"{row.label}\n{ylabel}" if j == 0 else "", "epochs" if i == len(rows) - 1 else "")
             if i == 0:
                 axes.set_title(f"{dataset.name} (n = {dataset.n})", fontsize=10)
             if tick is not None:
                 tick()
-    found = {
-        label: handle for axes in panels.flat for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
     figure.suptitle(title, fontsize=11)
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=len(found), frameon=False, fontsize=9)
+    add_legend(figure)
     return figure
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty matplotlib Figure."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("figures need matplotlib: pip install fenchel[plot]") from error
+    return Figure(figsize=(width, height), layout="constrained", dpi=130)
+
+
+def add_legend(figure: Any) -> None:
+    """One legend for all panels."""
+    found = {
+        label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=len(found), frameon=False, fontsize=9)
+
+
+def _over_n(height: float) -> Callable[[Dataset], float]:
+    return lambda dataset: height / dataset.n
+
+
+def constant(lam: float) -> Callable[[Dataset], float]:
+    """The same lam for every data set."""
+    return lambda dataset: lam
 
 
 def _dress(axes: Any, log: bool, ylabel: str, xlabel: str) -> None:

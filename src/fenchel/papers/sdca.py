@@ -19,8 +19,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from fenchel.papers.curves import Curve, follow, reference, svm
-from fenchel.papers.datasets import datasets
-from fenchel.papers.panels import BLUE, FLOOR, GREEN, GREY, ORANGE, PURPLE, Panel, Settings, grid
+from fenchel.papers.datasets import GENERATED, datasets
+from fenchel.papers.panels import BLUE, FLOOR, GREEN, GREY, MULTIPLES, ORANGE, PURPLE, Panel, Settings, grid
 from fenchel.solver import theory
 from fenchel.steps import SDCA, SGD
 
@@ -111,6 +111,11 @@ def figure8(data: Data = None, **settings: Unpack[Settings]) -> Any:
 FIGURES: dict[int, Callable[..., Any]] = dict(
     enumerate((figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8), start=1)
 )
+
+
+def panels(figure: int, lams: int | None, sets: int | None) -> int:
+    """How many panels a figure has, for so many values of lam and data sets; None for those it has by itself."""
+    return (lams or len(MULTIPLES)) * (sets or GENERATED)
 
 
 def _sets(data: Data, settings: Settings) -> Any:
