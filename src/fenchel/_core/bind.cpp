@@ -9,7 +9,6 @@
 #include "response.hpp"
 #include "subset.hpp"
 #include "svmlight.hpp"
-#include "total_variation.hpp"
 
 namespace fenchel {
 
@@ -228,14 +227,7 @@ NB_MODULE(FENCHEL_MODULE, m) {
     bind_ascent(m);
     bind_gradient(m);
     bind_sgd(m);
-    m.def("total_variation", [](Vector<double> y, double lam) {
-        Result out(y.size());
-        {
-            nb::gil_scoped_release release;
-            total_variation(y.data(), y.size(), lam, out.data);
-        }
-        return out.array;
-    }, "y"_a, "lam"_a);
+    bind_total_variation(m);
     m.def("first_nonfinite", [](Vector<double> x, Index threads) {
         nb::gil_scoped_release release;
         return first_nonfinite(x.data(), Index(x.size()), threads);

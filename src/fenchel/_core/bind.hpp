@@ -81,5 +81,6 @@ void bind_blocks(nb::module_ &m);
 void bind_descent(nb::module_ &m);
 void bind_gradient(nb::module_ &m);
 void bind_sgd(nb::module_ &m);
+void bind_total_variation(nb::module_ &m);
 
 }  // namespace fenchel

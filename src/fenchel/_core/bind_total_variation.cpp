@@ -1,0 +1,65 @@
+// Denoising for Python: total variation of one line with its multipliers, of all rows or all columns of a matrix; steps for trends.
+#include "banded.hpp"
+#include "bind.hpp"
+#include "total_variation.hpp"
+
+namespace fenchel {
+
+template <class Lines>
+Output lines_of(Vector<double> y, Index rows, Index width, double lam, Index threads, Lines &&lines) {
+    if (rows < 1 || width < 1 || threads < 1) throw std::invalid_argument("rows, width and threads must be at least 1");
+    check_size(y.size(), rows * width, "the matrix");
+    Result out(y.size());
+    {
+        nb::gil_scoped_release release;
+        lines(y.data(), rows, width, lam, out.data, threads);
+    }
+    return out.array;
+}
+
+void bind_total_variation(nb::module_ &m) {
+    m.def("total_variation", [](Vector<double> y, double lam) {
+        Result x(y.size());
+        {
+            nb::gil_scoped_release release;
+            TotalVariation().solve(y.data(), y.size(), lam, x.data);
+        }
+        return x.array;
+    }, "y"_a, "lam"_a);
+    m.def("taut_string", [](Vector<double> y, double lam) {
+        const Index n = y.size();
+        if (n < 2) throw std::invalid_argument("a line has at least two samples");
+        Result x(n), u(n - 1);
+        {
+            nb::gil_scoped_release release;
+            TotalVariation().solve(y.data(), n, lam, x.data);
+            polish(y.data(), n, lam, x.data, u.data);
+        }
+        return std::make_tuple(x.array, u.array);
+    }, "y"_a, "lam"_a);
+    m.def("banded_least_squares", [](Vector<Index> indptr, Vector<Index> indices, Vector<double> values, Vector<Index> order, Index width,
+                                     Vector<double> p, Vector<double> weight, Vector<double> q) {
+        const Index n = p.size(), unknowns = q.size();
+        check_size(indptr.size(), n + 1, "indptr");
+        check_size(order.size(), n, "order");
+        check_size(weight.size(), unknowns, "the weights");
+        check_size(values.size(), indices.size(), "the values");
+        const Rows rows{indptr.data(), indices.data(), values.data(), order.data(), n};
+        if (!fits_band(rows, Index(indices.size()), unknowns, width))
+            throw std::invalid_argument("rows must be within the band, their columns ascending, and ordered by their first column");
+        Result z(unknowns);
+        {
+            nb::gil_scoped_release release;
+            banded_least_squares(rows, unknowns, width, p.data(), weight.data(), q.data(), z.data);
+        }
+        return z.array;
+    }, "indptr"_a, "indices"_a, "values"_a, "order"_a, "width"_a, "p"_a, "weight"_a, "q"_a);
+    m.def("total_variation_of_rows", [](Vector<double> y, Index rows, Index width, double lam, Index threads) {
+        return lines_of(y, rows, width, lam, threads, total_variation_of_rows);
+    }, "y"_a, "rows"_a, "width"_a, "lam"_a, "threads"_a);
+    m.def("total_variation_of_columns", [](Vector<double> y, Index rows, Index width, double lam, Index threads) {
+        return lines_of(y, rows, width, lam, threads, total_variation_of_columns);
+    }, "y"_a, "rows"_a, "width"_a, "lam"_a, "threads"_a);
+}
+
+}  // namespace fenchel
