@@ -39,6 +39,18 @@ def unmasked(values: Any, name: str) -> NDArray[Any]:
     return np.asarray(values)
 
 
+def is_identity(matrix: Any) -> bool:
+    """Whether a matrix that `as_matrix` gave is the identity: the samples are the weights themselves."""
+    n, d = matrix.shape
+    if n != d:
+        return False
+    if sp.issparse(matrix):
+        if matrix.nnz != n or not np.array_equal(matrix.indptr, np.arange(n + 1)):
+            return False
+        return bool(np.array_equal(matrix.indices[:n], np.arange(n)) and np.all(matrix.data[:n] == 1))
+    return bool(np.all(np.diagonal(matrix) == 1) and np.count_nonzero(matrix) == n)
+
+
 def _as_sparse(X: Any, name: str) -> Any:
     if X.ndim != 2:
         return X

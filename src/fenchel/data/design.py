@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel._core import kernels
-from fenchel.data.convert import as_matrix
+from fenchel.data.convert import as_matrix, is_identity
 from fenchel.data.lines import across, line_of, lines_of
 
 Vector = NDArray[np.float64]
@@ -100,6 +100,11 @@ class Design:
         other.__dict__.update(self.__dict__)
         other.threads = usable
         return other
+
+    @cached_property
+    def is_identity(self) -> bool:
+        """Whether X is the identity, so that weights are denoised samples."""
+        return not self.constant and is_identity(self.matrix)
 
     def stored_by_rows(self) -> Design:
         """This matrix, copied if it is stored by columns."""

@@ -200,8 +200,11 @@ class NormPenalty(Penalty):
     def dual_norm(self, v: Vector) -> float:
         """Om*(v) = sup { v.w : Om(w) <= 1 }."""
 
-    def dual_norm_upper(self, v: Vector, error: Vector) -> float:
-        """A bound on Om*(v') over |v' - v| <= error, in exact arithmetic; here for norms of absolute values."""
+    def dual_norm_upper(self, v: Vector, error: Vector, near: Vector | None = None) -> float:
+        """A bound on Om*(v') over |v' - v| <= error, in exact arithmetic; here for norms of absolute values.
+
+        Where the dual norm is itself a minimum, over u with D'u = v, `near` is a u from which to look for it.
+        """
         return (1.0 + self.evaluation) * self.dual_norm(np.abs(v) + error)
 
     def conjugate(self, v: Vector) -> float:
