@@ -6,13 +6,29 @@ import dataclasses
 from typing import Any
 
 from fenchel.problem import MulticlassProblem, Problem
-from fenchel.steps import APPROX, FISTA, PDHG, SDCA, SGD, BlockSDCA, MatrixNewton, Newton, Pegasos, PrimalCD, Solver
+from fenchel.steps import (
+    APPROX,
+    FISTA,
+    PDHG,
+    SDCA,
+    SGD,
+    BlockSDCA,
+    MatrixNewton,
+    Newton,
+    Pegasos,
+    PrimalCD,
+    Solver,
+    TotalVariation,
+    Trend,
+)
 
 #: Every solver; "auto" takes the first that can solve the problem and says that it suits it.
 SOLVERS: dict[str, type[Any]] = {
     "newton": Newton,
     "primal_cd": PrimalCD,
     "sdca": SDCA,
+    "tv": TotalVariation,
+    "trend": Trend,
     "fista": FISTA,
     "pdhg": PDHG,
     "approx": APPROX,
@@ -65,6 +81,8 @@ def _best(problem: Statement, options: dict[str, Any], tol: float) -> Solver[Any
 
 def another(problem: Statement, than: Solver[Any]) -> Solver[Any] | None:
     """A solver to try when the one that "auto" chose has given up."""
+    if getattr(than, "is_final", False):
+        return None
     able = (kind for kind in _table(problem).values() if kind is not type(than) and not _obstacles(problem, kind()))
     kind = next(able, None)
     return None if kind is None else _build(kind, {})

@@ -88,11 +88,12 @@ def solve(
     stop = Stop(tol, atol, max_iter, max_seconds)
     problem = problem.replace(design=problem.design.using(n_threads))
     chosen = choose(problem, solver, solver_options, tol)
-    if start is not None and getattr(chosen, "ignores_start", False):
+    auto = isinstance(solver, str) and solver == "auto" and not solver_options
+    if start is not None and not auto and getattr(chosen, "ignores_start", False):
         raise ValueError(f"{chosen.name}, as it is set up, begins at a point of its own: start would have no effect")
     fit = Fit(problem, stop, _start(problem, start), seed_of(random_state), callback, bool(progress), check_every)
     result = run(fit, chosen)
-    if isinstance(solver, str) and solver == "auto" and result.status == "overflow" and not solver_options:
+    if auto and result.status == "overflow":
         # where P overflows at its start no solver gets anywhere
         other = another(problem, chosen) if np.isfinite(result.certificate.primal) else None
         if other is not None:

@@ -10,6 +10,8 @@ from fenchel.steps.newton import Newton
 from fenchel.steps.pdhg import PDHG
 from fenchel.steps.primal_cd import PrimalCD
 from fenchel.steps.sdca import SDCA
+from fenchel.steps.total_variation import TotalVariation
+from fenchel.steps.trend import Trend
 
 __all__ = [
     "APPROX",
@@ -27,4 +29,6 @@ __all__ = [
     "Progress",
     "Solver",
     "Start",
+    "TotalVariation",
+    "Trend",
 ]

@@ -30,11 +30,15 @@ class Start:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model that an algorithm offers for certification; multipliers if it has any of its own."""
+    """A model that an algorithm offers for certification; multipliers if it has any of its own.
+
+    `u` are the multipliers of D w for a penalty lam |D w|_1, one for each row of D.
+    """
 
     w: Vector
     b: Any
     alpha: Vector | None = None
+    u: Vector | None = None
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,9 @@ class Solver(Protocol, Generic[State]):
     steps_per_check : how many steps are worth one certificate; sized so that checking costs a tenth of the run at most
     passes_per_step : how often a step goes through the data
 
-    Two properties are optional: `ignores_start` says that it begins somewhere of its own, so that a start has no
-    effect, `screens` that it leaves out columns by itself. So are five methods: `obstacle(problem)` says in words what
+    Properties that are optional: `ignores_start` says that it begins somewhere of its own, so that a start has no
+    effect, `screens` that it leaves out columns by itself, `is_final` that where it gives up, nothing else would get
+    further. So are five methods: `obstacle(problem)` says in words what
     else stands in the way, or returns None; the static `suits(problem, tol)` says whether "auto" should take it;
     `progress(state) -> Progress` says when a certificate is worth its price, and if it may be `partial`,
     `look_at_all(state)` takes all samples back in; `observe(state, z, primal, gap)` learns from a certificate: the

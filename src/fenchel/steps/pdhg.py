@@ -32,4 +32,4 @@ class PDHG:
 
     def candidates(self, state: tuple[Saddle, SaddleState]) -> Sequence[Candidate]:
         saddle, at = state
-        return [Candidate(*saddle.candidate(at))]
+        return [Candidate(*saddle.candidate(at), u=at.output.u if saddle.rows else None)]
