@@ -12,7 +12,7 @@ import numpy as np
 
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
-from fenchel.steps import FISTA, PDHG, SDCA, Candidate, Overflow, Solver, Start
+from fenchel.steps import FISTA, PDHG, SDCA, Candidate, Overflow, Solver, Start, TotalVariation, Trend
 
 
 def methods(problem: Problem, may_copy: bool) -> list[tuple[Problem, Solver[Any]]]:
@@ -21,6 +21,9 @@ def methods(problem: Problem, may_copy: bool) -> list[tuple[Problem, Solver[Any]
     Coordinate ascent, the best for kinks, walks over rows. Data stored by columns have to be copied for it, which costs
     memory: only where that is allowed.
     """
+    denoiser = next((kind() for kind in (TotalVariation, Trend) if kind().obstacle(problem) is None), None)
+    if denoiser is not None:
+        return [(problem, denoiser)]
     traits = problem.loss.traits | problem.penalty.traits
     if traits >= FISTA.requires:
         return [(problem, FISTA())]
@@ -32,17 +35,22 @@ def methods(problem: Problem, may_copy: bool) -> list[tuple[Problem, Solver[Any]
 def offers(
     problem: Problem, method: Solver[Any], w: Vector, b: float, alpha: Vector
 ) -> Iterator[tuple[Candidate, int]]:
-    """The candidates of a method, rarer as it goes on, and the passes made so far."""
+    """The candidates of a method, rarer as it goes on, and the passes made so far; the last where it gives up."""
     if not np.isfinite(problem.penalty.value(w)):
         w = np.zeros_like(w)
+    steps, goes_on = 0, True
     try:
         state = method.begin(problem, Start(w, b, alpha), seed=0)
-        steps = 0
-        while True:
-            for _ in range(max(2, steps // 8)):
-                state = method.step(state)
-                steps += 1
-            for candidate in method.candidates(state):
-                yield candidate, steps * method.passes_per_step
     except Overflow:
         return
+    while goes_on:
+        for _ in range(max(2, steps // 8)):
+            try:
+                state = method.step(state)
+            except Overflow:
+                goes_on = False
+                break
+            steps += 1
+        if steps:
+            for candidate in method.candidates(state):
+                yield candidate, steps * method.passes_per_step

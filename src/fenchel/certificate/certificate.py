@@ -130,7 +130,10 @@ class Certificate:
         return self._evidence.labels(X)
 
     def zeros(self) -> Mask:
-        """Which weights are provably zero in the exact optimum; a row for each part of a combined certificate."""
+        """Which weights are provably zero in the exact optimum; a row for each part of a combined certificate.
+
+        Of a penalty lam |D w|_1 (`FusedL1`): which entries of D w.
+        """
         if self.parts:
             return np.stack([part.zeros() for part in self.parts])
         return self._evidence.zeros()

@@ -63,7 +63,8 @@ def certify_weights(
     judge.try_gradient()
     if np.isfinite(judge.primal.upper):
         judge.fit(plan.tol if plan.recover else np.inf)
-        if (judge.has_kinks or plan.thorough) and plan.passes:
+        # the gradient is no good guide to multipliers that are not unique either: those of D w
+        if (judge.has_kinks or problem.penalty.analysis is not None or plan.thorough) and plan.passes:
             judge.ascend(plan.tol, plan.most_passes(problem.design.nnz), may_copy=plan.thorough)
     return judge.certificate(plan.tol)
 

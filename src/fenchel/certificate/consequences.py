@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate.constructions import Construction, constructions
+from fenchel.certificate.differences import zero_differences
 from fenchel.certificate.dual_point import LowerBound
 from fenchel.certificate.rounding import DualBound, DualPoint, clip_to_domain, dual_bound, gap_between, loss_bound
 from fenchel.data.design import UNIT_ROUNDOFF, Design, Vector
 from fenchel.problem import Problem
+from fenchel.problem.penalties import FusedL1
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.vectors import Mask, dual_exponent
 
@@ -132,11 +134,14 @@ def _outwards(problem: Problem, alpha: Vector, side: float) -> Vector:
 def zeros(evidence: Evidence) -> Mask:
     """Gap-safe rule: a beta-smooth loss makes D strongly concave, so sum_i s_i (alpha_i - alpha_i*)^2 <= 2 beta W G.
 
-    Then |v_j - v_j*| <= sqrt(sum_i s_i x_ij^2 / W) sqrt(2 beta G), and the penalty knows which v* force zeros.
+    Then |v_j - v_j*| <= sqrt(sum_i s_i x_ij^2 / W) sqrt(2 beta G), and the penalty knows which v* force zeros. Of
+    lam |D w|_1 it is the entries of D w that are asked for.
     """
     problem, bound = evidence.problem, evidence.feasible
     evidence.require_same_data()
     gap = gap_between(evidence.primal_upper, bound.lower)
+    if isinstance(problem.penalty, FusedL1):
+        return zero_differences(problem, bound, gap)
     smoothness = problem.loss.smoothness
     if not (np.isfinite(smoothness) and np.isfinite(gap)):
         return np.zeros(problem.shape[1], dtype=bool)

@@ -66,7 +66,8 @@ def lower_bounds(problem: Problem, point: DualPoint, primal_upper: float) -> lis
     if not np.isfinite(bound.lower):
         return []
     if isinstance(problem.penalty, NormPenalty):
-        norm = problem.penalty.dual_norm_upper(bound.v, bound.error)
+        near = {} if point.u is None else {"near": point.u}
+        norm = problem.penalty.dual_norm_upper(bound.v, bound.error, **near)
         if not norm >= 0.0:  # not a number: it overflowed
             return []
         largest = problem.penalty.lam / norm * DOWN if norm > 0.0 else 1.0

@@ -13,10 +13,13 @@ import numpy as np
 from scipy.optimize import minimize
 
 from fenchel.certificate.rounding import DualPoint, clip_to_domain
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.design import UNIT_ROUNDOFF, Design, Vector, gamma
 from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties.base import EVALUATION
+
+#: How many entries of X are looked at together.
+BLOCK = 2**20
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,9 @@ class FreeDirections:
         if space is not None:
             reach = space.error * problem.design.row_norms(2.0) if space.error else np.zeros(n)
             for basis in space.basis.T:
-                product = problem.design.matvec_bounded(basis)
-                columns.append(product.value)
-                errors.append(product.error + reach)
+                value, error = _products(problem.design, basis)
+                columns.append(value)
+                errors.append(error + reach)
         if not columns:
             return cls(np.zeros((n, 0)), np.zeros((n, 0)))
         return cls(np.column_stack(columns), np.column_stack(errors))
@@ -124,6 +127,24 @@ class FreeDirections:
         if not np.all(part[room > 0] <= 0.5):
             return None
         return DualPoint(alpha, moved=part * room, fraction=float(part[room > 0].max(initial=0.0)), how=how)
+
+
+def _products(design: Design, w: Vector) -> tuple[Vector, Vector]:
+    """X w with a bound on its error, added pairwise where rows are dense: what is in doubt here is in doubt everywhere
+    later, and running sums over long rows leave much in doubt.
+    """
+    if design.is_sparse or not design.by_rows or design.constant:
+        product = design.matvec_bounded(w)
+        return product.value, product.error
+    n, d = design.shape
+    value, size = np.empty(n), np.empty(n)
+    rows = max(1, BLOCK // d)
+    for start in range(0, n, rows):
+        part = slice(start, start + rows)
+        terms = design.matrix[part] * w
+        value[part], size[part] = terms.sum(axis=1), np.abs(terms).sum(axis=1)
+    # numpy adds pairwise: a chain of at most 32 + log2(d) additions
+    return value, gamma(64 + np.log2(d)) * size + d * 5e-324
 
 
 def room_inside(problem: Problem, alpha: Vector) -> Vector:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from fenchel.certificate.ascent import methods, offers
 from fenchel.certificate.consequences import Evidence
+from fenchel.certificate.differences import denoising_bound
 from fenchel.certificate.dual_point import LowerBound, gradient_point, lower_bounds, zero_bound
 from fenchel.certificate.free import FreeDirections
 from fenchel.certificate.record import Record
@@ -57,7 +59,9 @@ class Judge(Record):
 
     def try_point(self, point: DualPoint) -> None:
         """Keep the bounds of a dual point where they are better."""
-        found = lower_bounds(self.problem, point, self.primal.upper)
+        self._keep(lower_bounds(self.problem, point, self.primal.upper))
+
+    def _keep(self, found: list[LowerBound]) -> None:
         self.last = max(found, key=lambda bound: bound.lower, default=None)
         for bound in found:
             if bound.lower > self.best.lower:
@@ -65,9 +69,16 @@ class Judge(Record):
             if bound.feasible and bound.lower > self.feasible.lower:
                 self.feasible = bound
 
-    def try_multipliers(self, alpha: Vector, how: str) -> None:
-        """Multipliers from anywhere, made feasible first."""
-        self.try_point(self.free.satisfy(self.problem, DualPoint(np.nan_to_num(alpha), how=how)))
+    def try_multipliers(self, alpha: Vector, how: str, u: Vector | None = None) -> None:
+        """Multipliers from anywhere, made feasible first; u are those of D w, to begin from."""
+        self.try_point(replace(self.free.satisfy(self.problem, DualPoint(np.nan_to_num(alpha), how=how)), u=u))
+
+    def try_differences(self, u: Vector, how: str) -> bool:
+        """The dual point that multipliers u of D w make by themselves; False where X is not the identity."""
+        bound = denoising_bound(self.problem, u, how)
+        if bound is not None:
+            self._keep([bound])
+        return bound is not None
 
     def try_gradient(self, z: Vector | None = None) -> None:
         """The gradient point at some scores; those of the best model by default."""
@@ -102,11 +113,13 @@ class Judge(Record):
 
     def _try_candidate(self, candidate: Candidate, last: float) -> float:
         """Keep a candidate's bound; what its own gap is, infinite while the bound is rising too fast to ask."""
-        if candidate.alpha is not None:
-            self.try_multipliers(candidate.alpha, how="dual ascent")
+        own = candidate.u is not None and self.try_differences(candidate.u, how="dual ascent")
+        if own or candidate.alpha is not None:
+            if candidate.alpha is not None and not own:
+                self.try_multipliers(candidate.alpha, "dual ascent", candidate.u)
             if self.gap < 0.7 * last:
                 return np.inf
         primal = primal_bound(self.problem, candidate.w, candidate.b)
-        if candidate.alpha is None:
+        if candidate.alpha is None and not own:
             self.try_gradient(primal.z)
         return primal.upper - self.best.lower

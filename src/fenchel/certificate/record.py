@@ -51,8 +51,12 @@ class Record(ABC):
         """Keep a model if it is the best so far."""
 
     @abstractmethod
-    def try_multipliers(self, alpha: Vector, how: str) -> None:
+    def try_multipliers(self, alpha: Vector, how: str, u: Vector | None = None) -> None:
         """Keep the bound of these multipliers, made feasible first, if it is the best so far."""
+
+    def try_differences(self, u: Vector, how: str) -> bool:
+        """Keep the bound of multipliers u of D w if they make a dual point by themselves, and say whether they do."""
+        return False
 
     @abstractmethod
     def try_gradient(self, z: Vector | None = None) -> None:

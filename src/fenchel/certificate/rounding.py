@@ -37,7 +37,7 @@ class DualPoint:
     """A dual point known up to a little: some feasible point in exact arithmetic lies this close to alpha.
 
     That point has entries theta_i alpha_i with 1 - shrink <= theta_i <= 1, moved by at most moved_i; ways of
-    moved_i / fraction to either side would still lie in the domain.
+    moved_i / fraction to either side would still lie in the domain. `u` is where to look for D'u = v, if anyone knows.
     """
 
     alpha: Vector
@@ -45,6 +45,7 @@ class DualPoint:
     moved: Vector | None = None
     fraction: float = 0.0
     how: str = "gradient"
+    u: Vector | None = None
 
 
 @dataclass(frozen=True)

@@ -113,10 +113,13 @@ def _is_true(answer: object) -> bool:
 def _check(judge: Record, solver: Solver[Any], state: Any, iteration: int, seconds: float) -> Check:
     for candidate in solver.candidates(state):
         primal = judge.look_at(candidate.w, candidate.b)
+        how = "the solver's multipliers"
+        if candidate.u is not None and judge.try_differences(candidate.u, how):
+            continue
         if candidate.alpha is None:
             judge.try_gradient(primal.z)
         else:
-            judge.try_multipliers(candidate.alpha, how="the solver's multipliers")
+            judge.try_multipliers(candidate.alpha, how, candidate.u)
     nonzeros = int(np.count_nonzero(judge.w))
     return Check(iteration, seconds, judge.primal.value, judge.dual, judge.gap, nonzeros, judge.w, judge.b)
 

@@ -59,8 +59,8 @@ class MulticlassJudge(Record):
             if bound.feasible and bound.lower > self.feasible.lower:
                 self.feasible = bound
 
-    def try_multipliers(self, alpha: Vector, how: str) -> None:
-        """Multipliers from anywhere, made feasible first."""
+    def try_multipliers(self, alpha: Vector, how: str, u: Vector | None = None) -> None:
+        """Multipliers from anywhere, made feasible first; no penalty here has differences, and u is None."""
         self.try_point(balanced(self.problem, off_of(alpha, self.problem.y), how))
 
     def try_gradient(self, z: Vector | None = None) -> None:
