@@ -7,6 +7,7 @@ from fenchel.data import Design, read
 from fenchel.estimator import (
     ElasticNet,
     ElasticNetCV,
+    FusedLasso,
     GroupLasso,
     GroupLassoCV,
     HuberRegressor,
@@ -24,6 +25,8 @@ from fenchel.estimator import (
     RidgeCV,
     SparseLogisticRegression,
     SparseLogisticRegressionCV,
+    TotalVariationDenoiser,
+    denoise,
 )
 from fenchel.problem import MulticlassProblem, Problem, losses, penalties, sets
 from fenchel.solver import CertifiedPath, NotCertifiedWarning, Path, Result, certified_path, path, solve, theory
@@ -36,6 +39,7 @@ __all__ = [
     "Design",
     "ElasticNet",
     "ElasticNetCV",
+    "FusedLasso",
     "GroupLasso",
     "GroupLassoCV",
     "HuberRegressor",
@@ -58,8 +62,10 @@ __all__ = [
     "RidgeClassifier",
     "SparseLogisticRegression",
     "SparseLogisticRegressionCV",
+    "TotalVariationDenoiser",
     "certified_path",
     "certify",
+    "denoise",
     "losses",
     "path",
     "penalties",

@@ -1,6 +1,8 @@
 """For scikit-learn users."""
 
 from fenchel.estimator import claims as _claims  # noqa: F401 - makes the estimators known to certify
+from fenchel.estimator.denoise import Denoised, TotalVariationDenoiser, denoise
+from fenchel.estimator.fused import FusedLasso
 from fenchel.estimator.general import LinearClassifier, LinearRegressor
 from fenchel.estimator.group_lasso import GroupLasso, GroupLassoCV
 from fenchel.estimator.huber import HuberRegressor
@@ -15,8 +17,10 @@ from fenchel.estimator.sparse_logistic import SparseLogisticRegression, SparseLo
 from fenchel.estimator.svm import LinearSVC, LinearSVR
 
 __all__ = [
+    "Denoised",
     "ElasticNet",
     "ElasticNetCV",
+    "FusedLasso",
     "GroupLasso",
     "GroupLassoCV",
     "HuberRegressor",
@@ -34,4 +38,6 @@ __all__ = [
     "RidgeClassifier",
     "SparseLogisticRegression",
     "SparseLogisticRegressionCV",
+    "TotalVariationDenoiser",
+    "denoise",
 ]

@@ -1,0 +1,115 @@
+"""The fused Lasso: neighbouring features share a weight unless the data say otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fenchel.estimator.base import CertifiedZeros
+from fenchel.estimator.parameters import positive_alpha
+from fenchel.estimator.regression import Regression
+from fenchel.problem.losses import Loss, Squared
+from fenchel.problem.penalties import FusedL1, Penalty
+from fenchel.solver import Result
+
+
+class FusedLasso(CertifiedZeros, Regression):
+    """Least squares with a penalty on differences of weights, certified.
+
+    Minimises, with the constants of scikit-learn's Lasso, ::
+
+        (1 / (2 W)) sum_i s_i (x_i.w + b - y_i)^2 + alpha |D w|_1,    W = sum_i s_i
+
+    with an intercept b that is not penalised. D is the first difference of the weights, in the order of the columns of
+    X, unless given: weights of neighbours come out equal.
+
+    Parameters
+    ----------
+    alpha : float, default 1.0
+    D : array or sparse matrix with a column for each feature, optional
+        The differences of a graph (each row c (w_j - w_k)), differences of a higher order, or any matrix with at most
+        2000 columns; see `fenchel.penalties.FusedL1`.
+    fit_intercept : bool, default True
+    max_iter : int, optional
+        Most steps of the solver.
+    tol : float, default 1e-4
+        The fit ends when its certified gap is at most tol times the objective.
+    solver : str, default "auto"
+    random_state : int, RandomState or None
+    verbose : int, default 0
+        Anything but 0 shows a progress bar.
+    max_seconds : float, optional
+    warm_start : bool, default False
+        Begin at the last fit's solution if shapes agree.
+    n_threads : int or None, default 1
+
+    Attributes
+    ----------
+    coef_ : array of shape (d,)
+    intercept_ : float
+    dual_coef_ : array of shape (n,)
+        The multipliers of the certificate, near the residuals y_i - x_i.w - b.
+    certified_zeros_ : boolean array with an entry for each row of D
+        Which differences (D w)_k are proven to be zero in the exact optimum. A smaller tol proves more. Where D'u = v
+        has more than one solution (graphs with cycles), or D is neither None nor differences of some order, none is.
+    certificate_ : Certificate
+    trace_ : Trace
+    n_iter_ : int
+    solver_ : str
+        The solver that was used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import FusedLasso
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 12))
+    >>> y = X @ np.repeat([1.0, -2.0, 0.0], 4) + 0.1 * rng.normal(size=200)
+    >>> model = FusedLasso(alpha=0.05, tol=1e-8).fit(X, y)
+    >>> np.flatnonzero(~model.certified_zeros_) + 1
+    array([4, 8])
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        D: Any = None,
+        fit_intercept: bool = True,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        solver: Any = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+        max_seconds: float | None = None,
+        warm_start: bool = False,
+        n_threads: int | None = 1,
+    ) -> None:
+        self.alpha = alpha
+        self.D = D
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+        self.random_state = random_state
+        self.verbose = verbose
+        self.max_seconds = max_seconds
+        self.warm_start = warm_start
+        self.n_threads = n_threads
+
+    def _check_parameters(self) -> None:
+        positive_alpha(self.alpha)
+
+    def _validate(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
+        # one weight has no differences
+        return super()._validate(X, y, ensure_min_features=2 if self.D is None else 1, **options)
+
+    def _loss(self) -> Loss:
+        return Squared()
+
+    def _penalty(self, total_weight: float) -> Penalty:
+        return FusedL1(positive_alpha(self.alpha), self.D)
+
+    def _keep(self, results: list[Result], constant: float) -> None:
+        super()._keep(results, constant)
+        self.certified_zeros_ = self.certified_zeros_[0]
+        self.solver_ = results[0].solver
