@@ -6,6 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fenchel import (
     ElasticNet,
     ElasticNetCV,
+    FusedLasso,
     GroupLasso,
     GroupLassoCV,
     HuberRegressor,
@@ -23,6 +24,7 @@ from fenchel import (
     RidgeCV,
     SparseLogisticRegression,
     SparseLogisticRegressionCV,
+    TotalVariationDenoiser,
 )
 from fenchel.problem import penalties
 
@@ -61,6 +63,10 @@ ESTIMATORS = [
     ElasticNetCV(alphas=4, cv=3, eps=0.1, l1_ratio=[0.5, 1.0], rule="one_standard_error", tol=1e-11),
     SparseLogisticRegressionCV(alphas=4, cv=3, eps=0.1, tol=1e-11),
     GroupLassoCV(alphas=4, cv=3, eps=0.1, tol=1e-11),
+    FusedLasso(),
+    FusedLasso(alpha=0.01, tol=1e-6, fit_intercept=False),
+    TotalVariationDenoiser(),
+    TotalVariationDenoiser(weight=3.0, tol=1e-8),
 ]
 
 
