@@ -1,21 +1,9 @@
-// Denoising for Python: total variation of one line with its multipliers, of all rows or all columns of a matrix; steps for trends.
+// Denoising for Python: total variation of one line with its multipliers, of images, by turns of rows and columns; steps for trends.
 #include "banded.hpp"
 #include "bind.hpp"
 #include "total_variation.hpp"
 
 namespace fenchel {
-
-template <class Lines>
-Output lines_of(Vector<double> y, Index rows, Index width, double lam, Index threads, Lines &&lines) {
-    if (rows < 1 || width < 1 || threads < 1) throw std::invalid_argument("rows, width and threads must be at least 1");
-    check_size(y.size(), rows * width, "the matrix");
-    Result out(y.size());
-    {
-        nb::gil_scoped_release release;
-        lines(y.data(), rows, width, lam, out.data, threads);
-    }
-    return out.array;
-}
 
 void bind_total_variation(nb::module_ &m) {
     m.def("total_variation", [](Vector<double> y, double lam) {
@@ -55,11 +43,28 @@ void bind_total_variation(nb::module_ &m) {
         return z.array;
     }, "indptr"_a, "indices"_a, "values"_a, "order"_a, "width"_a, "p"_a, "weight"_a, "q"_a);
     m.def("total_variation_of_rows", [](Vector<double> y, Index rows, Index width, double lam, Index threads) {
-        return lines_of(y, rows, width, lam, threads, total_variation_of_rows);
+        if (rows < 1 || width < 1 || threads < 1) throw std::invalid_argument("rows, width and threads must be at least 1");
+        check_size(y.size(), rows * width, "the image");
+        Result x(y.size());
+        {
+            nb::gil_scoped_release release;
+            total_variation_of_rows(y.data(), rows, width, lam, x.data, threads);
+        }
+        return x.array;
     }, "y"_a, "rows"_a, "width"_a, "lam"_a, "threads"_a);
-    m.def("total_variation_of_columns", [](Vector<double> y, Index rows, Index width, double lam, Index threads) {
-        return lines_of(y, rows, width, lam, threads, total_variation_of_columns);
-    }, "y"_a, "rows"_a, "width"_a, "lam"_a, "threads"_a);
+    m.def("take_turn", [](Vector<double> y, Vector<double> b, Vector<double> before, double beta, Index rows, Index width, double across,
+                          double down, Index threads) {
+        if (rows < 1 || width < 1 || threads < 1) throw std::invalid_argument("rows, width and threads must be at least 1");
+        for (const Index size : {Index(y.size()), Index(b.size()), Index(before.size())}) check_size(size, rows * width, "the image");
+        Result w(y.size()), a(y.size()), next(y.size());
+        TurnSums sums;
+        {
+            nb::gil_scoped_release release;
+            sums = take_turn({y.data(), b.data(), before.data(), beta, rows, width, w.data, a.data, next.data}, across, down, threads);
+        }
+        return std::make_tuple(w.array, a.array, next.array,
+                               std::make_tuple(sums.variation, sums.square, sums.aw, sums.bw, sums.uphill));
+    }, "y"_a, "b"_a, "before"_a, "beta"_a, "rows"_a, "width"_a, "across"_a, "down"_a, "threads"_a);
 }
 
 }  // namespace fenchel

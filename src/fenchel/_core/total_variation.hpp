@@ -5,6 +5,7 @@
 // Backward: x_k is x_{k+1} clipped to the cuts of step k.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "losses.hpp"
@@ -117,6 +118,64 @@ inline void total_variation_of_columns(const double *y, Index rows, Index width,
                 for (Index j = 0; j < count; ++j) x[i * width + first + j] = out[j * rows + i];
         }
     });
+}
+
+// One turn of rows and columns on min 1/2 |y - a - b|^2, a and b in the dual sets of the rows and of the columns: from z, past b by
+// `beta` of its last move, the best a for z and then the best b for that a; w is y - a - b.
+struct Turn {
+    const double *y, *b, *before;
+    double beta;
+    Index rows, width;
+    double *w, *a, *next;
+};
+
+// Sums of |w_{j+1} - w_j| along the rows, (w - y)^2, a w, next w, and (z - next)(next - b). Row by row, so that threads change nothing.
+struct TurnSums {
+    double variation = 0, square = 0, aw = 0, bw = 0, uphill = 0;
+};
+
+inline TurnSums take_turn(const Turn &t, double across, double down, Index threads) {
+    const Index width = t.width, size = t.rows * width;
+    std::vector<double> rest(size);
+    parallel(threads, [&](Index part) {
+        TotalVariation solver;
+        std::vector<double> line(width);
+        for (Index i = t.rows * part / threads; i < t.rows * (part + 1) / threads; ++i) {
+            const Index o = i * width;
+            for (Index j = o; j < o + width; ++j) t.a[j] = t.y[j] - (t.b[j] + t.beta * (t.b[j] - t.before[j]));
+            solver.solve(t.a + o, width, across, line.data());
+            for (Index j = 0; j < width; ++j) {
+                t.a[o + j] -= line[j];
+                rest[o + j] = t.y[o + j] - t.a[o + j];
+            }
+        }
+    });
+    total_variation_of_columns(rest.data(), t.rows, width, down, t.w, threads);
+    std::vector<TurnSums> sums(t.rows);
+    parallel(threads, [&](Index part) {
+        for (Index i = t.rows * part / threads; i < t.rows * (part + 1) / threads; ++i) {
+            TurnSums sum;
+            for (Index j = i * width; j < (i + 1) * width; ++j) {
+                const double w = t.w[j], next = rest[j] - w, z = t.b[j] + t.beta * (t.b[j] - t.before[j]);
+                t.next[j] = next;
+                if (j + 1 < (i + 1) * width) sum.variation += std::fabs(t.w[j + 1] - w);
+                sum.square += (w - t.y[j]) * (w - t.y[j]);
+                sum.aw += t.a[j] * w;
+                sum.bw += next * w;
+                sum.uphill += (z - next) * (next - t.b[j]);
+            }
+            sums[i] = sum;
+        }
+    });
+    TurnSums total;
+    for (const TurnSums &sum : sums) {
+        total.variation += sum.variation;
+        total.square += sum.square;
+        total.aw += sum.aw;
+        total.bw += sum.bw;
+        total.uphill += sum.uphill;
+    }
+    return total;
 }
 
 }  // namespace fenchel

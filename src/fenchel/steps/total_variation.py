@@ -55,10 +55,6 @@ class Image:
         """Every row denoised."""
         return kernels.total_variation_of_rows(y, *self.shape, self.across, self.problem.design.threads)
 
-    def columns(self, y: Vector) -> Vector:
-        """Every column denoised."""
-        return kernels.total_variation_of_columns(y, *self.shape, self.down, self.problem.design.threads)
-
 
 @dataclass(frozen=True)
 class TotalVariation:
@@ -132,20 +128,15 @@ class TotalVariation:
 def accelerated(image: Image, at: Split) -> Split:
     """From the extrapolated b: the best a, then the best b for it; momentum is dropped where it points uphill."""
     momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * at.momentum**2))
-    b = at.b + ((at.momentum - 1.0) / momentum) * (at.b - at.before)
-    rest = image.y - b
-    smooth = image.rows(rest)
-    a = rest - smooth
-    rest = b + smooth  # y - a
-    w = image.columns(rest)
-    new = rest - w
-    picture = w.reshape(image.shape)
+    beta = (at.momentum - 1.0) / momentum
+    threads = image.problem.design.threads
+    w, a, b, (variation, square, aw, bw, uphill) = kernels.take_turn(
+        image.y, at.b, at.before, beta, *image.shape, image.across, image.down, threads
+    )
     # b fits w exactly, so that only the rows have a gap
-    across = image.across * float(np.abs(np.diff(picture, axis=1)).sum())
-    gap = across - float(a @ w)
-    primal = 0.5 * float(np.sum((a + new) ** 2)) + across + float(new @ w)
+    gap = image.across * variation - aw
+    primal = 0.5 * square + image.across * variation + bw
     if not np.isfinite(primal):
         raise Overflow("the targets or lam exceed double precision")
-    uphill = float((b - new) @ (new - at.b)) > 0.0
-    last, momentum = (new, 1.0) if uphill else (at.b, momentum)
-    return Split(w, a, new, last, momentum, at.steps + 1, primal, gap)
+    last, momentum = (b, 1.0) if uphill > 0.0 else (at.b, momentum)
+    return Split(w, a, b, last, momentum, at.steps + 1, primal, gap)
