@@ -31,7 +31,7 @@ std::tuple<double, double> descend_columns(const Lines &columns, Vector<Index> c
     double total = 0;
     if (intercept)
         for (size_t i = 0; i < c.size(); ++i) total += c.data()[i];
-    const Descent d{c.data(), curvature.data(), threshold.data(), ridge, total, Index(c.size())};
+    const ColumnModel d{c.data(), curvature.data(), threshold.data(), ridge, total, Index(c.size())};
     const Groups groups{column.data(), first.data()};
     const double made = columns.visit([&](const auto &M) {
         return descend(M, groups, d, which.data(), Index(which.size()), w.data(), b, m.data(), passes, enough);

@@ -33,7 +33,7 @@ struct Groups {
     const Index *column, *first;
 };
 
-struct Descent {
+struct ColumnModel {
     const double *c;          // curvature of the model, one number a sample
     const double *curvature;  // of each group: an upper bound on that of the model along any of its directions
     const double *threshold;  // of each group: lam times its weight
@@ -44,7 +44,7 @@ struct Descent {
 
 // The step of one group; returns its curvature times the squared length of the way.
 template <class Matrix>
-double descend_group(const Matrix &columns, const Groups &groups, const Descent &d, Index g, double *w, double *m, std::vector<double> &next) {
+double descend_group(const Matrix &columns, const Groups &groups, const ColumnModel &d, Index g, double *w, double *m, std::vector<double> &next) {
     const Index first = groups.first[g], size = groups.first[g + 1] - first;
     const double bound = d.curvature[g] + d.ridge;
     if (!(bound > 0)) return 0;
@@ -69,7 +69,7 @@ double descend_group(const Matrix &columns, const Groups &groups, const Descent 
 }
 
 // The unpenalised intercept's step.
-inline double descend_intercept(const Descent &d, double &b, double *m) {
+inline double descend_intercept(const ColumnModel &d, double &b, double *m) {
     if (!(d.samples_curvature > 0)) return 0;
     double slope = 0;
     for (Index i = 0; i < d.samples; ++i) slope += m[i];
@@ -83,7 +83,7 @@ inline double descend_intercept(const Descent &d, double &b, double *m) {
 // changed the model by `enough` (curvature times the squared step), or `passes` are made. Returns the passes made, counted in groups
 // visited over groups named.
 template <class Matrix>
-double descend(const Matrix &columns, const Groups &groups, const Descent &d, const Index *which, Index count, double *w, double &b, double *m,
+double descend(const Matrix &columns, const Groups &groups, const ColumnModel &d, const Index *which, Index count, double *w, double &b, double *m,
                double passes, double enough) {
     constexpr Index inner = 10;
     Index largest = 0;
