@@ -57,7 +57,7 @@ inline Way shrink(const double *now, const double *before, double factor, const 
     for (Index j = 0; j < d; ++j) {
         const double y = now[j] + factor * (now[j] - before[j]), step = t * steps[j], moved = y + step * v[j];
         const double size = std::max(std::fabs(moved) - step * threshold[j], 0.0) / (1 + step * ridge);
-        x[j] = std::copysign(size, moved);
+        x[j] = size > 0 ? std::copysign(size, moved) : 0.0;
         length2 += (x[j] - y) * (x[j] - y) / steps[j];
         turn += (y - x[j]) * (x[j] - now[j]) / steps[j];
         finite += 0 * moved;

@@ -66,7 +66,7 @@ def _table(problem: Statement) -> dict[str, type[Any]]:
 
 def _best(problem: Statement, options: dict[str, Any], tol: float) -> Solver[Any]:
     """The first that fits, knows the options, and suits the problem; whether it suits is not asked if no other does."""
-    able = [kind for kind in _table(problem).values() if not _obstacles(problem, kind())]
+    able = _able(problem)
     if not able:
         raise TypeError(
             f"no solver takes {problem.loss!r} with {problem.penalty!r}; with L2 or ElasticNet there is one"
@@ -79,12 +79,18 @@ def _best(problem: Statement, options: dict[str, Any], tol: float) -> Solver[Any
     return _build(next(suitable, knowing[0]), options)
 
 
+def _able(problem: Statement) -> list[type[Any]]:
+    """The solvers that can solve the problem, the preferred ones first."""
+    traits = problem.loss.traits | problem.penalty.traits
+    kinds = (kind for kind in _table(problem).values() if kind().requires <= traits)
+    return [kind for kind in kinds if not _obstacles(problem, kind())]
+
+
 def another(problem: Statement, than: Solver[Any]) -> Solver[Any] | None:
     """A solver to try when the one that "auto" chose has given up."""
     if getattr(than, "is_final", False):
         return None
-    able = (kind for kind in _table(problem).values() if kind is not type(than) and not _obstacles(problem, kind()))
-    kind = next(able, None)
+    kind = next((kind for kind in _able(problem) if kind is not type(than)), None)
     return None if kind is None else _build(kind, {})
 
 

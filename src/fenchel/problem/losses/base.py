@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 
 import numpy as np
 
@@ -132,7 +131,7 @@ class Loss(ABC):
         """The compiled twin of this loss, if there is one."""
         return None
 
-    @cached_property
+    @property
     def traits(self) -> frozenset[Trait]:
         """What this loss promises, from its constants and kinks."""
         promised = {

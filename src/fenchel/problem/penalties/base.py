@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -178,7 +177,7 @@ class Penalty(ABC):
         """Weight of the part of the penalty that makes zeros, as a multiple of lam; 0 if none does."""
         return 0.0
 
-    @cached_property
+    @property
     def traits(self) -> frozenset[Trait]:
         """What this penalty promises."""
         promised = {
