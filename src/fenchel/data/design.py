@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel._core import kernels
 from fenchel.data.convert import as_matrix, is_identity
 from fenchel.data.lines import across, line_of, lines_of
+from fenchel.data.threads import usable_threads
 
 Vector = NDArray[np.float64]
 
 UNIT_ROUNDOFF = 2.0**-53
-#: Below this many entries a product is over before a second thread has started.
-ENTRIES_PER_THREAD = 100_000
+#: Below this many entries a look at them is over before a second thread has started.
+ENTRIES_TO_LOOK_AT = 5_000_000
 
 
 def gamma(k: float) -> float:
@@ -81,7 +81,7 @@ class Design:
         self.by_rows = self.matrix.format == "csr" if self.is_sparse else self.matrix.flags.c_contiguous
         self.dtype = self.matrix.dtype
         self.nnz = int(self.matrix.nnz if self.is_sparse else self.matrix.size)
-        self.threads = _usable_threads(self.nnz, threads)
+        self.threads = usable_threads(self.nnz, threads)
         self._require_finite(name)
         #: Weights of the rows, and the Gram matrix of all columns with them: paths ask for the same one again.
         self.grams: list[tuple[Vector, Vector]] = []
@@ -93,7 +93,7 @@ class Design:
 
     def using(self, threads: int | None) -> Design:
         """The same matrix, with another number of threads for its products."""
-        usable = _usable_threads(self.nnz, threads)
+        usable = usable_threads(self.nnz, threads)
         if usable == self.threads:
             return self
         other = object.__new__(Design)
@@ -124,14 +124,26 @@ class Design:
         return other
 
     def only(self, columns: NDArray[np.int64]) -> Design:
-        """Some columns, copied."""
-        if not (self.is_sparse and self.by_rows):
-            return Design(self.matrix[:, columns], threads=self.threads)
-        place = np.full(self.shape[1], -1, dtype=np.int32)
-        place[columns] = np.arange(len(columns))
-        indptr, indices, data = kernels.take(self.lines, place)
-        part = sp.csr_array((data, indices, indptr), shape=(self.shape[0], len(columns)))
-        return Design(part, threads=self.threads)
+        """Some columns, copied; there is no constant among them."""
+        if self.is_sparse and self.by_rows:
+            place = np.full(self.matrix.shape[1], -1, dtype=np.int32)
+            place[columns] = np.arange(len(columns))
+            indptr, indices, data = kernels.take(self.lines, place)
+            matrix = sp.csr_array((data, indices, indptr), shape=(self.shape[0], len(columns)))
+        else:
+            matrix = self.matrix[:, columns] if self.is_sparse else np.take(self.matrix, columns, axis=1)
+        return self._part(matrix)
+
+    def _part(self, matrix: Any) -> Design:
+        """A design of entries that were checked before."""
+        part = object.__new__(Design)
+        part.matrix, part.constant, part.shape = matrix, 0.0, matrix.shape
+        part.is_sparse, part.dtype = self.is_sparse, self.dtype
+        part.by_rows = self.by_rows if self.is_sparse else matrix.flags.c_contiguous
+        part.nnz = int(matrix.nnz if self.is_sparse else matrix.size)
+        part.threads, part.grams = min(self.threads, usable_threads(part.nnz, self.threads)), []
+        part.lines = lines_of(matrix, part.by_rows)
+        return part
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.matrix, self.constant)
@@ -242,7 +254,7 @@ class Design:
             values = self.matrix.data[: self.matrix.indptr[-1]]  # an array may be longer than what is in use
         else:
             values = self.matrix if self.by_rows else self.matrix.T
-        k = kernels.first_nonfinite(values.reshape(-1), self.threads)
+        k = kernels.first_nonfinite(values.reshape(-1), self.threads if self.nnz >= ENTRIES_TO_LOOK_AT else 1)
         if k < 0:
             return
         if self.is_sparse:
@@ -261,17 +273,6 @@ class Design:
 
 def _rebuild(matrix: Any, constant: float) -> Design:
     return Design(matrix, constant=constant)
-
-
-def _usable_threads(entries: int, limit: int | None) -> int:
-    if isinstance(limit, bool | np.bool_) or not (
-        limit is None or (isinstance(limit, int | np.integer) and limit >= 1)
-    ):
-        raise ValueError(
-            f"the number of threads must be an integer of at least 1, or None for all cores; got {limit!r}"
-        )
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores if limit is None else limit, entries // ENTRIES_PER_THREAD))
 
 
 def _vector(x: ArrayLike, size: int, name: str) -> Vector:

@@ -80,6 +80,7 @@ class PrimalCD:
             state.passes += 1.0
             return state
         if state.solved:
+            _screen(state)
             _next_part(state)
         before, accuracy = state.primal, MODEL * min(state.goal, state.gap)
         if state.narrow:
@@ -93,7 +94,6 @@ class PrimalCD:
         stuck = before - state.primal <= 1e-15 * abs(before)
         if state.part is not state.whole and (state.grows or stuck or gap <= state.goal):
             state.look_at_all()
-            _screen(state)
             state.solved = True
         return state
 
