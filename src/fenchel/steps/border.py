@@ -87,17 +87,19 @@ class Border:
         return np.append(diagonal, self.column**2 * h.sum()) if self.column else diagonal
 
 
-def gram_of(design: Design, rows: NDArray[np.int64], h: Vector) -> Vector:
-    """X' diag(h) X over some rows of what is stored by rows: its lower triangle, in Fortran order."""
-    width = design.matrix.shape[1]
+def gram_of(design: Design, rows: NDArray[np.int64] | None, h: Vector) -> Vector:
+    """X' diag(h) X over some rows (or all) of what is stored by rows: its lower triangle, in Fortran order."""
+    n, width = design.matrix.shape
     if design.is_sparse:
-        return design.lines.gram_some(rows, h).reshape(width, width, order="F")
+        return design.lines.gram_some(np.arange(n) if rows is None else rows, h).reshape(width, width, order="F")
     inner = np.zeros((width, width), order="F")
-    root = np.sqrt(h)
+    even = bool(len(h)) and float(h.min()) == float(h.max())  # no scaled copy is needed
+    root, factor = np.sqrt(h), float(h[0]) if even else 1.0
     size = max(1, BLOCK // max(1, width))
-    for start in range(0, len(rows), size):
+    for start in range(0, len(h), size):
         part = slice(start, start + size)
-        block = design.matrix[rows[part]] * root[part, None]
+        block = design.matrix[part if rows is None else rows[part]]
+        block = block if even else block * root[part, None]
         # Fortran sees the transpose of a C-ordered block
-        inner = dsyrk(1.0, block.T, beta=1.0, c=inner, trans=0, lower=1, overwrite_c=1)
+        inner = dsyrk(factor, block.T, beta=1.0, c=inner, trans=0, lower=1, overwrite_c=1)
     return np.asarray(inner)

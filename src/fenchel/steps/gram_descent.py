@@ -74,6 +74,6 @@ def _known_gram(state: DescentState, c: Vector) -> Vector:
 def _gram(state: DescentState, c: Vector) -> Vector:
     design = state.part.rows
     state.passes += 2.0 * design.nnz / max(1, state.problem.design.nnz)
-    lower = gram_of(design, np.arange(design.shape[0]), c).T  # symmetric, so that its transpose is itself in C order
+    lower = gram_of(design, None, c).T  # symmetric, so that its transpose is itself in C order
     kernels.mirror_lower(lower)
     return lower
