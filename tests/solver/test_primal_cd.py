@@ -146,6 +146,54 @@ def test_all_zero_above_lam_max(rng):
     assert result.certificate.zeros().all()
 
 
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("offset", [1e2, 1e4, 1e6])
+def test_columns_far_from_zero_are_no_harder(storage, offset, rng):
+    """The intercept is eliminated: a step in it for every step in a weight would take thousands of them."""
+    Z = rng.normal(size=(100, 20))
+    y = Z[:, :5].sum(axis=1) + 0.1 * rng.normal(size=100)
+    for penalty in (
+        fl.penalties.L1(0.1),
+        fl.penalties.ElasticNet(0.1, 0.5),
+        fl.penalties.GroupL2(0.1, np.arange(20) // 5),
+    ):
+        problem = fl.Problem(storage(Z + offset), y, fl.losses.Squared(), penalty, intercept=True)
+        assert fl.solve(problem, solver="primal_cd", tol=1e-5).n_iter <= 10
+
+
+def test_columns_far_from_zero_are_no_harder_to_walk_along(rng, monkeypatch):
+    monkeypatch.setattr(primal_cd, "ALWAYS", 0)
+    monkeypatch.setattr(primal_cd, "PER_ENTRY", 0)
+    Z = rng.normal(size=(100, 20))
+    steps = []
+    for offset in (0.0, 1e4):
+        problem = fl.Problem(
+            Z + offset, Z[:, :5].sum(axis=1), fl.losses.Squared(), fl.penalties.L1(0.1), intercept=True
+        )
+        steps.append(fl.solve(problem, solver="primal_cd", tol=1e-5).n_iter)
+    assert steps[1] <= 2 * steps[0] + 5
+
+
+@pytest.mark.parametrize("room", [10**6, 0])
+def test_a_weight_on_a_column_of_zeros_returns_to_zero(room, rng, monkeypatch):
+    monkeypatch.setattr(primal_cd, "ALWAYS", room)
+    monkeypatch.setattr(primal_cd, "PER_ENTRY", 0)
+    X, y = rng.normal(size=(50, 8)), rng.normal(size=50)
+    X[:, 2] = 0.0
+    for penalty in (fl.penalties.L1(0.1), fl.penalties.GroupL2(0.1, [0, 0, 1, 2, 2, 3, 3, 3])):
+        problem = fl.Problem(X, y, fl.losses.Squared(), penalty)
+        result = fl.solve(problem, solver="primal_cd", tol=1e-8, start=(np.ones(8), 0.0, np.zeros(50)))
+        assert result.certificate.ok
+        assert result.w[2] == 0.0
+
+
+def test_a_tolerance_out_of_reach_ends_the_run(rng):
+    with pytest.warns(fl.NotCertifiedWarning, match="what is left of the gap is rounding"):
+        result = fl.solve(lasso(100, 20, 10.0, rng), solver="primal_cd", tol=0.0)
+    assert result.status == "stalled"
+    assert result.n_iter < 100
+
+
 def test_overflow_is_said(rng):
     X = 1e200 * rng.normal(size=(20, 30))
     y = 1e200 * rng.normal(size=20)

@@ -28,18 +28,17 @@ std::tuple<double, double> descend_columns(const Lines &columns, Vector<Index> c
     for (size_t k = 0; k < which.size(); ++k)
         if (which(k) < 0 || which(k) >= count) throw std::invalid_argument("which names a group that does not exist");
     nb::gil_scoped_release release;
-    double total = 0;
-    if (intercept)
-        for (size_t i = 0; i < c.size(); ++i) total += c.data()[i];
-    const ColumnModel d{c.data(), curvature.data(), threshold.data(), ridge, total, Index(c.size())};
-    const Groups groups{column.data(), first.data()};
+    const ColumnModel model{c.data(), threshold.data(), ridge, intercept, Index(c.size())};
     const double made = columns.visit([&](const auto &M) {
-        return descend(M, groups, d, which.data(), Index(which.size()), w.data(), b, m.data(), passes, enough);
+        ColumnDescent descent(M, Groups{column.data(), first.data()}, count, curvature.data(), model, w.data(), m.data());
+        const double passed = descent.descend(which.data(), Index(which.size()), passes, enough);
+        b += descent.settle();
+        return passed;
     });
     return {b, made};
 }
 
-Index minimise_quadratic(nb::capsule posv, Matrix<double> H, Vector<Index> column, Vector<Index> first, Vector<double> threshold, Mutable u, Mutable slope,
+void minimise_quadratic(nb::capsule posv, Matrix<double> H, Vector<Index> column, Vector<Index> first, Vector<double> threshold, Mutable u, Mutable slope,
                          Index passes, Index faces, Index steps, double enough) {
     const Index size = H.shape(0), count = Index(first.size()) - 1;
     check_size(H.shape(1), size, "a row of H");
@@ -50,7 +49,7 @@ Index minimise_quadratic(nb::capsule posv, Matrix<double> H, Vector<Index> colum
     auto *solve = reinterpret_cast<Posv *>(posv.data());
     nb::gil_scoped_release release;
     Quadratic model(H.data(), size, Groups{column.data(), first.data()}, count, threshold.data(), u.data(), slope.data());
-    return model.minimise(solve, passes, faces, steps, enough);
+    model.minimise(solve, passes, faces, steps, enough);
 }
 
 Output squares_along(const Lines &A, Vector<Index> which, Vector<double> a) {

@@ -35,84 +35,119 @@ struct Groups {
 
 struct ColumnModel {
     const double *c;          // curvature of the model, one number a sample
-    const double *curvature;  // of each group: an upper bound on that of the model along any of its directions
     const double *threshold;  // of each group: lam times its weight
     double ridge;             // lam (1 - l1_ratio) of an elastic net
-    double samples_curvature; // sum_i c_i, for the intercept; 0 if there is none
+    bool intercept;
     Index samples;
 };
 
-// The step of one group; returns its curvature times the squared length of the way.
+// Coordinate descent on the weights of groups of columns. An unpenalised intercept follows every step to its best value: with
+// e_j = sum_i c_i x_ij and C = sum_i c_i that is a step along the column x_j - e_j / C. The model's derivative is m + shift c then, with
+// the shift of the intercept as one number.
 template <class Matrix>
-double descend_group(const Matrix &columns, const Groups &groups, const ColumnModel &d, Index g, double *w, double *m, std::vector<double> &next) {
-    const Index first = groups.first[g], size = groups.first[g + 1] - first;
-    const double bound = d.curvature[g] + d.ridge;
-    if (!(bound > 0)) return 0;
-    double norm = 0;
-    for (Index k = 0; k < size; ++k) {
-        const Index j = groups.column[first + k];
-        next[k] = w[j] - (dot(columns.line(j), static_cast<const double *>(m)) + d.ridge * w[j]) / bound;
-        norm += next[k] * next[k];
-    }
-    norm = std::sqrt(norm);
-    const double shrink = norm > 0 ? std::max(0.0, 1 - d.threshold[g] / (bound * norm)) : 0.0;
-    double way = 0;
-    for (Index k = 0; k < size; ++k) {
-        const Index j = groups.column[first + k];
-        const double step = shrink * next[k] - w[j];
-        if (step == 0) continue;
-        w[j] += step;
-        add_weighted(columns.line(j), step, d.c, m);
-        way += step * step;
-    }
-    return bound * way;
-}
-
-// The unpenalised intercept's step.
-inline double descend_intercept(const ColumnModel &d, double &b, double *m) {
-    if (!(d.samples_curvature > 0)) return 0;
-    double slope = 0;
-    for (Index i = 0; i < d.samples; ++i) slope += m[i];
-    const double step = -slope / d.samples_curvature;
-    b += step;
-    for (Index i = 0; i < d.samples; ++i) m[i] += step * d.c[i];
-    return d.samples_curvature * step * step;
-}
-
-// Passes over the groups named, and in between over those of them that are not zero, until no step of a pass over all of them has
-// changed the model by `enough` (curvature times the squared step), or `passes` are made. Returns the passes made, counted in groups
-// visited over groups named.
-template <class Matrix>
-double descend(const Matrix &columns, const Groups &groups, const ColumnModel &d, const Index *which, Index count, double *w, double &b, double *m,
-               double passes, double enough) {
-    constexpr Index inner = 10;
-    Index largest = 0;
-    for (Index k = 0; k < count; ++k) largest = std::max(largest, groups.first[which[k] + 1] - groups.first[which[k]]);
-    std::vector<double> next(largest);
-    std::vector<Index> alive;
-    double made = 0;
-    while (made < passes) {
-        double most = descend_intercept(d, b, m);
-        alive.clear();
-        for (Index k = 0; k < count; ++k) {
-            most = std::max(most, descend_group(columns, groups, d, which[k], w, m, next));
-            for (Index i = groups.first[which[k]]; i < groups.first[which[k] + 1]; ++i)
-                if (w[groups.column[i]] != 0) {
-                    alive.push_back(which[k]);
-                    break;
-                }
-        }
-        made += 1;
-        if (most <= enough) break;
-        const double share = static_cast<double>(alive.size()) / static_cast<double>(std::max<Index>(count, 1));
-        for (Index pass = 0; pass < inner && made < passes && 2 * static_cast<Index>(alive.size()) < count; ++pass) {
-            double change = descend_intercept(d, b, m);
-            for (const Index g : alive) change = std::max(change, descend_group(columns, groups, d, g, w, m, next));
-            made += share;
-            if (change <= 0.3 * most) break;
+class ColumnDescent {
+  public:
+    ColumnDescent(const Matrix &columns, Groups groups, Index count, const double *curvature, const ColumnModel &model, double *w, double *m)
+        : columns_(columns), groups_(groups), model_(model), w_(w), m_(m), curvature_(curvature, curvature + count), edge_(columns.lines, 0.0) {
+        if (!model.intercept) return;
+        for (Index i = 0; i < model.samples; ++i) total_ += model.c[i];
+        if (!(total_ > 0)) return;
+        for (Index g = 0; g < count; ++g) {
+            double less = 0;
+            for (Index i = groups.first[g]; i < groups.first[g + 1]; ++i) {
+                const Index j = groups.column[i];
+                edge_[j] = dot(columns.line(j), model.c);
+                less += edge_[j] * edge_[j] / total_;
+            }
+            curvature_[g] = std::max(curvature_[g] - less, 1e-12 * curvature_[g]);
         }
     }
-    return made;
-}
+
+    // Passes over the groups named, and in between over those of them that are not zero, until no step of a pass over all of them has
+    // changed the model by `enough` (curvature times the squared step), or `passes` are made. Returns the passes made, counted in groups
+    // visited over groups named.
+    double descend(const Index *which, Index count, double passes, double enough) {
+        constexpr Index inner = 10;
+        std::vector<Index> alive;
+        double made = 0;
+        while (made < passes) {
+            double most = balance();
+            alive.clear();
+            for (Index k = 0; k < count; ++k) {
+                most = std::max(most, step(which[k]));
+                if (is_alive(which[k])) alive.push_back(which[k]);
+            }
+            made += 1;
+            if (most <= enough) break;
+            const double share = static_cast<double>(alive.size()) / static_cast<double>(std::max<Index>(count, 1));
+            for (Index pass = 0; pass < inner && made < passes && 2 * static_cast<Index>(alive.size()) < count; ++pass) {
+                double change = balance();
+                for (const Index g : alive) change = std::max(change, step(g));
+                made += share;
+                if (change <= 0.3 * most) break;
+            }
+        }
+        return made;
+    }
+
+    // The intercept's shift, once it is in the derivative as well.
+    double settle() {
+        for (Index i = 0; i < model_.samples; ++i) m_[i] += shift_ * model_.c[i];
+        return shift_;
+    }
+
+  private:
+    bool is_alive(Index g) const {
+        for (Index i = groups_.first[g]; i < groups_.first[g + 1]; ++i)
+            if (w_[groups_.column[i]] != 0) return true;
+        return false;
+    }
+
+    // The intercept's own step.
+    double balance() {
+        if (!(total_ > 0)) return 0;
+        double slope = shift_ * total_;
+        for (Index i = 0; i < model_.samples; ++i) slope += m_[i];
+        shift_ -= slope / total_;
+        return slope * slope / total_;
+    }
+
+    // The step of one group; returns its curvature times the squared length of the way.
+    double step(Index g) {
+        const Index first = groups_.first[g], size = groups_.first[g + 1] - first;
+        const double bound = curvature_[g] + model_.ridge;
+        next_.resize(std::max<size_t>(next_.size(), size));
+        if (!(bound > 0)) {  // columns of zeros
+            for (Index k = 0; k < size && model_.threshold[g] > 0; ++k) w_[groups_.column[first + k]] = 0;
+            return 0;
+        }
+        double norm = 0;
+        for (Index k = 0; k < size; ++k) {
+            const Index j = groups_.column[first + k];
+            const double slope = dot(columns_.line(j), static_cast<const double *>(m_)) + shift_ * edge_[j] + model_.ridge * w_[j];
+            next_[k] = w_[j] - slope / bound;
+            norm += next_[k] * next_[k];
+        }
+        norm = std::sqrt(norm);
+        const double shrink = norm > 0 ? std::max(0.0, 1 - model_.threshold[g] / (bound * norm)) : 0.0;
+        double way = 0;
+        for (Index k = 0; k < size; ++k) {
+            const Index j = groups_.column[first + k];
+            const double step = shrink * next_[k] - w_[j];
+            if (step == 0) continue;
+            w_[j] += step;
+            add_weighted(columns_.line(j), step, model_.c, m_);
+            if (total_ > 0) shift_ -= step * edge_[j] / total_;
+            way += step * step;
+        }
+        return bound * way;
+    }
+
+    const Matrix &columns_;
+    Groups groups_;
+    ColumnModel model_;
+    double *w_, *m_, total_ = 0, shift_ = 0;
+    std::vector<double> curvature_, edge_, next_;
+};
 
 }  // namespace fenchel

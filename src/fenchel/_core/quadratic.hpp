@@ -1,8 +1,7 @@
 // The minimum of a quadratic model plus a penalty on groups of weights, where the model's Hessian is at hand.
 //
 // slope.(u' - u) + (u' - u)'H(u' - u)/2 + sum_g threshold_g |u'_g|: coordinate descent finds which groups are zero, and Newton steps
-// set all others at once. u and the model's gradient there, `slope`, are kept up to date together. Weights without a penalty (an
-// intercept) come in groups of threshold zero.
+// set all others at once. u and the model's gradient there, `slope`, are kept up to date together.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -22,24 +21,26 @@ class Quadratic {
         for (Index g = 0; g < count; ++g) curvature_[g] = largest_curvature(g);
     }
 
-    // Coordinate descent and Newton steps in turns, until a pass changes the model by no more than `enough`; returns the Newton steps.
-    Index minimise(Posv *solve, Index passes, Index faces, Index steps, double enough) {
-        Index made = 0;
-        for (Index face = 0; face < faces; ++face) {
+    // Coordinate descent and Newton steps in turns, until a pass changes the model by no more than `enough`.
+    void minimise(Posv *solve, Index passes, Index faces, Index steps, double enough) {
+        double work = 0;
+        for (Index face = 0; face < faces && work < most_work; ++face) {
             // a pass that changes the model by nothing may still leave a slope: its change is the slope's square
-            if (descend(passes, enough) == 1 && face > 0) break;
+            if (descend(passes, enough) == 1 && face > 0) return;
             find_face();
-            if (members_.empty()) break;
-            double way = 1;
-            Index step = 0;
-            for (; step < steps && way >= 0.1; ++step) {
-                way = newton(solve);
-                if (single_) break;  // one step is the minimum of its face
+            if (members_.empty()) return;
+            bool moved = false;
+            for (Index step = 0; step < steps; ++step) {
+                const double way = newton(solve), k = static_cast<double>(members_.size());
+                work += k * k * k;
+                moved |= way > 0;
+                if (single_ || way < 0.1) break;  // with single weights one step is the minimum of its face
             }
-            made += step + 1;
-            if (way == 0 && step == 0) break;
+            if (!moved) {
+                descend(10 * passes, enough);
+                return;
+            }
         }
-        return made;
     }
 
   private:
@@ -83,8 +84,11 @@ class Quadratic {
     double descend_group(Index g) {
         const Index first = groups_.first[g], members = groups_.first[g + 1] - first;
         const double bound = curvature_[g];
-        if (!(bound > 0)) return 0;
         next_.resize(std::max<size_t>(next_.size(), members));
+        if (!(bound > 0)) {  // columns of zeros
+            for (Index k = 0; k < members && threshold_[g] > 0; ++k) u_[groups_.column[first + k]] = 0;
+            return 0;
+        }
         double length = 0, way = 0;
         for (Index k = 0; k < members; ++k) {
             const Index j = groups_.column[first + k];
@@ -212,6 +216,9 @@ class Quadratic {
         }
         return length;
     }
+
+    // Multiplications that Newton steps may take before the model is good enough as it is.
+    static constexpr double most_work = 2e10;
 
     const double *H_;
     Index size_;

@@ -83,8 +83,9 @@ class Design:
         self.nnz = int(self.matrix.nnz if self.is_sparse else self.matrix.size)
         self.threads = usable_threads(self.nnz, threads)
         self._require_finite(name)
-        #: Weights of the rows, and the Gram matrix of all columns with them: paths ask for the same one again.
-        self.grams: list[tuple[Vector, Vector]] = []
+        #: Weights of the rows, and the Gram matrix of all columns with them, as they are (False) or without their means
+        #: (True): paths ask for the same one again.
+        self.grams: dict[bool, tuple[Vector, Vector]] = {}
         self.lines = lines_of(self.matrix, self.by_rows)
         if self.lines.has_duplicates:
             self.matrix = self.matrix.copy()
@@ -141,7 +142,7 @@ class Design:
         part.is_sparse, part.dtype = self.is_sparse, self.dtype
         part.by_rows = self.by_rows if self.is_sparse else matrix.flags.c_contiguous
         part.nnz = int(matrix.nnz if self.is_sparse else matrix.size)
-        part.threads, part.grams = min(self.threads, usable_threads(part.nnz, self.threads)), []
+        part.threads, part.grams = min(self.threads, usable_threads(part.nnz, self.threads)), {}
         part.lines = lines_of(matrix, part.by_rows)
         return part
 

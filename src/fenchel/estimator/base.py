@@ -24,7 +24,7 @@ from fenchel.solver import NotCertifiedWarning, Result, solve_many
 from fenchel.solver.solve import not_certified
 
 #: Solvers that use X as it is stored; the others walk over rows.
-ANY_STORAGE = frozenset({"fista", "pdhg"})
+ANY_STORAGE = frozenset({"primal_cd", "tv", "trend", "fista", "pdhg"})
 
 
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]

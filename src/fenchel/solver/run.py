@@ -89,13 +89,14 @@ def _steps(fit: Fit, solver: Solver[Any]) -> str:
             while not status:
                 state = solver.step(state)
                 fit.n_iter += 1
-                if not (schedule.due(state) or fit.late or fit.n_iter >= fit.limit):
+                finished = hasattr(solver, "finished") and solver.finished(state)
+                if not (schedule.due(state) or finished or fit.late or fit.n_iter >= fit.limit):
                     continue
                 row = _check(judge, solver, state, fit.n_iter, fit.seconds)
                 fit.trace.append(row)
                 bar.update(row)
                 schedule.checked(judge.gap)
-                status = _status(judge, stop, row, fit.limit)
+                status = _status(judge, stop, row, fit.limit) or ("stalled" if finished else "")
                 if not status and hasattr(solver, "observe"):
                     solver.observe(state, judge.primal.z, judge.primal.value, judge.gap)
                 if fit.callback is not None and _is_true(fit.callback(row)):

@@ -75,9 +75,9 @@ class Solver(Protocol, Generic[State]):
 
     Properties that are optional: `ignores_start` says that it begins somewhere of its own, so that a start has no
     effect, `screens` that it leaves out columns by itself, `is_final` that where it gives up, nothing else would get
-    further. So are five methods: `obstacle(problem)` says in words what
-    else stands in the way, or returns None; the static `suits(problem, tol)` says whether "auto" should take it;
-    `progress(state) -> Progress` says when a certificate is worth its price, and if it may be `partial`,
+    further. So are six methods: `obstacle(problem)` says in words what else stands in the way, or returns None; the
+    static `suits(problem, tol)` says whether "auto" should take it; `finished(state)` whether no step will change
+    anything; `progress(state) -> Progress` says when a certificate is worth its price, and if it may be `partial`,
     `look_at_all(state)` takes all samples back in; `observe(state, z, primal, gap)` learns from a certificate: the
     scores of the best model, P there, its gap.
     """

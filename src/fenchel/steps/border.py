@@ -87,8 +87,11 @@ class Border:
         return np.append(diagonal, self.column**2 * h.sum()) if self.column else diagonal
 
 
-def gram_of(design: Design, rows: NDArray[np.int64] | None, h: Vector) -> Vector:
-    """X' diag(h) X over some rows (or all) of what is stored by rows: its lower triangle, in Fortran order."""
+def gram_of(design: Design, rows: NDArray[np.int64] | None, h: Vector, centre: Vector | None = None) -> Vector:
+    """X' diag(h) X over some rows, or all: its lower triangle, in Fortran order.
+
+    Sparse matrices are stored by rows; from dense ones a centre may be taken off first.
+    """
     n, width = design.matrix.shape
     if design.is_sparse:
         return design.lines.gram_some(np.arange(n) if rows is None else rows, h).reshape(width, width, order="F")
@@ -99,6 +102,7 @@ def gram_of(design: Design, rows: NDArray[np.int64] | None, h: Vector) -> Vector
     for start in range(0, len(h), size):
         part = slice(start, start + size)
         block = design.matrix[part if rows is None else rows[part]]
+        block = block if centre is None else block - centre
         block = block if even else block * root[part, None]
         # Fortran sees the transpose of a C-ordered block
         inner = dsyrk(factor, block.T, beta=1.0, c=inner, trans=0, lower=1, overwrite_c=1)

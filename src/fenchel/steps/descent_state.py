@@ -74,7 +74,8 @@ class DescentState:
     v: Vector = field(init=False)  # of the whole
     primal: float = field(init=False)
     gap: float = field(init=False)  # of the whole
-    part_gap: float = np.inf  # of the part
+    least_gap: float = np.inf  # of any part
+    idle: int = 0  # steps in a row that changed nothing
     screened_gap: float = np.inf  # when groups were last screened
     last_gap: float = np.inf  # when the part was chosen
     last_size: int = 0  # weights in the last part

@@ -12,7 +12,6 @@ from scipy.linalg import cython_lapack
 
 from fenchel._core import kernels
 from fenchel.data.design import Vector
-from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.border import gram_of
 from fenchel.steps.descent_state import DescentState
 
@@ -23,57 +22,49 @@ POSV = cython_lapack.__pyx_capi__["dposv"]
 
 
 def gram_step(state: DescentState, accuracy: float) -> None:
-    """Minimise the model until a pass changes it by less than `accuracy`, then a line search."""
-    part, intercept = state.part, state.problem.intercept
-    d, slope = len(state.w), part.blocks.ridge * state.w - part.design.rmatvec(state.shares * state.a)
-    u = state.w.copy()
-    if intercept:
-        slope, u = np.append(slope, -float(state.shares @ state.a)), np.append(u, state.b)
-    blocks = _with_intercept(part.blocks) if intercept else part.blocks
-    kernels.minimise_quadratic(
-        POSV, _hessian(state), blocks.column, blocks.first, blocks.threshold, u, slope, *LIMITS, accuracy
-    )
-    shift = float(u[d]) - state.b if intercept else 0.0
+    """Minimise the model until a pass changes it by less than `accuracy`, then a line search.
+
+    An unpenalised intercept is at its best for every u: that takes e e'/C from H and e r/C from the gradient, with
+    e = X'c, C = sum c, r = mean a; the same as if every column had its mean taken off.
+    """
+    part, blocks = state.part, state.part.blocks
+    c, u = state.curvature(), state.w.copy()
+    v, r = part.design.rmatvec(state.shares * state.a), float(state.shares @ state.a)
+    mean = part.design.rmatvec(c) / float(c.sum()) if state.problem.intercept else None
+    slope = blocks.ridge * u - (v if mean is None else v - r * mean)
+    H = _hessian(state, c, mean)
+    kernels.minimise_quadratic(POSV, H, blocks.column, blocks.first, blocks.threshold, u, slope, *LIMITS, accuracy)
+    move = u - state.w
+    shift = 0.0 if mean is None else r / float(c.sum()) - float(mean @ move)
     state.passes += 2.0 * part.design.nnz / max(1, state.problem.design.nnz)
-    state.search(u[:d].copy(), state.b + shift, part.design.matvec(u[:d] - state.w) + shift)
+    state.search(u, state.b + shift, part.design.matvec(move) + shift)
 
 
-def _with_intercept(blocks: Blocks) -> Blocks:
-    """One more weight, without a penalty."""
-    d = len(blocks.column)
-    return Blocks(np.append(blocks.column, d), np.append(blocks.first, d + 1), np.append(blocks.threshold, 0.0))
-
-
-def _hessian(state: DescentState) -> Vector:
-    """H with the elastic net's ridge, bordered by the intercept's row; as long as neither part nor curvature change."""
-    c, known = state.curvature(), state.hessian
+def _hessian(state: DescentState, c: Vector, mean: Vector | None) -> Vector:
+    """H with the elastic net's ridge; as long as neither part nor curvature change."""
+    known = state.hessian
     if known is None or known[0] is not state.part or not np.array_equal(known[1], c):
-        known = state.hessian = (state.part, c, _bordered_gram(state, c))
+        H = _known_gram(state, c, mean) if state.part.design is state.problem.design else _gram(state, c, mean)
+        H[np.diag_indices_from(H)] += state.part.blocks.ridge
+        known = state.hessian = (state.part, c, H)
     return known[2]
 
 
-def _bordered_gram(state: DescentState, c: Vector) -> Vector:
-    """Symmetric, in C order."""
-    design = state.part.rows
-    H = _known_gram(state, c) if state.part.design is state.problem.design else _gram(state, c)
-    H[np.diag_indices_from(H)] += state.part.blocks.ridge
-    if state.problem.intercept:
-        edge = design.rmatvec(c)
-        H = np.block([[H, edge[:, None]], [edge[None, :], np.array([[float(c.sum())]])]])
-    return np.ascontiguousarray(H)
-
-
-def _known_gram(state: DescentState, c: Vector) -> Vector:
+def _known_gram(state: DescentState, c: Vector, mean: Vector | None) -> Vector:
     """That of all columns, formed once for all who share X."""
-    known = state.problem.design.grams
-    if not known or not np.array_equal(known[0][0], c):
-        known[:] = [(c, _gram(state, c))]
-    return known[0][1].copy()
+    design, centred = state.problem.design, mean is not None
+    known = design.grams.get(centred)
+    if known is None or not np.array_equal(known[0], c):
+        known = design.grams[centred] = (c, _gram(state, c, mean))
+    return known[1].copy()
 
 
-def _gram(state: DescentState, c: Vector) -> Vector:
-    design = state.part.rows
+def _gram(state: DescentState, c: Vector, mean: Vector | None) -> Vector:
+    """X' diag(c) X of the part, or the same of its columns without their means; symmetric, in C order."""
+    design = state.part.rows if state.part.design.is_sparse else state.part.design
     state.passes += 2.0 * design.nnz / max(1, state.problem.design.nnz)
-    lower = gram_of(design, None, c).T  # symmetric, so that its transpose is itself in C order
-    kernels.mirror_lower(lower)
-    return lower
+    H = gram_of(design, None, c, None if design.is_sparse else mean).T  # its transpose is itself, in C order
+    kernels.mirror_lower(H)
+    if design.is_sparse and mean is not None:
+        H -= float(c.sum()) * np.outer(mean, mean)
+    return H

@@ -28,6 +28,8 @@ FIRST_SIZE, GROWTH = 64, 2
 ENOUGH, MODEL = 0.1, 1e-9
 #: A gap, as a part of P, that no step would make smaller.
 NOTHING = 1e-15
+#: Steps in a row that change nothing, after which none will.
+MOST_IDLE = 25
 #: A working set that leaves more of the gap than this was too small.
 SLOW = 0.5
 #: The part of P that the gap must be below before groups are screened, and the part of them that may remain for a copy
@@ -35,6 +37,8 @@ SLOW = 0.5
 WORTH, SURVIVORS = 1e-2, 0.3
 #: A working set that is so many times larger than the last will hardly be the last one.
 SETTLED = 1.5
+#: How many times the groups that are not zero a large working set has that is about as large as the last.
+SETTLED_GROWTH = 1.1
 #: The most entries that a Hessian may have, for every entry of the data and at all events.
 PER_ENTRY, ALWAYS = 4, 1_000_000
 #: Passes over the data that the Hessian of all weights may cost, for them to be worked on all at once.
@@ -77,7 +81,7 @@ class PrimalCD:
 
     def step(self, state: DescentState) -> DescentState:
         if state.gap <= NOTHING * abs(state.primal):
-            state.passes += 1.0
+            state.passes, state.idle = state.passes + 1.0, state.idle + 1
             return state
         if state.solved:
             _screen(state)
@@ -88,10 +92,9 @@ class PrimalCD:
         else:
             column_step(state, accuracy)
         gap = state.look_at_part()
-        if not state.grows and gap > SLOW * state.part_gap and _is_narrow(state, len(state.w)):
-            state.narrow = True
-        state.part_gap = gap
         stuck = before - state.primal <= 1e-15 * abs(before)
+        state.idle = state.idle + 1 if stuck and not gap < 0.5 * state.least_gap else 0
+        state.least_gap = min(gap, state.least_gap)
         if state.part is not state.whole and (state.grows or stuck or gap <= state.goal):
             state.look_at_all()
             state.solved = True
@@ -99,6 +102,10 @@ class PrimalCD:
 
     def candidates(self, state: DescentState) -> Sequence[Candidate]:
         return [Candidate(state.weights, state.b)]
+
+    def finished(self, state: DescentState) -> bool:
+        """Whether no step will make P or the gap any smaller."""
+        return state.idle >= MOST_IDLE
 
     def observe(self, state: DescentState, z: Vector, primal: float, gap: float) -> None:
         """A gap that is not what we believe may be due to groups left out for rounding's sake: take them back in."""
@@ -149,6 +156,18 @@ def _screen(state: DescentState) -> None:
         state.whole = whole.only(kept)
 
 
+def _size(state: DescentState, nonzero: int) -> int:
+    """How many groups the next working set has."""
+    count = max(FIRST_SIZE, GROWTH * nonzero)
+    if count**2 > ALWAYS and count <= SETTLED * state.last_size:  # few will come, and many make a large Hessian
+        return FIRST_SIZE + int(SETTLED_GROWTH * nonzero)
+    if not state.narrow and count > GROWTH * 0.8 * state.last_size:  # nearly all that were tried are not zero
+        count *= GROWTH
+    if not state.gap <= SLOW * state.last_gap:
+        state.size = min(GROWTH * state.size, GROWTH**2 * count)
+    return max(state.size, count)
+
+
 def _next_part(state: DescentState) -> None:
     """The groups that are not zero, and the nearest to it of the others."""
     state.enter(state.whole)
@@ -156,17 +175,12 @@ def _next_part(state: DescentState) -> None:
     alive = blocks.norms(state.w) > 0.0
     score = blocks.norms(state.v - blocks.ridge * state.w) / blocks.threshold
     score[alive] = np.inf
-    count = max(FIRST_SIZE, GROWTH * int(np.count_nonzero(alive)))
-    if not state.narrow and count > GROWTH * 0.8 * state.last_size:  # nearly all that were tried are not zero
-        count *= GROWTH
-    if not state.gap <= SLOW * state.last_gap:
-        state.size = min(GROWTH * state.size, GROWTH**2 * count)
-    size = max(state.size, count)
+    size = _size(state, int(np.count_nonzero(alive)))
     state.goal, state.last_gap, state.solved = ENOUGH * state.gap, state.gap, False
     if size < blocks.count:
         groups: Indices = np.sort(np.argpartition(-score, size - 1)[:size]).astype(np.int64)
         state.enter(state.whole.only(groups))
     state.grows = len(state.w) > SETTLED * state.last_size
-    state.narrow, state.part_gap = len(state.w) ** 2 <= ALWAYS, np.inf
+    state.narrow = len(state.w) ** 2 <= ALWAYS or (not state.grows and _is_narrow(state, len(state.w)))
     state.last_size = len(state.w)
     state.trail.clear()
