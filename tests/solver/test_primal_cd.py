@@ -108,6 +108,7 @@ def test_screening_drops_only_zeros(rng):
     state = solver.begin(problem, Start(np.zeros(2000), 0.0, np.zeros(60)), 0)
     for _ in range(20):
         state = solver.step(state)
+    state.parts = primal_cd.LATE
     primal_cd._screen(state)
     assert len(state.whole.members) < 600
     exact = fl.solve(problem, solver="fista", tol=1e-10).w

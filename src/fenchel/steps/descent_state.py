@@ -11,6 +11,7 @@ from fenchel._core import kernels
 from fenchel.data.design import Design, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.blocks import Blocks, Indices
+from fenchel.problem.vectors import Mask
 from fenchel.steps.base import Overflow
 
 #: The least curvature of a sample in the quadratic model, as a part of the largest that its loss has: first, least and
@@ -79,6 +80,8 @@ class DescentState:
     screened_gap: float = np.inf  # when groups were last screened
     last_gap: float = np.inf  # when the part was chosen
     last_size: int = 0  # weights in the last part
+    parts: int = 0  # how many there were
+    inside: Mask | None = None  # which groups of the whole are in the part; None if that is all of them
     grows: bool = False  # whether this one is much larger
     narrow: bool = True  # whether the Hessian of the part is formed
     goal: float = np.inf  # the gap to which the part is solved

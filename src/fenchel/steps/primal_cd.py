@@ -32,9 +32,9 @@ NOTHING = 1e-15
 MOST_IDLE = 25
 #: A working set that leaves more of the gap than this was too small.
 SLOW = 0.5
-#: The part of P that the gap must be below before groups are screened, and the part of them that may remain for a copy
-#: to be worth it.
-WORTH, SURVIVORS = 1e-2, 0.3
+#: When groups are screened: after so many working sets, once the gap is below this part of P; and the part of them that
+#: may remain for a copy to be worth it.
+LATE, WORTH, SURVIVORS = 5, 1e-2, 0.3
 #: A working set that is so many times larger than the last will hardly be the last one.
 SETTLED = 1.5
 #: How many times the groups that are not zero a large working set has that is about as large as the last.
@@ -110,7 +110,7 @@ class PrimalCD:
     def observe(self, state: DescentState, z: Vector, primal: float, gap: float) -> None:
         """A gap that is not what we believe may be due to groups left out for rounding's sake: take them back in."""
         if gap > 10.0 * state.gap and len(state.whole.members) < state.problem.shape[1]:
-            state.whole, state.screened_gap = Part.whole(state.problem), 0.0
+            state.whole, state.inside, state.screened_gap = Part.whole(state.problem), None, 0.0
             state.look_at_all()
             state.solved = True
 
@@ -143,7 +143,8 @@ def _screen(state: DescentState) -> None:
     |X_g|_F sqrt(2 L gap) of any feasible one, and a group whose v_g is below its threshold is zero.
     """
     whole, blocks = state.whole, state.whole.blocks
-    if state.gap > WORTH * abs(state.primal) or state.screened_gap <= 100.0 * state.gap:
+    late = state.parts >= LATE and state.gap <= WORTH * abs(state.primal)
+    if not late or state.screened_gap <= 100.0 * state.gap:
         return
     state.screened_gap = state.gap
     reach = np.sqrt(2.0 * state.problem.loss.smoothness * state.gap * blocks.sums(whole.squares(state.shares)))
@@ -153,7 +154,7 @@ def _screen(state: DescentState) -> None:
     if 0 < np.count_nonzero(keep) <= SURVIVORS * blocks.count:
         kept: Indices = np.flatnonzero(keep)
         state.v = state.v[blocks.only(kept)[0]]
-        state.whole = whole.only(kept)
+        state.whole, state.inside = whole.only(kept), None
 
 
 def _size(state: DescentState, nonzero: int) -> int:
@@ -169,18 +170,24 @@ def _size(state: DescentState, nonzero: int) -> int:
 
 
 def _next_part(state: DescentState) -> None:
-    """The groups that are not zero, and the nearest to it of the others."""
-    state.enter(state.whole)
-    blocks = state.whole.blocks
-    alive = blocks.norms(state.w) > 0.0
-    score = blocks.norms(state.v - blocks.ridge * state.w) / blocks.threshold
-    score[alive] = np.inf
+    """The groups that are not zero, and the nearest to it of the others; the same again if it has all that violate."""
+    whole, blocks = state.whole, state.whole.blocks
+    w = state.weights[whole.members]
+    alive = blocks.norms(w) > 0.0
+    score = blocks.norms(state.v - blocks.ridge * w) / blocks.threshold
     size = _size(state, int(np.count_nonzero(alive)))
     state.goal, state.last_gap, state.solved = ENOUGH * state.gap, state.gap, False
+    if state.narrow and state.inside is not None and not np.any((score > 1.0) & ~state.inside):
+        state.grows = False
+        return
+    score[alive] = np.inf
+    state.inside, part = None, whole
     if size < blocks.count:
         groups: Indices = np.sort(np.argpartition(-score, size - 1)[:size]).astype(np.int64)
-        state.enter(state.whole.only(groups))
+        state.inside, part = np.zeros(blocks.count, dtype=bool), whole.only(groups)
+        state.inside[groups] = True
+    state.enter(part)
     state.grows = len(state.w) > SETTLED * state.last_size
     state.narrow = len(state.w) ** 2 <= ALWAYS or (not state.grows and _is_narrow(state, len(state.w)))
-    state.last_size = len(state.w)
+    state.last_size, state.parts = len(state.w), state.parts + 1
     state.trail.clear()
