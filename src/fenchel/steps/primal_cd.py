@@ -188,6 +188,7 @@ def _next_part(state: DescentState) -> None:
         state.inside[groups] = True
     state.enter(part)
     state.grows = len(state.w) > SETTLED * state.last_size
-    state.narrow = len(state.w) ** 2 <= ALWAYS or (not state.grows and _is_narrow(state, len(state.w)))
+    settled = part is whole or not state.grows
+    state.narrow = len(state.w) ** 2 <= ALWAYS or (settled and _is_narrow(state, len(state.w)))
     state.last_size, state.parts = len(state.w), state.parts + 1
     state.trail.clear()
