@@ -91,3 +91,10 @@ def test_it_is_asked_of_one_problem_with_its_data():
         fl.Certificate.combined([c, c]).constructions()
     with pytest.raises(ValueError, match="only its numbers"):
         fl.Certificate.from_json(c.to_json()).constructions()
+
+
+def test_a_dual_norm_that_overflows_proves_nothing():
+    X = np.array([[1.7e308, 0.0], [1e308, 0.1]])
+    problem = fl.Problem(X, np.array([1.0, -1.0]), fl.losses.Squared(), fl.penalties.GroupL2(1.0, [0, 0]))
+    for found in fl.certify(problem, np.zeros(2)).constructions().values():
+        assert found.dual <= problem.primal(np.array([0.7 / 3.89 * 1e-308, 0.0]))

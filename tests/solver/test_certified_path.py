@@ -227,3 +227,15 @@ def test_the_picture_has_the_weights_and_the_band():
     assert below.collections
     band = below.lines[0].get_ydata()
     assert 0.0 < band.max() <= path.eps
+
+
+def test_a_path_without_models_says_so():
+    problem = CASES["lasso"]
+    low, high = interval(problem, 10.0)
+    with pytest.warns(fl.NotCertifiedWarning):
+        path = fl.certified_path(problem, low, high, eps=1e-3, max_seconds=1e-9)
+    assert not len(path)
+    assert str(path).startswith("Nothing is proven")
+    assert path.coefs.size == 0
+    with pytest.raises(ValueError, match="nothing was proven"):
+        path.at(low)

@@ -64,3 +64,10 @@ def test_the_curvature_never_exceeds_what_the_data_allow(loss):
         state = algorithm.step(state)
         assert state.curvature <= 2.2 * largest
     assert fl.certify(problem, state.now.w).relative_gap <= 1e-12
+
+
+def test_an_intercept_that_overflows_is_an_overflow():
+    X, y = np.eye(3)[:, :2] + 1.0, np.array([1e154, -1e154, 2e154])
+    problem = fl.Problem(X, y, fl.losses.Squared(), fl.penalties.FusedL1(1.0), intercept=True)
+    with pytest.warns(fl.NotCertifiedWarning):
+        fl.solve(problem, solver="fista", max_iter=50)

@@ -21,6 +21,8 @@ from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.vectors import Mask, dual_exponent
 
 UP = 1.0 + EVALUATION
+#: By which part of its terms a product may differ from what it was before the data are said to have changed.
+CHANGED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,12 @@ class Evidence:
 
     def require_same_data(self) -> None:
         """Raise if X has been changed in place since the certificate was made: nothing is proven about the new one."""
-        if not np.array_equal(self.problem.design.matvec_bounded(self.w).value + self.b, self.z, equal_nan=True):
+        problem, bound = self.problem, self.feasible
+        same = np.array_equal(problem.design.matvec_bounded(self.w).value + self.b, self.z, equal_nan=True)
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = problem.design.rmatvec_bounded(problem.weights * bound.alpha / problem.total_weight)
+            apart = np.abs(product.value - bound.v) > bound.error + CHANGED * product.absolute
+        if not same or np.any(apart):  # columns without a weight are in the second product only
             raise ValueError("X has changed since this certificate was made; certify the model again")
 
     @property

@@ -50,6 +50,8 @@ def constructions(problem: Problem, z: Vector, primal: float, primal_upper: floa
     bound = dual_bound(problem, gradient_point(problem, FreeDirections.of(problem), z))
     if isinstance(problem.penalty, NormPenalty):
         norm = problem.penalty.dual_norm_upper(bound.v, bound.error)
+        if not norm >= 0.0:  # not a number: it overflowed
+            return dict.fromkeys(("rescaling", "Lipschitzing"), Construction(-np.inf, np.inf, np.inf))
         largest = problem.penalty.lam / norm * DOWN if norm > 0.0 else 1.0
         found = {
             "rescaling": rescaled(problem, bound, largest),

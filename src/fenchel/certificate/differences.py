@@ -81,9 +81,13 @@ def _lengths(problem: Problem, D: PowerDifferences, side: slice) -> Vector:
         impulse[0] = 1.0
         return np.asarray(np.sqrt(share.max() * np.cumsum(D.running_sums(impulse) ** 2))[side])
     total = np.zeros(D.shape[0])
+    rounding = 2.0 * gamma(D.order * (problem.shape[1] + 2))
     rows = max(1, BLOCK // problem.shape[1])
     for start in range(0, n, rows):
         which = np.arange(start, min(start + rows, n))
-        sums = D.running_sums(problem.design.rows(which)[:, side])
-        total += share[which] @ np.square(sums)
-    return np.asarray(np.sqrt(total)[side])
+        part = problem.design.rows(which)[:, side]
+        with np.errstate(over="ignore", invalid="ignore"):
+            # sums that cancel are not what they seem
+            sums = np.abs(D.running_sums(part)) + rounding * D.running_sums(np.abs(part))
+            total += share[which] @ np.square(sums)
+    return np.asarray(np.where(np.isfinite(total), np.sqrt(total), np.inf)[side])

@@ -136,7 +136,7 @@ class CertifiedPath(Sequence[Knot]):
     @property
     def coefs(self) -> Vector:
         """The weights, d x m: a column for each knot."""
-        return np.column_stack([knot.w for knot in self.knots])
+        return np.column_stack([knot.w for knot in self.knots]) if self.knots else np.empty((0, 0))
 
     @property
     def intercepts(self) -> Vector:
@@ -145,7 +145,9 @@ class CertifiedPath(Sequence[Knot]):
 
     def at(self, lam: float) -> tuple[Knot, float]:
         """The model that is proven eps-optimal at lam, and the bound on its gap there."""
-        if not (self.knots and self.low <= lam <= self.lam_max):
+        if not self.knots:
+            raise ValueError("nothing was proven: the search was cut short before its first model")
+        if not self.low <= lam <= self.lam_max:
             raise ValueError(f"lam is {lam!r}, but the path is proven from {self.low:g} to {self.lam_max:g}")
         lows = [-knot.low for knot in self.knots]
         knot = self.knots[bisect_left(lows, -float(lam))]
@@ -158,6 +160,8 @@ class CertifiedPath(Sequence[Knot]):
         return self.knots[k]
 
     def __str__(self) -> str:
+        if not self.knots:
+            return f"Nothing is proven: cut short before the first model; {self.n_solves} solves."
         said = (
             f"For every lam from {self.low:.6g} to {self.lam_max:.6g} one of {len(self)} models is proven to be within"
         )

@@ -102,7 +102,7 @@ class FISTA:
                 raise Overflow("the penalty's proximal map overflows; rescale the features or lam")
             move = t * map_.intercept_step * r
             if map_.intercept_step:
-                length2 += move**2 / map_.intercept_step
+                length2 += move * move / map_.intercept_step
                 turn -= move * (shift + move - now.shift) / map_.intercept_step
             x = Point(w, shift + move, map_.forward(w, shift + move))
             with np.errstate(over="ignore", invalid="ignore"):

@@ -132,7 +132,7 @@ class Trend:
     def progress(self, state: tuple[Box, Interior]) -> Progress:
         """The gap that floating point sees."""
         box, at = state
-        size = box.problem.penalty.lam**2 * box.problem.shape[0]
+        size = box.problem.penalty.lam * box.problem.penalty.lam * box.problem.shape[0]
         return Progress(size * at.primal, size * at.gap, at.steps)
 
     def candidates(self, state: tuple[Box, Interior]) -> Sequence[Candidate]:
