@@ -137,7 +137,8 @@ def test_a_path_for_labels(model_and_data):
 def test_a_path_that_is_not_proven_gives_exit_status_1(table):
     result = run("path", table, "--certified", "--eps", 1e-15, "--quiet")
     assert result.exit_code == 1
-    assert "Cut short" in result.output
+    assert "Nothing is proven" in result.output
+    assert "a larger --tol or --eps, or more time, would do" in result.output
 
 
 @pytest.mark.parametrize(

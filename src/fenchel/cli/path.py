@@ -67,6 +67,7 @@ def command(data: Path, output: Path | None, picture: Path | None, **settings: A
         getattr(drawn, "figure", drawn).savefig(picture)
         click.echo(f"picture: {picture}")
     if not _proven(found):
+        click.echo("Not all that was asked for is proven; a larger --tol or --eps, or more time, would do.", err=True)
         raise SystemExit(1)
 
 

@@ -146,7 +146,7 @@ class CertifiedPath(Sequence[Knot]):
     def at(self, lam: float) -> tuple[Knot, float]:
         """The model that is proven eps-optimal at lam, and the bound on its gap there."""
         if not self.knots:
-            raise ValueError("nothing was proven: the search was cut short before its first model")
+            raise ValueError("nothing was proven: the search ended before it had a model")
         if not self.low <= lam <= self.lam_max:
             raise ValueError(f"lam is {lam!r}, but the path is proven from {self.low:g} to {self.lam_max:g}")
         lows = [-knot.low for knot in self.knots]
@@ -161,7 +161,7 @@ class CertifiedPath(Sequence[Knot]):
 
     def __str__(self) -> str:
         if not self.knots:
-            return f"Nothing is proven: cut short before the first model; {self.n_solves} solves."
+            return f"Nothing is proven: the search ended before it had a model; {self.n_solves} solves."
         said = (
             f"For every lam from {self.low:.6g} to {self.lam_max:.6g} one of {len(self)} models is proven to be within"
         )
