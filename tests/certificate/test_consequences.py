@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import fenchel as fl
 
@@ -25,3 +26,24 @@ def test_sums_that_cancel_prove_no_difference_zero(large, scale):
     X = np.column_stack([np.full(30, large), scale * a, np.full(30, -large), scale * b])
     problem = fl.Problem(X, a - 2.0 * b, fl.losses.Squared(), fl.penalties.FusedL1(1e-3 * scale))
     assert not fl.certify(problem, np.zeros(4)).zeros()[-1]
+
+
+@pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_array])
+def test_rows_of_one_sum_leave_no_doubt_about_the_intercept(storage):
+    """With one-hot rows the intercept and the null vector of FusedL1 are one direction: one equation, not two."""
+    rng = np.random.default_rng(0)
+    X = np.eye(6)[rng.integers(0, 6, 200)]
+    y = X @ [1.0, 1.0, 1.0, -2.0, -2.0, -2.0] + 0.1 * rng.normal(size=200)
+    penalty = fl.penalties.FusedL1(0.01)
+    with_b = fl.solve(fl.Problem(storage(X), y, fl.losses.Squared(), penalty, intercept=True), tol=1e-8)
+    without = fl.solve(fl.Problem(storage(X), y, fl.losses.Squared(), penalty), tol=1e-8)
+    assert with_b.certificate.dual <= without.certificate.primal
+    assert without.certificate.dual <= with_b.certificate.primal
+
+
+def test_rows_that_sum_to_zero_leave_a_direction_that_costs_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.integers(-3, 4, size=(50, 5)).astype(float)
+    X[:, 4] = -X[:, :4].sum(axis=1)
+    problem = fl.Problem(X, X @ [1.0, 1.0, 0.0, 0.0, 0.0], fl.losses.Squared(), fl.penalties.FusedL1(0.01))
+    assert fl.solve(problem, tol=1e-4).certificate.ok
