@@ -1,4 +1,4 @@
-"""What a certificate costs: against a product of the same matrix, against the fit it judges, and at import.
+"""What a certificate costs: beside a product of the same matrix, within a run, beside someone else's fit, at import.
 
     python -m benchmarks.certify [--data FILE] [--format svmlight]
 
@@ -39,6 +39,7 @@ def main(data: str | None, format_: str | None) -> None:
     n, d = X.shape
     console.print(f"{n} x {d}, {X.nnz if hasattr(X, 'nnz') else X.size} entries, {X.dtype}")
     console.print(_against_products(X, y))
+    console.print(_within_runs(X, y))
     console.print(_against_fits(X, y))
     console.print(_imports())
 
@@ -86,6 +87,28 @@ def _against_products(X: Any, y: Any) -> Table:
                 name = f"{loss!r}, {type(penalty).__name__}{', intercept' if intercept else ''}"
                 table.add_row(name, f"{1e3 * one:.1f}", f"{1e3 * other:.1f}", f"{one / other:.2f}", f"{peak:.0f}")
     return table
+
+
+def _within_runs(X: Any, y: Any) -> Table:
+    """The share of all checks in a run, from the arrays to the result, in one thread."""
+    n, title = len(y), "checks within a run, to 1e-3 and 1e-6"
+    table = Table("loss", "lam n", *("solver", "run (ms)", "checks", "share") * 2, title=title)
+    for loss in (fl.losses.Hinge(), fl.losses.SquaredHinge(), fl.losses.Logistic(), fl.losses.Squared()):
+        for lam in (10.0, 1.0, 0.1):
+            cells = []
+            for tol in (1e-3, 1e-6):
+                runs = [_run(X, y, loss, lam / n, tol) for _ in range(3)]
+                seconds, share = median(total for total, _ in runs), median(r.trace.checking / t for t, r in runs)
+                last = runs[-1][1]
+                cells += [last.solver, f"{1e3 * seconds:.1f}", str(len(last.trace)), f"{100 * share:.1f} %"]
+            table.add_row(repr(loss), f"{lam:g}", *cells)
+    return table
+
+
+def _run(X: Any, y: Any, loss: Any, lam: float, tol: float) -> tuple[float, fl.Result]:
+    start = time.perf_counter()
+    result = fl.solve(fl.Problem(X, y, loss, fl.penalties.L2(lam)), tol=tol, n_threads=1, warn=False)
+    return time.perf_counter() - start, result
 
 
 def _against_fits(X: Any, y: Any) -> Table:

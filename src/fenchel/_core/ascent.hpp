@@ -155,6 +155,7 @@ Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link link
         }
         order[pass.kept++] = i;
         pass.move = std::max(pass.move, q * std::fabs(change));
+        pass.path += s * q * change * change, ++pass.moves;
         alpha[i] = next;
         u.move(x, s * change * scale.step, link, rows.width, s * change * scale.shift);
         if (held) held[i] += change * static_cast<double>(k + 1);
@@ -178,6 +179,7 @@ Pass ascend_together(const Loss &loss, const Matrix &rows, const Samples &data, 
         const Pass &one = passes[part];
         std::copy(order + first(part), order + first(part) + one.kept, order + all.kept);
         all.loss += one.loss, all.gap += one.gap, all.kept += one.kept, all.move = std::max(all.move, one.move);
+        all.path += one.path, all.moves += one.moves;
     }
     return all;
 }

@@ -5,8 +5,8 @@
 
 #include <optional>
 
+#include "bounds.hpp"
 #include "products.hpp"
-#include "response.hpp"
 #include "subset.hpp"
 #include "svmlight.hpp"
 
@@ -148,6 +148,22 @@ nb::class_<L> bind_loss(nb::module_ &m, const char *name) {
             nb::gil_scoped_release release;
             return gap_sum(l, z.data(), y.data(), s.data(), a.data(), z.size());
         })
+        .def("bound_values", [](const L &l, V z, V absolute, double relative, double underflow, double input, V y, V s, double smoothness, double lipschitz) {
+            for (const Index size : {Index(absolute.size()), Index(y.size()), Index(s.size())}) check_size(size, z.size(), "a vector over the samples");
+            Result error(z.size());
+            std::array<double, 2> sums;
+            {
+                nb::gil_scoped_release release;
+                sums = bound_values(l, z.data(), absolute.data(), {relative, underflow, input}, y.data(), s.data(), smoothness, lipschitz, z.size(), error.data);
+            }
+            return std::make_tuple(sums[0], sums[1], error.array);
+        })
+        .def("bound_conjugates", [](const L &l, V a, V at_zero, V y, V s, double unit) {
+            for (const Index size : {Index(at_zero.size()), Index(y.size()), Index(s.size())}) check_size(size, a.size(), "a vector over the samples");
+            nb::gil_scoped_release release;
+            const auto [value, size] = bound_conjugates(l, a.data(), at_zero.data(), y.data(), s.data(), unit, a.size());
+            return std::make_tuple(value, size);
+        })
         .def("dual_step", [](const L &l, V a, V z, V q, V y) {
             return over_samples({Index(a.size()), Index(z.size()), Index(q.size()), Index(y.size())}, [&](Index i) { return l.dual_step(a(i), z(i), q(i), y(i)); });
         });
@@ -228,13 +244,21 @@ NB_MODULE(FENCHEL_MODULE, m) {
     bind_gradient(m);
     bind_sgd(m);
     bind_total_variation(m);
-    m.def("first_nonfinite", [](Vector<double> x, Index threads) {
+    m.def("bound_products", [](Vector<double> a, Vector<double> z, Vector<double> error, Vector<double> s) {
+        for (const Index size : {Index(z.size()), Index(error.size()), Index(s.size())}) check_size(size, a.size(), "a vector over the samples");
         nb::gil_scoped_release release;
-        return first_nonfinite(x.data(), Index(x.size()), threads);
+        const auto [sum, size, doubt] = bound_products(a.data(), z.data(), error.data(), s.data(), a.size());
+        return std::make_tuple(sum, size, doubt);
+    }, exact("a"), exact("z"), exact("error"), exact("s"));
+    m.def("look_at_entries", [](Vector<double> x, Index threads) {
+        nb::gil_scoped_release release;
+        const Entries found = look_at_entries(x.data(), Index(x.size()), threads);
+        return std::make_tuple(found.first_nonfinite, found.largest);
     }, exact("x"), "threads"_a);
-    m.def("first_nonfinite", [](Vector<float> x, Index threads) {
+    m.def("look_at_entries", [](Vector<float> x, Index threads) {
         nb::gil_scoped_release release;
-        return first_nonfinite(x.data(), Index(x.size()), threads);
+        const Entries found = look_at_entries(x.data(), Index(x.size()), threads);
+        return std::make_tuple(found.first_nonfinite, found.largest);
     }, exact("x"), "threads"_a);
     m.def("parse_svmlight", &parse_svmlight, "chunk"_a, "first_line"_a);
     bind_blocks(m);

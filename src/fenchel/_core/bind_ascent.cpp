@@ -33,7 +33,7 @@ class Ascent {
         for (Index size : {Index(y.size()), Index(s.size()), Index(q.size())}) check_size(size, rows_->lines(), "a vector over the samples");
     }
 
-    std::tuple<double, double, double, Index> epoch(Order order, Mutable alpha, Mutable u, double margin, std::optional<Mutable> held,
+    std::tuple<double, double, double, Index, double, Index> epoch(Order order, Mutable alpha, Mutable u, double margin, std::optional<Mutable> held,
                                                     Index threads) const {
         check(order, alpha, u);
         if (held) check_size(held->size(), rows_->lines(), "held");
@@ -47,7 +47,7 @@ class Ascent {
                     return ascend_together(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), u.data(), margin, weighted, threads);
             return ascend(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), Own{u.data()}, margin, weighted);
         });
-        return {pass.loss, pass.gap, pass.move, pass.kept};
+        return {pass.loss, pass.gap, pass.move, pass.kept, pass.path, pass.moves};
     }
 
     void first_epoch(Order order, Mutable alpha, Mutable u) const {

@@ -9,6 +9,8 @@ struct Pass {
     double loss = 0;  // sum s_i phi(z_i)
     double gap = 0;   // sum s_i (phi(z_i) + phi*(-a_i) + a_i z_i): about W times the duality gap
     double move = 0;  // the largest change of a score by its own step
+    double path = 0;  // sum s_i q_i (change of a_i)^2, over the steps that move something
+    Index moves = 0;  // how many those are
     Index kept = 0;   // samples that stay in the order
 };
 

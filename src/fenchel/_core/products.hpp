@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "storage.hpp"
 
@@ -16,17 +18,41 @@ double dot(const Line &x, const Values &w) {
     return sum;
 }
 
-// Lines are short: two sums beat what vector registers and their gathers take to set up.
+// Lines are short: a few sums side by side beat what vector registers and their gathers take to set up.
 template <class T, class I>
 double dot(const SparseLine<T, I> &x, const double *w) {
-    double even = 0, odd = 0;
+    const auto term = [&](Index k) { return static_cast<double>(x.value[k]) * w[x.index(k)]; };
+    double a = 0, b = 0, c = 0, d = 0;
     Index k = 0;
-    for (; k + 1 < x.size; k += 2) {
-        even += static_cast<double>(x.value[k]) * w[x.index(k)];
-        odd += static_cast<double>(x.value[k + 1]) * w[x.index(k + 1)];
+    for (; k + 3 < x.size; k += 4) a += term(k), b += term(k + 1), c += term(k + 2), d += term(k + 3);
+    for (; k < x.size; ++k) a += term(k);
+    return (a + b) + (c + d);
+}
+
+// The same, and the sum of absolute values.
+template <class T, class I>
+std::pair<double, double> bounded_dot(const SparseLine<T, I> &x, const double *w) {
+    double a = 0, b = 0, c = 0, d = 0, size_a = 0, size_b = 0, size_c = 0, size_d = 0;
+    const auto add = [&](Index k, double &sum, double &size) {
+        const double term = static_cast<double>(x.value[k]) * w[x.index(k)];
+        sum += term, size += std::fabs(term);
+    };
+    Index k = 0;
+    for (; k + 3 < x.size; k += 4) add(k, a, size_a), add(k + 1, b, size_b), add(k + 2, c, size_c), add(k + 3, d, size_d);
+    for (; k < x.size; ++k) add(k, a, size_a);
+    return {(a + b) + (c + d), (size_a + size_b) + (size_c + size_d)};
+}
+
+template <class Line>
+std::pair<double, double> bounded_dot(const Line &x, const double *w) {
+    double sum = 0, absolute = 0;
+#pragma omp simd reduction(+ : sum, absolute)
+    for (Index k = 0; k < x.size; ++k) {
+        const double term = static_cast<double>(x.value[k]) * w[x.index(k)];
+        sum += term;
+        absolute += std::fabs(term);
     }
-    if (k < x.size) even += static_cast<double>(x.value[k]) * w[x.index(k)];
-    return even + odd;
+    return {sum, absolute};
 }
 
 template <class Line>
@@ -46,15 +72,7 @@ Index gather(const Matrix &A, const double *w, double *out, double *bound, Index
                 out[i] = dot(x, w);
                 continue;
             }
-            double sum = 0, absolute = 0;
-#pragma omp simd reduction(+ : sum, absolute)
-            for (Index k = 0; k < x.size; ++k) {
-                const double term = static_cast<double>(x.value[k]) * w[x.index(k)];
-                sum += term;
-                absolute += std::fabs(term);
-            }
-            out[i] = sum;
-            bound[i] = absolute;
+            std::tie(out[i], bound[i]) = bounded_dot(x, w);
         }
     });
     return A.longest_line() + 1;
@@ -188,29 +206,41 @@ void across_norms(const Matrix &A, double p, const double *s, double *out) {
     for (Index j = 0; j < A.width; ++j) out[j] = largest[j] * root(sum[j], p);
 }
 
-// Position of the first NaN or infinity, or -1.
+struct Entries {
+    Index first_nonfinite = -1;  // position of the first NaN or infinity, or -1
+    double largest = 0;          // the largest |x|, where all are finite
+};
+
 template <class T>
-Index first_nonfinite(const T *x, Index size, Index threads) {
-    std::vector<Index> found(threads, -1);
+Entries look_at_entries(const T *x, Index size, Index threads) {
+    std::vector<Entries> found(threads);
     constexpr Index block = 4096;
     parallel(threads, [&](Index part) {
         const Index stop = size * (part + 1) / threads;
+        T largest = 0;
         for (Index start = size * part / threads; start < stop; start += block) {
             const Index end = std::min(start + block, stop);
             T poison = 0;  // x * 0 is 0 for every finite x and NaN otherwise
-#pragma omp simd reduction(+ : poison)
-            for (Index k = start; k < end; ++k) poison += x[k] * T{0};
+#pragma omp simd reduction(+ : poison) reduction(max : largest)
+            for (Index k = start; k < end; ++k) {
+                poison += x[k] * T{0};
+                largest = std::max(largest, std::fabs(x[k]));
+            }
             if (poison == 0) continue;
             for (Index k = start; k < end; ++k)
                 if (!std::isfinite(x[k])) {
-                    found[part] = k;
+                    found[part].first_nonfinite = k;
                     return;
                 }
         }
+        found[part].largest = static_cast<double>(largest);
     });
-    for (Index position : found)
-        if (position >= 0) return position;
-    return -1;
+    Entries all;
+    for (const Entries &part : found) {
+        if (part.first_nonfinite >= 0) return part;
+        all.largest = std::max(all.largest, part.largest);
+    }
+    return all;
 }
 
 }  // namespace fenchel

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from fenchel.certificate.constructions import Construction, constructions
 from fenchel.certificate.differences import zero_differences
 from fenchel.certificate.dual_point import LowerBound
-from fenchel.certificate.rounding import DualBound, DualPoint, clip_to_domain, dual_bound, gap_between, loss_bound
+from fenchel.certificate.rounding import (
+    DualBound,
+    DualPoint,
+    PrimalBound,
+    clip_to_domain,
+    dual_bound,
+    gap_between,
+    loss_bound,
+)
 from fenchel.data.design import UNIT_ROUNDOFF, Design, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import FusedL1
@@ -27,15 +35,24 @@ CHANGED = 1e-6
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a certificate was made from: the problem, the model, its scores, and the best bounds."""
+    """What a certificate was made from: the problem, the model, its objective and scores, and the best bounds."""
 
     problem: Problem
     w: Vector
     b: float
-    z: Vector
-    primal_upper: float
+    primal: PrimalBound
     bound: LowerBound
     feasible: LowerBound  # the best bound whose dual point is feasible
+
+    @property
+    def z(self) -> Vector:
+        """The model's scores."""
+        return self.primal.z
+
+    @property
+    def primal_upper(self) -> float:
+        """P(w, b) is at most this."""
+        return self.primal.upper
 
     @property
     def gap(self) -> float:
@@ -51,12 +68,16 @@ class Evidence:
 
     def require_same_data(self) -> None:
         """Raise if X has been changed in place since the certificate was made: nothing is proven about the new one."""
-        problem, bound = self.problem, self.feasible
-        same = np.array_equal(problem.design.matvec_bounded(self.w).value + self.b, self.z, equal_nan=True)
+        problem, bound, error = self.problem, self.feasible, self.primal.error
         with np.errstate(over="ignore", invalid="ignore"):
+            scores = problem.design.matvec_bounded(self.w)
+            now = scores.value + self.b
+            changed = ~((now == self.z) | (np.isnan(now) & np.isnan(self.z)))
+            if error is not None:  # a solver may have found them in another way
+                changed &= ~(np.abs(now - self.z) <= error + scores.error)
             product = problem.design.rmatvec_bounded(problem.weights * bound.alpha / problem.total_weight)
             apart = np.abs(product.value - bound.v) > bound.error + CHANGED * product.absolute
-        if not same or np.any(apart):  # columns without a weight are in the second product only
+        if np.any(changed) or np.any(apart):  # columns without a weight are in the second product only
             raise ValueError("X has changed since this certificate was made; certify the model again")
 
     @property
@@ -184,13 +205,16 @@ def intercept_interval(evidence: Evidence) -> tuple[float, float]:
     low, high = -np.inf, np.inf
     if not np.isfinite(evidence.radius):
         return low, high
+    own: DualBound | LowerBound = evidence.bound
+    if problem.penalty.quadratic:  # its v may be known from the weights only, far less well than from a product
+        own = dual_bound(problem, own.point)
     spread = float(np.median(np.abs(evidence.z - np.median(evidence.z)))) + 1.0
     for reach in spread * np.geomspace(1e-8, 10.0, 10):
         for side in (-1.0, 1.0):
             alpha = -problem.loss.derivative(evidence.z + side * reach, problem.y)
             leaning = dual_bound(problem, DualPoint(clip_to_domain(problem, np.nan_to_num(alpha))))
             for share in SHARES:
-                least, most = _leaning_bounds(evidence, leaning, share)
+                least, most = _leaning_bounds(evidence, own, leaning, share)
                 low, high = max(low, least), min(high, most)
     return low, high
 
@@ -199,13 +223,15 @@ def intercept_interval(evidence: Evidence) -> tuple[float, float]:
 SHARES = np.geomspace(1e-9, 1.0, 19)
 
 
-def _leaning_bounds(evidence: Evidence, leaning: DualBound, share: float) -> tuple[float, float]:
+def _leaning_bounds(
+    evidence: Evidence, own: DualBound | LowerBound, leaning: DualBound, share: float
+) -> tuple[float, float]:
     """What the multipliers between the certificate's and leaning ones say about b*: room + r b* >= 0, room = P - D."""
-    problem, bound = evidence.problem, evidence.bound
-    alpha = clip_to_domain(problem, (1.0 - share) * bound.alpha + share * leaning.point.alpha)
-    v = (1.0 - share) * bound.v + share * leaning.v
+    problem = evidence.problem
+    alpha = clip_to_domain(problem, (1.0 - share) * own.point.alpha + share * leaning.point.alpha)
+    v = (1.0 - share) * own.v + share * leaning.v
     # both errors allow for hundreds of roundings of every term; mixing adds three
-    error = 1.02 * ((1.0 - share) * bound.error + share * leaning.error) + 4 * UNIT_ROUNDOFF * np.abs(v)
+    error = 1.02 * ((1.0 - share) * own.error + share * leaning.error) + 4 * UNIT_ROUNDOFF * np.abs(v)
     _, loss = loss_bound(problem, DualPoint(alpha))
     conjugate = problem.penalty.conjugate_upper(v, error)
     room = evidence.primal_upper - loss + conjugate

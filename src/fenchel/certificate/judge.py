@@ -10,15 +10,16 @@ import numpy as np
 from fenchel.certificate.ascent import methods, offers
 from fenchel.certificate.consequences import Evidence
 from fenchel.certificate.differences import denoising_bound
-from fenchel.certificate.dual_point import LowerBound, gradient_point, lower_bounds, zero_bound
+from fenchel.certificate.dual_point import FAR, LowerBound, gradient_point, lower_bounds, zero_bound
 from fenchel.certificate.free import FreeDirections
 from fenchel.certificate.record import Record
 from fenchel.certificate.recovery import projected_points, recovered_points
-from fenchel.certificate.rounding import DualPoint, PrimalBound, primal_bound
+from fenchel.certificate.residual import moved, residual_bound
+from fenchel.certificate.rounding import DualPoint, PrimalBound, gap_between, primal_bound
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
-from fenchel.problem.vectors import frozen
-from fenchel.steps import Candidate
+from fenchel.problem.vectors import finite, frozen
+from fenchel.steps import Candidate, Scores
 
 #: Relative gaps between which a better fit to the penalty's subdifferential is tried.
 NEGLIGIBLE, WORTH_FITTING = 1e-9, 0.3
@@ -26,6 +27,8 @@ NEGLIGIBLE, WORTH_FITTING = 1e-9, 0.3
 PATIENCE = 200
 #: The share of the gap that may be left to the dual point, the rest being the model's own.
 OWN = 0.1
+#: The share of the gap that may be rounding, or doubt about a residual, before a sharper bound is worth a product.
+DOUBTFUL = 0.1
 
 
 class Judge(Record):
@@ -48,11 +51,11 @@ class Judge(Record):
     @property
     def evidence(self) -> Evidence:
         """What the certificate of the best model rests on."""
-        return Evidence(self.problem, self.w, self.b, self.primal.z, self.primal.upper, self.best, self.feasible)
+        return Evidence(self.problem, self.w, self.b, self.primal, self.best, self.feasible)
 
-    def look_at(self, w: Vector, b: float) -> PrimalBound:
-        """Keep a model if it is the best so far."""
-        primal = primal_bound(self.problem, w, b)
+    def look_at(self, w: Vector, b: float, scores: Scores | None = None) -> PrimalBound:
+        """Keep a model if it is the best so far; its scores are computed unless they are given."""
+        primal = primal_bound(self.problem, w, b, scores)
         if primal.upper < self.primal.upper or not np.isfinite(self.primal.upper):
             self.w, self.b, self.primal = frozen(w), b, primal
         return primal
@@ -71,7 +74,21 @@ class Judge(Record):
 
     def try_multipliers(self, alpha: Vector, how: str, u: Vector | None = None) -> None:
         """Multipliers from anywhere, made feasible first; u are those of D w, to begin from."""
-        self.try_point(replace(self.free.satisfy(self.problem, DualPoint(np.nan_to_num(alpha), how=how)), u=u))
+        self.try_point(replace(self.free.satisfy(self.problem, DualPoint(finite(alpha), how=how)), u=u))
+
+    def try_residual(self, candidate: Candidate, primal: PrimalBound, how: str) -> bool:
+        """The bound of a candidate that says how well its weights and multipliers go together; False where a product
+        with X' may give a better one.
+        """
+        alpha, residual = candidate.alpha, candidate.residual
+        if residual is None or alpha is None or primal.error is None:
+            return False
+        point = self.free.satisfy(self.problem, DualPoint(finite(alpha), how=how))
+        residual = moved(self.problem, residual, alpha, point)
+        bound = residual_bound(self.problem, point, candidate.w, primal, residual)
+        self._keep([bound])
+        gap = gap_between(primal.upper, bound.lower)
+        return gap - (primal.value - bound.value) <= DOUBTFUL * gap <= DOUBTFUL * FAR * abs(primal.upper)
 
     def try_differences(self, u: Vector, how: str) -> bool:
         """The dual point that multipliers u of D w make by themselves; False where X is not the identity."""

@@ -13,6 +13,7 @@ import numpy as np
 from fenchel.certificate.certificate import NOTHING, Certificate, Proof, vanishes
 from fenchel.certificate.rounding import PrimalBound, gap_between
 from fenchel.data.design import Vector
+from fenchel.steps import Candidate, Scores
 
 #: A gap that is rounding to this part will not become much smaller.
 MOSTLY_ROUNDING = 0.7
@@ -47,12 +48,16 @@ class Record(ABC):
         """What the certificate of the best model rests on."""
 
     @abstractmethod
-    def look_at(self, w: Vector, b: Any) -> PrimalBound:
-        """Keep a model if it is the best so far."""
+    def look_at(self, w: Vector, b: Any, scores: Scores | None = None) -> PrimalBound:
+        """Keep a model if it is the best so far; its scores are computed unless they are given."""
 
     @abstractmethod
     def try_multipliers(self, alpha: Vector, how: str, u: Vector | None = None) -> None:
         """Keep the bound of these multipliers, made feasible first, if it is the best so far."""
+
+    def try_residual(self, candidate: Candidate, primal: PrimalBound, how: str) -> bool:
+        """Keep the bound of a candidate that knows its residual, and say whether no other is worth its price."""
+        return False
 
     def try_differences(self, u: Vector, how: str) -> bool:
         """Keep the bound of multipliers u of D w if they make a dual point by themselves, and say whether they do."""

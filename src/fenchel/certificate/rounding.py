@@ -14,22 +14,22 @@ import numpy as np
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
+from fenchel.steps import Scores
 
 #: Relative error granted to the scores, targets and multipliers that enter a loss or its conjugate.
 INPUT = 8 * UNIT_ROUNDOFF
-#: The share of a mean loss that need not be bounded more carefully.
-NEGLIGIBLE = 1e-13
 #: What products of tiny multipliers and targets lose below the smallest numbers, many times over.
 UNDERFLOW = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
 class PrimalBound:
-    """P(w, b) as computed, a bound on it from above, and the scores."""
+    """P(w, b) as computed, a bound on it from above, and the scores, each within `error` of the exact one."""
 
     value: float
     upper: float
     z: Vector
+    error: Vector | None = None
 
 
 @dataclass(frozen=True)
@@ -59,38 +59,44 @@ class DualBound:
     error: Vector = field(repr=False)
 
 
-def primal_bound(problem: Problem, w: Vector, b: float) -> PrimalBound:
+def primal_bound(problem: Problem, w: Vector, b: float, scores: Scores | None = None) -> PrimalBound:
     """P(w, b) and a bound on it in exact arithmetic.
 
     A score is off by e_i, so by convexity the loss is at most its larger value at z_i - e_i and z_i + e_i.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        product = problem.design.matvec_bounded(w)
-        z = product.value
-        z += b
         slack = problem.penalty.slack(w)
+        if scores is None:
+            product = problem.design.matvec_bounded(w)
+            product.value[:] += b
+            z, size, doubt = product.value, product.absolute, (product.relative + 1.01 * slack, product.underflow)
+        else:
+            z, size, doubt = scores.z, scores.z, (0.0, scores.error)
         if not (np.isfinite(slack) and np.all(np.isfinite(z))):
             return PrimalBound(np.inf, np.inf, z)
-        error = product.error
-        error += INPUT * (np.abs(z) + problem.target_sizes)
-        if slack > 0.0:
-            error += 1.01 * slack * product.absolute
-        loss = problem.loss.value(z, problem.y)
-        mean = problem.mean(loss)
-        upper = (1.0 + EVALUATION) * (mean + _mean_rise(problem, z, error, mean)) + UNDERFLOW
+        mean, rise, error = _mean_loss(problem, z, size, *doubt)
+        upper = (1.0 + EVALUATION) * (mean + rise) + UNDERFLOW
         value, penalty = mean + problem.penalty.value(w), problem.penalty.value_upper(w)
         if not (np.isfinite(value) and np.isfinite(upper + penalty)):
             return PrimalBound(np.inf, np.inf, z)
-        return PrimalBound(value, upper + penalty, z)
+        return PrimalBound(value, upper + penalty, z, error)
 
 
-def _mean_rise(problem: Problem, z: Vector, error: Vector, mean: float) -> float:
-    """The most that the mean loss can rise; from the Lipschitz constant alone where that is next to nothing."""
-    if np.isfinite(problem.loss.lipschitz):
-        rise = problem.loss.lipschitz * problem.mean(error)
-        if rise <= NEGLIGIBLE * mean:
-            return rise
-    return problem.mean(problem.loss.rise(z, problem.y, error))
+def _mean_loss(
+    problem: Problem, z: Vector, size: Vector, relative: float, absolute: float
+) -> tuple[float, float, Vector]:
+    """The mean loss, the most that it can rise, and how far each score can be off: relative size + absolute, and
+    rounding on its way into a loss.
+    """
+    kernel, loss, y = problem.loss.kernel(), problem.loss, problem.y
+    if kernel is not None:
+        s, W = problem.weights, problem.total_weight
+        mean, rise, error = kernel.bound_values(
+            z, size, relative, absolute, INPUT, y, s, loss.smoothness, loss.lipschitz
+        )
+        return mean / W, rise / W, error
+    error = relative * size + absolute + INPUT * (np.abs(z) + problem.target_sizes)
+    return problem.mean(loss.value(z, y)), problem.mean(loss.rise(z, y, error)), error
 
 
 def loss_bound(problem: Problem, point: DualPoint) -> tuple[float, float]:
@@ -100,19 +106,25 @@ def loss_bound(problem: Problem, point: DualPoint) -> tuple[float, float]:
     In the same way, moving by a fraction of a way that ends at e costs at most fraction (|g(a)| + |g(e)|).
     """
     alpha, y = point.alpha, problem.y
-    g = -problem.loss.conjugate(-alpha, y)
-    scale = np.abs(alpha)
-    scale *= 2.0 * problem.loss.unit + 2.0 * problem.target_sizes
-    scale += np.abs(g)
-    scale += np.abs(problem.conjugate_at_zero)
-    value = problem.mean(g)
-    lower = value - (2.0 * EVALUATION + point.shrink) * problem.mean(scale) - UNDERFLOW
+    value, size = _mean_conjugate(problem, alpha)
+    lower = value - (2.0 * EVALUATION + point.shrink) * size - UNDERFLOW
     if point.moved is not None and point.fraction > 0.0:
-        way = point.moved / point.fraction
+        g, way = problem.loss.conjugate(-alpha, y), point.moved / point.fraction
         ends = (problem.loss.conjugate(-clip_to_domain(problem, alpha + side * way), y) for side in (-1.0, 1.0))
         worst = np.where(way > 0, np.abs(g) + np.maximum(*map(np.abs, ends)), 0.0)
         lower -= (1.0 + EVALUATION) * point.fraction * problem.mean(worst)
     return value, lower
+
+
+def _mean_conjugate(problem: Problem, alpha: Vector) -> tuple[float, float]:
+    """The mean of g, and that of the sizes of all that is rounded on the way to it."""
+    kernel, y, at_zero, unit = problem.loss.kernel(), problem.y, problem.conjugate_at_zero, problem.loss.unit
+    if kernel is not None:
+        value, size = kernel.bound_conjugates(alpha, at_zero, y, problem.weights, unit)
+        return value / problem.total_weight, size / problem.total_weight
+    g = -problem.loss.conjugate(-alpha, y)
+    sizes = np.abs(g) + np.abs(at_zero) + 2.0 * np.abs(alpha) * (unit + problem.target_sizes)
+    return problem.mean(g), problem.mean(sizes)
 
 
 def dual_bound(problem: Problem, point: DualPoint) -> DualBound:

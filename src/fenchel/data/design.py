@@ -12,14 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel._core import kernels
 from fenchel.data.convert import as_matrix, is_identity
+from fenchel.data.entries import largest_entry
 from fenchel.data.lines import across, line_of, lines_of
 from fenchel.data.threads import usable_threads
 
 Vector = NDArray[np.float64]
 
 UNIT_ROUNDOFF = 2.0**-53
-#: Below this many entries a look at them is over before a second thread has started.
-ENTRIES_TO_LOOK_AT = 5_000_000
 
 
 def gamma(k: float) -> float:
@@ -36,11 +35,27 @@ class Rounded:
     """A product computed in floating point, and elementwise bounds that tell how far it is from the exact one."""
 
     value: Vector
-    error: Vector
     absolute: Vector
     """The same sums of absolute values: relative changes of the factors by eps move the product by at most eps
     times this.
     """
+    depth: int = 0
+    """The longest chain of additions."""
+
+    @property
+    def relative(self) -> float:
+        """What part of `absolute` the value may be off by."""
+        return gamma(self.depth)
+
+    @property
+    def underflow(self) -> float:
+        """What it may be off by beside that: a subnormal per term."""
+        return self.depth * 5e-324
+
+    @property
+    def error(self) -> Vector:
+        """How far each entry may be off."""
+        return self.absolute * self.relative + self.underflow
 
 
 class Design:
@@ -82,7 +97,8 @@ class Design:
         self.dtype = self.matrix.dtype
         self.nnz = int(self.matrix.nnz if self.is_sparse else self.matrix.size)
         self.threads = usable_threads(self.nnz, threads)
-        self._require_finite(name)
+        #: max |x_ij| of what is stored.
+        self.largest = largest_entry(self.matrix, self.by_rows, self.threads, name)
         #: Weights of the rows, and the Gram matrix of all columns with them, as they are (False) or without their means
         #: (True): paths ask for the same one again.
         self.grams: dict[bool, tuple[Vector, Vector]] = {}
@@ -90,6 +106,7 @@ class Design:
         if self.lines.has_duplicates:
             self.matrix = self.matrix.copy()
             self.matrix.sum_duplicates()
+            self.largest = largest_entry(self.matrix, self.by_rows, self.threads, name)
             self.lines = lines_of(self.matrix, self.by_rows)
 
     def using(self, threads: int | None) -> Design:
@@ -139,7 +156,7 @@ class Design:
         """A design of entries that were checked before."""
         part = object.__new__(Design)
         part.matrix, part.constant, part.shape = matrix, 0.0, matrix.shape
-        part.is_sparse, part.dtype = self.is_sparse, self.dtype
+        part.is_sparse, part.dtype, part.largest = self.is_sparse, self.dtype, self.largest
         part.by_rows = self.by_rows if self.is_sparse else matrix.flags.c_contiguous
         part.nnz = int(matrix.nnz if self.is_sparse else matrix.size)
         part.threads, part.grams = min(self.threads, usable_threads(part.nnz, self.threads)), {}
@@ -181,7 +198,7 @@ class Design:
             value += self.constant * w[-1]
             if bounded:
                 absolute += abs(self.constant * w[-1])
-        return Rounded(value, _error(absolute, depth + 2) if bounded else absolute, absolute)
+        return Rounded(value, absolute, depth + 2)
 
     def _backward(self, a: ArrayLike, bounded: bool) -> Rounded:
         a = _vector(a, self.shape[0], "a")
@@ -192,7 +209,7 @@ class Design:
             if bounded:
                 absolute = np.append(absolute, abs(self.constant) * np.abs(a).sum())
         # numpy adds pairwise: a chain of at most 32 + log2(n) additions
-        return Rounded(value, _error(absolute, depth + 64) if bounded else absolute, absolute)
+        return Rounded(value, absolute, depth + 64)
 
     # Norms and parts ----------------------------------------------------------------------------------------------
 
@@ -202,6 +219,12 @@ class Design:
         if not self.constant:
             return norms
         return _norm_of_two(norms, np.full_like(norms, abs(self.constant)), p)
+
+    @property
+    def size(self) -> float:
+        """A bound on the Frobenius norm that costs nothing: as if every stored entry were the largest."""
+        size = np.hypot(np.sqrt(self.nnz) * self.largest, np.sqrt(self.shape[0]) * self.constant)
+        return float(size) * (1.0 + 1e-12)
 
     @cached_property
     def squared_row_norms(self) -> Vector:
@@ -250,27 +273,6 @@ class Design:
         last = Q[-1:].toarray() if sp.issparse(Q) else Q[-1:]
         return dense + self.constant * np.asarray(last)
 
-    def _require_finite(self, name: str) -> None:
-        if self.is_sparse:
-            values = self.matrix.data[: self.matrix.indptr[-1]]  # an array may be longer than what is in use
-        else:
-            values = self.matrix if self.by_rows else self.matrix.T
-        k = kernels.first_nonfinite(values.reshape(-1), self.threads if self.nnz >= ENTRIES_TO_LOOK_AT else 1)
-        if k < 0:
-            return
-        if self.is_sparse:
-            major, minor = (
-                int(np.searchsorted(self.matrix.indptr, k, side="right")) - 1,
-                int(self.matrix.indices[k]),
-            )
-        else:
-            major, minor = divmod(k, values.shape[1])
-        row, column = (major, minor) if self.by_rows else (minor, major)
-        raise ValueError(
-            f"{name} has {float(values.reshape(-1)[k])} at row {row}, column {column}; every entry must be a finite "
-            "number. Impute or drop missing values first."
-        )
-
 
 def _rebuild(matrix: Any, constant: float) -> Design:
     return Design(matrix, constant=constant)
@@ -286,11 +288,6 @@ def _vector(x: ArrayLike, size: int, name: str) -> Vector:
 def _check_exponent(p: float) -> None:
     if not p >= 1:
         raise ValueError(f"p must be at least 1, got {p}")
-
-
-def _error(absolute: Vector, depth: int) -> Vector:
-    """gamma_depth times the sum of absolute values, plus what underflow can hide (a subnormal per term)."""
-    return absolute * gamma(depth) + depth * 5e-324
 
 
 def _norm_of_two(a: Vector, b: Vector, p: float) -> Vector:

@@ -27,6 +27,11 @@ def soft(x: Vector, t: Vector | float) -> Vector:
     return x - np.clip(x, -t, t)
 
 
+def finite(values: Vector) -> Vector:
+    """The same; what is not a number becomes 0, and an infinity the largest number."""
+    return values if np.all(np.isfinite(values)) else np.nan_to_num(values)
+
+
 def inside(ok: Mask, values: Vector) -> Vector:
     """`values` where `ok`, infinity elsewhere."""
     return np.where(ok, values, np.inf)
@@ -48,7 +53,12 @@ def square_over(x: float, divisor: float) -> float:
 
 
 def p_norm(x: Vector, p: float) -> float:
-    """|x|_p, scaled by the largest entry so that nothing overflows on the way."""
+    """|x|_p, scaled by the largest entry where something might overflow or underflow on the way."""
+    if p == 2:
+        with np.errstate(over="ignore", under="ignore"):
+            total = float(np.sum(x * x))
+        if 1e-280 < total < 1e280:
+            return float(np.sqrt(total))
     largest = float(np.max(np.abs(x), initial=0.0))
     if largest == 0.0 or not np.isfinite(largest) or np.isinf(p):
         return largest

@@ -66,10 +66,13 @@ class Check(Row):
 
 
 class Trace(Sequence[Row]):
-    """The history of a run, one row a check. Columns by name: `trace["gap"]`."""
+    """The history of a run, one row a check. Columns by name: `trace["gap"]`. `checking` is the time, in seconds, that
+    all checks took together.
+    """
 
     def __init__(self) -> None:
         self._rows: list[Row] = []
+        self.checking = 0.0
 
     def append(self, check: Check) -> None:
         """Add a row; weights are kept only by the result."""

@@ -1,7 +1,7 @@
 """Algorithms as steps: the solvers run them to find models, the certificate runs them to raise its bound."""
 
 from fenchel.steps.approx import APPROX
-from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
+from fenchel.steps.base import Candidate, Overflow, Progress, Residual, Scores, Solver, Start
 from fenchel.steps.baselines import SGD, Pegasos
 from fenchel.steps.blocks import BlockSDCA
 from fenchel.steps.fista import FISTA
@@ -27,6 +27,8 @@ __all__ = [
     "Pegasos",
     "PrimalCD",
     "Progress",
+    "Residual",
+    "Scores",
     "Solver",
     "Start",
     "TotalVariation",

@@ -19,6 +19,11 @@ class Overflow(ArithmeticError):
     """An iteration left the range of floating-point numbers; what it found before still counts."""
 
 
+def length(x: Vector) -> float:
+    """|x|_2 from above, for bounds on rounding: what underflows is made good, what overflows is infinite."""
+    return float(np.sqrt(x @ x)) * (1.0 + 1e-6) + 1e-150
+
+
 @dataclass(frozen=True)
 class Start:
     """Where an algorithm begins: weights, intercept, multipliers; of a multiclass problem k x d, k and n x k."""
@@ -29,16 +34,41 @@ class Start:
 
 
 @dataclass(frozen=True)
+class Residual:
+    """|lam w - v(alpha)|_2 as an algorithm knows it, and how far that is, at most, from the exact one."""
+
+    norm: float
+    doubt: float
+
+    @classmethod
+    def of(cls, difference: Vector, doubt: float) -> Residual:
+        """Of lam w - v as computed, the entries of which are off by no more than `doubt` in the 2-norm."""
+        norm = float(np.linalg.norm(difference))
+        return cls(norm, doubt + 1e-9 * norm + 1e-150)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """X w + b as an algorithm knows it, each entry within `error` of the exact one."""
+
+    z: Vector
+    error: float
+
+
+@dataclass(frozen=True)
 class Candidate:
     """A model that an algorithm offers for certification; multipliers if it has any of its own.
 
-    `u` are the multipliers of D w for a penalty lam |D w|_1, one for each row of D.
+    `u` are the multipliers of D w for a penalty lam |D w|_1, one for each row of D; `residual` says, for an L2 penalty,
+    how well weights and multipliers go together. What an algorithm knows already need not be computed again.
     """
 
     w: Vector
     b: Any
     alpha: Vector | None = None
     u: Vector | None = None
+    residual: Residual | None = None
+    scores: Scores | None = None
 
 
 @dataclass(frozen=True)

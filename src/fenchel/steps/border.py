@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design, Vector, gamma
 from fenchel.problem import Problem
+from fenchel.steps.base import length
 
+#: Roundings of a product beside those of its sum.
+DEPTH = 80
 #: Entries of dense rows that are scaled at a time: they stay in the cache.
 BLOCK = 1_000_000
 
@@ -36,6 +39,18 @@ class Border:
         if problem.intercept:
             ridge[-1] = 0.0
         return cls(problem, column, ridge)
+
+    @cached_property
+    def longest(self) -> tuple[int, float]:
+        """The most entries of a row, and a bound on its 2-norm: as if each of them were the largest of all."""
+        design = self.problem.design
+        entries = int(np.diff(design.matrix.indptr).max()) if design.is_sparse else design.matrix.shape[1]
+        return entries + 1, float(np.hypot(np.sqrt(entries) * design.largest, self.column)) * (1.0 + 1e-12)
+
+    def slip(self, w: Vector) -> float:
+        """How far [X, c] w, as `scores` computes it, can be from what it is in exact arithmetic."""
+        entries, reach = self.longest
+        return gamma(entries + DEPTH) * reach * length(w)
 
     def scores(self, rows: NDArray[np.int64], w: Vector) -> Vector:
         """[X, c] w on some rows."""

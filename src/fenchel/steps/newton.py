@@ -111,7 +111,7 @@ class Newton:
             return [Candidate(w.copy(), b)]
         alpha = np.zeros(state.problem.shape[0])
         alpha[state.all.rows] = state.multipliers()
-        return [Candidate(w.copy(), b, alpha)]
+        return [Candidate(w.copy(), b, alpha, residual=state.residual, scores=state.scores)]
 
     def progress(self, state: NewtonState) -> Progress:
         """P and the gap as the last step saw them, unknown while it sees a part of the samples only."""

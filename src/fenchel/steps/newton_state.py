@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.data.design import Vector
+from fenchel.data.design import UNIT_ROUNDOFF, Vector, gamma
 from fenchel.problem import Problem
-from fenchel.steps.base import Overflow
-from fenchel.steps.border import Border
+from fenchel.steps.base import Overflow, Residual, Scores, length
+from fenchel.steps.border import DEPTH, Border
 from fenchel.steps.curvature import FEW_ROWS, Curvature
 from fenchel.steps.smoothing import Sheet
 
@@ -34,6 +34,8 @@ class NewtonState:
     work: Sheet = field(init=False)
     where: NDArray[np.intp] | None = None  # positions of `work` in `all`; None if it is all of them
     combined: Vector = field(init=False)  # [X, c]' (s a)
+    doubt: float = 0.0  # how far that may be off, without the entry of c
+    slip: float = field(init=False)  # how far the scores of all samples may be off
     W: float = field(init=False)
     primal: float = np.inf
     reference: Vector = field(init=False)  # scores when the centre last moved
@@ -45,7 +47,8 @@ class NewtonState:
 
     def __post_init__(self) -> None:
         self.work, self.W, self.reference = self.all, float(self.all.s.sum()), self.all.z
-        self.combined = self.border.combine(self.all.rows, self.all.s * self.all.a)
+        self.slip, self.combined = self.border.slip(self.w), np.zeros(len(self.w))
+        self._combine(self.all, self.all.s * self.all.a)
         self.passes += 2 * len(self.all.rows) / self.problem.shape[0]
         self.look()
 
@@ -96,6 +99,7 @@ class NewtonState:
         work = self.work
         tangent = None if self.has_kinks or self.problem.loss.quadratic else work.a - work.h * dz
         self.w, work.z = self.w + t * p, work.z + t * dz
+        self.slip += t * self.border.slip(p) + self.border.slip(self.w) * 4.0 / DEPTH  # three numbers are rounded once
         self.passes += len(work.rows) / self.problem.shape[0]
         self.respond(work)
         self.look()
@@ -135,8 +139,35 @@ class NewtonState:
         before = sheet.a
         sheet.respond()
         change = sheet.s * (sheet.a - before)
-        self.combined = self.combined + self.border.combine(sheet.rows, change)
+        self._combine(sheet, change)
         self.passes += np.count_nonzero(change) / self.problem.shape[0]
+
+    def _combine(self, sheet: Sheet, change: Vector) -> None:
+        """Add [X, c]' change; each entry is a sum of at most n products, so that all together are off by at most
+        gamma_n |X|_F |change|. A change itself is a difference and a product, each rounded.
+        """
+        design = self.problem.design
+        self.combined = self.combined + self.border.combine(sheet.rows, change)
+        self.doubt += gamma(len(change) + DEPTH) * design.size * length(change)
+        self.doubt += UNIT_ROUNDOFF * length(self.combined)
+
+    @property
+    def scores(self) -> Scores | None:
+        """Those of all samples, if they are up to date."""
+        if self.where is not None or self.later or len(self.all.rows) < self.problem.shape[0]:
+            return None
+        return Scores(self.all.z, 1.01 * self.slip)
+
+    @property
+    def residual(self) -> Residual | None:
+        """|lam w - v| of the multipliers that respond to the scores; those of the tangent have none that is known."""
+        if self.tangent is not None and self.gap == self.tangent_gap:
+            return None
+        inside = slice(len(self.w) - self.problem.intercept)
+        w, v, lam = self.w[inside], self.combined[inside] / self.W, self.problem.penalty.lam
+        rounding = 4.0 * UNIT_ROUNDOFF * (lam * length(w) + length(v))
+        # 1.01: the sums of bounds are rounded as well
+        return Residual.of(self.gradient[inside], 1.01 * (self.doubt / self.W + rounding))
 
     def multipliers(self) -> Vector:
         """The better multipliers of all samples of this level."""
@@ -153,7 +184,7 @@ class NewtonState:
         if self.where is None:
             return np.array([], dtype=np.intp)
         self.all.a = before = self.multipliers()
-        self.all.z = self.border.scores(self.all.rows, self.w)
+        self.all.z, self.slip = self.border.scores(self.all.rows, self.w), self.border.slip(self.w)
         self.passes += len(self.all.rows) / self.problem.shape[0]
         self.respond(self.all)
         self.where, self.work = None, self.all
@@ -164,6 +195,10 @@ class NewtonState:
         """Only these samples from now on."""
         if len(near) < 0.7 * len(self.all.rows):
             self.where, self.work = near, self.all.part(near)
+            # the same formulas, but vector registers may round them in another way
+            change = self.work.s * (self.work.a - self.all.a[near])
+            if change.any():
+                self._combine(self.work, change)
 
     def widen(self) -> NewtonState:
         """The same weights, with the next larger set of rows."""

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.data.design import Vector
+from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.problem.vectors import dual_exponent
-from fenchel.steps.base import Candidate, Progress, Start, expected_epochs
+from fenchel.steps.base import Candidate, Progress, Start, expected_epochs, length
 from fenchel.steps.momentum import Momentum
 from fenchel.steps.outputs import OUTPUTS, Outputs
 from fenchel.steps.sampling import SAMPLINGS, Sampler
@@ -184,7 +184,10 @@ class SDCA:
         if state.momentum is not None:
             state.gap += state.momentum.mismatch(state.u[:-1])
             if state.momentum.helps(state.gap):
+                # the centre moves, and the weights by a part of that: three numbers, rounded
+                sizes = state.size + length(state.momentum.centre)
                 state.momentum.advance(state.u[:-1])
+                state.drift += 8.0 * UNIT_ROUNDOFF * (sizes + state.size + length(state.momentum.centre))
             else:
                 state.slow_down()
         state.rate = min(max(state.gap / last, 0.1), 1.0) if last > 0.0 else 1.0
@@ -192,7 +195,7 @@ class SDCA:
 
     def candidates(self, state: SDCAState) -> Sequence[Candidate]:
         b = float(state.u[-1]) if state.problem.intercept else 0.0
-        found = [Candidate(state.weights(), b, state.alpha.copy())]
+        found = [Candidate(state.weights(), b, state.alpha.copy(), residual=state.residual)]
         if state.outputs is not None and state.outputs.epoch:
             other = state.outputs.average if self.output == "average" else state.outputs.random
             found.append(Candidate(state.weights(other), b, other))
@@ -238,14 +241,18 @@ class SDCA:
         shared = state.sampler.visits_once and state.problem.loss.has_straight_parts
         threads = state.problem.design.threads if shared else 1
         if state.outputs is None:
-            return state.ascent.epoch(order, state.alpha, state.u, margin, None, threads)
+            loss, gap, move, kept, path, moves = state.ascent.epoch(order, state.alpha, state.u, margin, None, threads)
+            state.moved(path, moves)
+            return loss, gap, move, kept
         # split at a random step, where an iterate may be drawn
         held, steps = np.zeros_like(state.alpha), len(order)
         cut = int(state.sampler.rng.integers(1, steps + 1))
         first = state.ascent.epoch(order[:cut], state.alpha, state.u, margin, held, 1)
+        state.moved(*first[4:])
         inside = state.alpha.copy()
         later = np.zeros_like(held)
         second = state.ascent.epoch(order[cut:], state.alpha, state.u, margin, later, 1)
+        state.moved(*second[4:])
         # a change at step k holds for the iterates after it: alpha_end - (1/steps) sum_k k (change at step k)
         mean = state.alpha - (held + later + cut * (state.alpha - inside)) / steps
         state.outputs.add(mean, inside)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
+from fenchel.data.design import UNIT_ROUNDOFF, Vector, gamma
 from fenchel.problem import Problem
 from fenchel.problem.losses import Loss
 from fenchel.problem.losses.multiclass import MulticlassLoss
+from fenchel.steps.base import Residual, length
+from fenchel.steps.border import DEPTH
 from fenchel.steps.momentum import Momentum
 from fenchel.steps.outputs import Outputs
 from fenchel.steps.sampling import Sampler
@@ -35,12 +37,50 @@ class SDCAState:
     rate: float = 1.0
     passes: float = 0.0
     partial: bool = False
+    drift: float = np.inf  # how far u may be from what the multipliers make it, in the 2-norm
 
     def refresh(self) -> None:
         """u from the multipliers, without the rounding of all the steps that made it."""
         problem = self.problem
         v = problem.dual_vector(self.alpha)[: len(self.u) - 1]
         self.u[:-1] = v / problem.penalty.strong_convexity if self.momentum is None else self.momentum.weights(v)
+        # sums of at most n products
+        way = problem.mean(np.abs(self.alpha) * np.hypot(self.norms, problem.design.constant)) / self.curvature
+        centre = 0.0 if self.momentum is None else length(self.momentum.centre)
+        self.drift = gamma(len(self.alpha) + DEPTH) * way * (1.0 + 1e-6) + 8.0 * UNIT_ROUNDOFF * (self.size + centre)
+
+    @property
+    def curvature(self) -> float:
+        """mu of the problem whose steps are made: how v follows from u."""
+        mu, momentum = self.problem.penalty.strong_convexity, self.momentum
+        return mu if momentum is None else mu + momentum.kappa
+
+    @property
+    def size(self) -> float:
+        """|u|, with a penalised intercept as a weight among the others."""
+        return length(self.u[:-1]) + (abs(self.u[-1] / c) if (c := self.problem.design.constant) else 0.0)
+
+    def moved(self, path: float, moves: int) -> None:
+        """Note what so many steps may have added to the drift.
+
+        A step adds c x_i to u, with |c x_i|^2 <= change^2 s_i q_i / (mu W): the sum of those lengths is at most
+        sqrt(moves path / (mu W)), `path` being the sum of s_i q_i change^2, and u never was longer than it is now plus
+        that sum. Each step rounds what it adds, a few times, and what it adds to.
+        """
+        way = np.sqrt(moves * path / (self.curvature * self.problem.total_weight)) * (1.0 + 1e-6)
+        self.drift += UNIT_ROUNDOFF * (moves * (self.size + way) + 16.0 * way) * (1.0 + 1e-6) + moves * 1e-300
+
+    @property
+    def residual(self) -> Residual | None:
+        """|lam w - v|, which momentum makes kappa |centre - w|, and how far the drift may put it off."""
+        if not (self.problem.penalty.quadratic and np.isfinite(self.drift)):
+            return None
+        doubt = self.curvature * (self.drift + 8.0 * UNIT_ROUNDOFF * self.size) * (1.0 + 1e-6)
+        if self.momentum is None:
+            return Residual(0.0, doubt)
+        pull = self.momentum.kappa * (self.momentum.centre - self.u[:-1])
+        size = length(self.momentum.centre) + self.size
+        return Residual.of(pull, doubt + 8.0 * UNIT_ROUNDOFF * self.momentum.kappa * size)
 
     def slow_down(self) -> None:
         """Go on without momentum."""

@@ -14,7 +14,7 @@ from fenchel.data.design import Vector
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.losses.multiclass import off_of
 from fenchel.problem.vectors import frozen
-from fenchel.steps import BlockSDCA, Start
+from fenchel.steps import BlockSDCA, Scores, Start
 
 #: Passes that may leave the gap where it is, beside as many as there were before (or a tenth of all, if that is more).
 PATIENCE = 200
@@ -42,8 +42,8 @@ class MulticlassJudge(Record):
             self.problem, self.w, self.b, self.primal.z, self.primal.upper, self.best, self.feasible
         )
 
-    def look_at(self, w: Vector, b: Vector) -> PrimalBound:
-        """Keep a model if it is the best so far."""
+    def look_at(self, w: Vector, b: Vector, scores: Scores | None = None) -> PrimalBound:
+        """Keep a model if it is the best so far; no algorithm for these problems knows its scores."""
         primal = primal_bound(self.problem, w, b)
         if primal.upper < self.primal.upper or not np.isfinite(self.primal.upper):
             self.w, self.b, self.primal = frozen(w), frozen(b), primal
