@@ -12,7 +12,7 @@ from fenchel.certificate.consequences import Evidence
 from fenchel.certificate.differences import denoising_bound
 from fenchel.certificate.dual_point import FAR, LowerBound, gradient_point, lower_bounds, zero_bound
 from fenchel.certificate.free import FreeDirections
-from fenchel.certificate.record import Record
+from fenchel.certificate.record import DOUBTFUL, Record
 from fenchel.certificate.recovery import projected_points, recovered_points
 from fenchel.certificate.residual import moved, residual_bound
 from fenchel.certificate.rounding import DualPoint, PrimalBound, gap_between, primal_bound
@@ -27,8 +27,6 @@ NEGLIGIBLE, WORTH_FITTING = 1e-9, 0.3
 PATIENCE = 200
 #: The share of the gap that may be left to the dual point, the rest being the model's own.
 OWN = 0.1
-#: The share of the gap that may be rounding, or doubt about a residual, before a sharper bound is worth a product.
-DOUBTFUL = 0.1
 
 
 class Judge(Record):

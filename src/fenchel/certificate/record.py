@@ -15,6 +15,8 @@ from fenchel.certificate.rounding import PrimalBound, gap_between
 from fenchel.data.design import Vector
 from fenchel.steps import Candidate, Scores
 
+#: The share of the gap that may be rounding, or doubt about what a solver knows, before a product is worth its price.
+DOUBTFUL = 0.1
 #: A gap that is rounding to this part will not become much smaller.
 MOSTLY_ROUNDING = 0.7
 
@@ -85,6 +87,11 @@ class Record(ABC):
     def rounding(self) -> float:
         """The part of the gap that no solver can remove."""
         return float(self.primal.upper - self.primal.value + self.best.value - self.best.lower)
+
+    @property
+    def is_blurred(self) -> bool:
+        """Whether enough of the gap is doubt about the scores of the best model to make a sharper product worth it."""
+        return not self.primal.upper - self.primal.value <= DOUBTFUL * self.gap
 
     def exhausted(self, tol: float, atol: float = 0.0) -> bool:
         """Whether rounding is most of the gap: that of the best bound, or that of the last dual point.

@@ -11,7 +11,7 @@ from fenchel.data.design import UNIT_ROUNDOFF, Vector, gamma
 from fenchel.problem import Problem
 from fenchel.problem.losses import Loss
 from fenchel.problem.losses.multiclass import MulticlassLoss
-from fenchel.steps.base import Residual, length
+from fenchel.steps.base import Residual, Scores, length
 from fenchel.steps.border import DEPTH
 from fenchel.steps.momentum import Momentum
 from fenchel.steps.outputs import Outputs
@@ -70,6 +70,14 @@ class SDCAState:
         way = np.sqrt(moves * path / (self.curvature * self.problem.total_weight)) * (1.0 + 1e-6)
         self.drift += UNIT_ROUNDOFF * (moves * (self.size + way) + 16.0 * way) * (1.0 + 1e-6) + moves * 1e-300
 
+    def scores(self, w: Vector, b: float) -> Scores | None:
+        """X w + b without the sums of absolute values that bound it sharply: the longest row bounds it as well."""
+        if not self.problem.penalty.quadratic:
+            return None
+        design = self.problem.design
+        longest = float(np.hypot(self.norms.max(), design.constant)) * length(w) + abs(b)
+        return Scores(self.problem.scores(w, b), gamma(w.size + DEPTH) * longest)
+
     @property
     def residual(self) -> Residual | None:
         """|lam w - v|, which momentum makes kappa |centre - w|, and how far the drift may put it off."""
@@ -97,7 +105,8 @@ class SDCAState:
         problem = self.problem
         if alpha is not None:
             return problem.link(alpha)
-        w = problem.penalty.grad_conjugate(self.u[:-1] * problem.penalty.strong_convexity)
+        u, penalty = self.u[:-1], problem.penalty
+        w = u.copy() if penalty.quadratic else penalty.grad_conjugate(u * penalty.strong_convexity)
         constant = problem.design.constant
         return np.append(w, self.u[-1] / constant) if constant else w
 

@@ -24,7 +24,7 @@ class ResidualLoss(Loss):
         return np.inf
 
     def domain(self, y: Vector) -> tuple[Vector, Vector]:
-        return np.full_like(y, -self.bound), np.full_like(y, self.bound)
+        return np.broadcast_to(-self.bound, y.shape), np.broadcast_to(self.bound, y.shape)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Pinball(Loss):
         return inside((-self.tau <= u) & (u <= 1.0 - self.tau), u * y)
 
     def domain(self, y: Vector) -> tuple[Vector, Vector]:
-        return np.full_like(y, self.tau - 1.0), np.full_like(y, self.tau)
+        return np.broadcast_to(self.tau - 1.0, y.shape), np.broadcast_to(self.tau, y.shape)
 
     def dual_step(self, a: Vector, z: Vector, q: Vector | float, y: Vector) -> Vector:
         """y - z - q (a' - a) = 0, clipped to [tau - 1, tau]."""
