@@ -73,7 +73,8 @@ def test_ctrl_c_in_the_second_solver_keeps_the_best_of_both(monkeypatch):
     with pytest.warns(fl.NotCertifiedWarning, match="interrupted"):
         both = fl.solve(problem(), tol=1e-12, check_every=1)
     assert both.status == "interrupted"
-    assert both.certificate.gap == first.certificate.gap < np.inf
+    # the scores of the same model may have been computed once more, and sharper
+    assert both.certificate.gap == pytest.approx(first.certificate.gap, rel=1e-9)
     assert np.array_equal(both.w, first.w)
 
 
