@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.steps import primal_cd
+from fenchel.steps import face_descent, primal_cd
 from fenchel.steps.base import Start
 from fenchel.steps.descent_state import DescentState, Part
 
@@ -57,6 +57,11 @@ def lasso(n, d, share, rng, noise=0.1):
     return fl.Problem(X, y, fl.losses.Squared(), fl.penalties.L1(lam))
 
 
+def no_hessians(monkeypatch):
+    for limit in ("ALWAYS", "PER_ENTRY", "PASSING"):
+        monkeypatch.setattr(primal_cd, limit, 0)
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_reaches_the_last_digits(seed):
     problem = random_problem(seed)
@@ -91,15 +96,47 @@ def test_working_sets_leave_most_columns_alone(rng, monkeypatch):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: type(loss).__name__)
 def test_walks_along_columns_arrive_too(loss, intercept, rng, monkeypatch):
-    """Where no Hessian has room, coordinate descent and extrapolation do the work."""
-    monkeypatch.setattr(primal_cd, "ALWAYS", 0)
-    monkeypatch.setattr(primal_cd, "PER_ENTRY", 0)
+    """Where no Hessian has room, coordinate descent, extrapolation and conjugate gradients do the work."""
+    no_hessians(monkeypatch)
     X = rng.normal(size=(150, 40))
     y = X[:, :5].sum(axis=1) + rng.normal(size=150)
     y = np.where(y > 0, 1.0, -1.0) if loss.is_classification else y
-    for penalty in (fl.penalties.L1(0.02), fl.penalties.GroupL2(0.03, np.arange(40) // 4)):
+    net, groups = fl.penalties.ElasticNet(0.02, 0.7), fl.penalties.GroupL2(0.03, np.arange(40) // 4)
+    for penalty in (fl.penalties.L1(0.02), net, groups):
         problem = fl.Problem(sp.csr_array(X), y, loss, penalty, rng.random(150), intercept)
         assert fl.solve(problem, solver="primal_cd", tol=1e-7).certificate.ok
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("groups", [False, True])
+def test_a_newton_step_on_the_face_is_exact_for_the_squared_loss(groups, storage, intercept, rng, monkeypatch):
+    """From weights near the optimum, one step with exact conjugate gradients leaves no gradient on the face."""
+    monkeypatch.setattr(face_descent, "ACCURACY", 1e-12)
+    X, weights = rng.normal(size=(60, 12)) + 1.0, rng.random(60)
+    y = X[:, :5].sum(axis=1) + rng.normal(size=60)
+    penalty = fl.penalties.GroupL2(0.05, np.arange(12) // 3) if groups else fl.penalties.L1(0.05)
+    problem = fl.Problem(storage(X), y, fl.losses.Squared(), penalty, weights, intercept)
+    best = fl.solve(problem, tol=1e-13, warn=False)
+    w = best.w * (1.0 + 1e-4 * rng.normal(size=12))
+    solver = primal_cd.PrimalCD()
+    state = solver.begin(problem, Start(w, best.b, best.alpha), 0)
+    before = np.abs(state.weights - best.w).max()
+    face_descent.face_step(state)
+    assert np.abs(state.weights - best.w).max() <= (1e-3 if groups else 1e-7) * before
+    assert state.primal <= best.certificate.primal * (1.0 + 1e-12)
+
+
+def test_passes_that_take_long_end_in_a_hessian(rng, monkeypatch):
+    """Conjugate gradients are slow where columns are all but the same; the price of a Hessian is paid once."""
+    monkeypatch.setattr(primal_cd, "ALWAYS", 0)
+    X = np.cumsum(rng.normal(size=(200, 150)), axis=1)
+    y = X @ rng.normal(size=150) + rng.normal(size=200)
+    problem = fl.Problem(X, y, fl.losses.Squared(), fl.penalties.L1(1e-3))
+    states, step = [], primal_cd.PrimalCD.step
+    monkeypatch.setattr(primal_cd.PrimalCD, "step", lambda self, state: states.append(state) or step(self, state))
+    assert fl.solve(problem, solver="primal_cd", tol=1e-9).certificate.ok
+    assert states[-1].patient
 
 
 def test_screening_drops_only_zeros(rng):
@@ -163,8 +200,7 @@ def test_columns_far_from_zero_are_no_harder(storage, offset, rng):
 
 
 def test_columns_far_from_zero_are_no_harder_to_walk_along(rng, monkeypatch):
-    monkeypatch.setattr(primal_cd, "ALWAYS", 0)
-    monkeypatch.setattr(primal_cd, "PER_ENTRY", 0)
+    no_hessians(monkeypatch)
     Z = rng.normal(size=(100, 20))
     steps = []
     for offset in (0.0, 1e4):

@@ -89,6 +89,8 @@ class DescentState:
     hessian: tuple[Part, Vector, Vector] | None = None  # of a part, at a curvature of the samples
     trail: list[tuple[Vector, float]] = field(default_factory=list)  # the last weights, to extrapolate from
     passes: float = 0.0
+    entered: float = 0.0  # how many there were when the part was chosen
+    patient: bool = False  # whether Hessians are formed even where they take long
     damping: float = DAMPING[0]
 
     def __post_init__(self) -> None:
@@ -110,7 +112,7 @@ class DescentState:
 
     def enter(self, part: Part) -> None:
         """Work on another part, which has all weights that are not zero."""
-        self.w, self.part = self.weights[part.members], part
+        self.w, self.part, self.entered = self.weights[part.members], part, self.passes
 
     def response(self, z: Vector) -> tuple[Vector, Vector, float]:
         """Multipliers, curvature and the mean loss at some scores."""

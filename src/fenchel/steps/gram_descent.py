@@ -14,6 +14,7 @@ from fenchel._core import kernels
 from fenchel.data.design import Vector
 from fenchel.steps.border import gram_of
 from fenchel.steps.descent_state import DescentState
+from fenchel.steps.quadratic_model import Model
 
 #: Passes over the matrix between two faces, the most faces of one step, and the most Newton steps on a face.
 LIMITS = (10, 60, 8)
@@ -22,22 +23,11 @@ POSV = cython_lapack.__pyx_capi__["dposv"]
 
 
 def gram_step(state: DescentState, accuracy: float) -> None:
-    """Minimise the model until a pass changes it by less than `accuracy`, then a line search.
-
-    An unpenalised intercept is at its best for every u: that takes e e'/C from H and e r/C from the gradient, with
-    e = X'c, C = sum c, r = mean a; the same as if every column had its mean taken off.
-    """
-    part, blocks = state.part, state.part.blocks
-    c, u = state.curvature(), state.w.copy()
-    v, r = part.design.rmatvec(state.shares * state.a), float(state.shares @ state.a)
-    mean = part.design.rmatvec(c) / float(c.sum()) if state.problem.intercept else None
-    slope = blocks.ridge * u - (v if mean is None else v - r * mean)
-    H = _hessian(state, c, mean)
+    """Minimise the model until a pass changes it by less than `accuracy`, then a line search."""
+    model, blocks, u = Model.of(state), state.part.blocks, state.w.copy()
+    H, slope = _hessian(state, model.c, model.mean), model.slope.copy()
     kernels.minimise_quadratic(POSV, H, blocks.column, blocks.first, blocks.threshold, u, slope, *LIMITS, accuracy)
-    move = u - state.w
-    shift = 0.0 if mean is None else r / float(c.sum()) - float(mean @ move)
-    state.passes += 2.0 * part.design.nnz / max(1, state.problem.design.nnz)
-    state.search(u, state.b + shift, part.design.matvec(move) + shift)
+    model.go(u)
 
 
 def _hessian(state: DescentState, c: Vector, mean: Vector | None) -> Vector:

@@ -21,6 +21,7 @@ from fenchel.steps.base import Candidate, Progress, Start, expected_epochs
 from fenchel.steps.border import price_of_gram
 from fenchel.steps.column_descent import column_step
 from fenchel.steps.descent_state import DescentState, Part
+from fenchel.steps.face_descent import face_step
 from fenchel.steps.gram_descent import gram_step
 
 #: Groups in the first working set, and how many times those that are not zero later ones have.
@@ -40,8 +41,11 @@ LATE, WORTH, SURVIVORS = 5, 1e-2, 0.3
 SETTLED = 1.5
 #: How many times the groups that are not zero a large working set has that is about as large as the last.
 SETTLED_GROWTH = 1.1
-#: The most entries that a Hessian may have, for every entry of the data and at all events.
-PER_ENTRY, ALWAYS = 4, 1_000_000
+#: The most entries of a Hessian; the most for every entry of the data, where passes take long; and the most weights of
+#: a set that grows, for a Hessian that does not last.
+ALWAYS, PER_ENTRY, PASSING = 1_000_000, 4, 128
+#: Multiplications of a factorisation in the time that a pass takes for an entry of the data, and a third of them.
+FLOPS = 30.0
 #: Passes over the data that the Hessian of all weights may cost, for them to be worked on all at once.
 CHEAP = 8.0
 
@@ -87,16 +91,19 @@ class PrimalCD:
         if state.solved:
             _screen(state)
             _next_part(state)
+        if not state.narrow and not state.grows and _has_room(state) and _takes_long(state):
+            state.narrow = state.patient = True
         before, accuracy = state.primal, MODEL * min(state.goal, state.gap)
         if state.narrow:
             gram_step(state, accuracy)
         else:
             column_step(state, accuracy)
+            face_step(state)
         gap = state.look_at_part()
         stuck = before - state.primal <= 1e-15 * abs(before)
         state.idle = state.idle + 1 if stuck and not gap < 0.5 * state.least_gap else 0
         state.least_gap = min(gap, state.least_gap)
-        if state.part is not state.whole and (state.grows or stuck or gap <= state.goal):
+        if state.part is not state.whole and (state.grows or not state.narrow or stuck or gap <= state.goal):
             state.look_at_all()
             state.solved = True
         return state
@@ -119,21 +126,42 @@ class PrimalCD:
         return Progress(state.primal, state.gap, state.passes)
 
 
-def _is_narrow(state: DescentState, size: int) -> bool:
-    """Whether there is room for a Hessian of so many weights."""
-    return size**2 <= max(ALWAYS, PER_ENTRY * state.problem.design.nnz)
+def _is_narrow(state: DescentState) -> bool:
+    """Whether the Hessian of the part is worth its price: a set that will not be the last is solved once or twice, and
+    by a loss that is not quadratic with another Hessian each time.
+    """
+    size, quadratic = len(state.w), state.problem.loss.quadratic
+    if state.patient and not state.grows:
+        return _has_room(state)
+    return size**2 <= ALWAYS if quadratic or not state.grows else size <= PASSING
+
+
+def _has_room(state: DescentState) -> bool:
+    """Whether a Hessian of the part is not out of proportion to the data."""
+    return len(state.w) ** 2 <= max(ALWAYS, PER_ENTRY * state.problem.design.nnz)
+
+
+def _takes_long(state: DescentState) -> bool:
+    """Whether passes over the part have cost as much as its Hessian and a factor of it: who goes on may go on for long.
+
+    Then at most twice is paid of what the better way would have cost.
+    """
+    nnz, size = max(1, state.part.design.nnz), len(state.w)
+    passes = (state.passes - state.entered) * state.problem.design.nnz / nnz
+    return passes >= _price_of_gram(state.part) + size**3 / (FLOPS * nnz)
+
+
+def _price_of_gram(part: Part) -> float:
+    """What the Hessian of a part costs, in passes over it."""
+    n, d = part.design.shape
+    if not part.design.is_sparse:
+        return 0.035 * d  # BLAS is quick
+    return price_of_gram(part.design) if part.design.by_rows else 0.2 * part.design.nnz / n
 
 
 def _is_cheap(whole: Part) -> bool:
     """Whether the Hessian of all weights costs no more than a few passes."""
-    n, d = whole.design.shape
-    if d**2 > ALWAYS:
-        return False
-    if not whole.design.is_sparse:
-        return 0.035 * d <= CHEAP  # BLAS is quick
-    if not whole.design.by_rows:
-        return 0.2 * whole.design.nnz / n <= CHEAP
-    return price_of_gram(whole.design) <= CHEAP
+    return whole.design.shape[1] ** 2 <= ALWAYS and _price_of_gram(whole) <= CHEAP
 
 
 def _screen(state: DescentState) -> None:
@@ -163,7 +191,7 @@ def _size(state: DescentState, nonzero: int) -> int:
     count = max(FIRST_SIZE, GROWTH * nonzero)
     if count**2 > ALWAYS and count <= SETTLED * state.last_size:  # few will come, and many make a large Hessian
         return FIRST_SIZE + int(SETTLED_GROWTH * nonzero)
-    if not state.narrow and count > GROWTH * 0.8 * state.last_size:  # nearly all that were tried are not zero
+    if state.grows and count > GROWTH * 0.8 * state.last_size:  # nearly all that were tried are not zero
         count *= GROWTH
     if not state.gap <= SLOW * state.last_gap:
         state.size = min(GROWTH * state.size, GROWTH**2 * count)
@@ -178,7 +206,7 @@ def _next_part(state: DescentState) -> None:
     score = blocks.norms(state.v - blocks.ridge * w) / blocks.threshold
     size = _size(state, int(np.count_nonzero(alive)))
     state.goal, state.last_gap, state.solved = ENOUGH * state.gap, state.gap, False
-    if state.narrow and state.inside is not None and not np.any((score > 1.0) & ~state.inside):
+    if state.inside is not None and not np.any((score > 1.0) & ~state.inside):
         state.grows = False
         return
     score[alive] = np.inf
@@ -188,8 +216,7 @@ def _next_part(state: DescentState) -> None:
         state.inside, part = np.zeros(blocks.count, dtype=bool), whole.only(groups)
         state.inside[groups] = True
     state.enter(part)
-    state.grows = len(state.w) > SETTLED * state.last_size
-    settled = part is whole or not state.grows
-    state.narrow = len(state.w) ** 2 <= ALWAYS or (settled and _is_narrow(state, len(state.w)))
+    state.grows = part is not whole and len(state.w) > SETTLED * state.last_size
+    state.narrow = _is_narrow(state)
     state.last_size, state.parts = len(state.w), state.parts + 1
     state.trail.clear()
