@@ -88,10 +88,8 @@ template <class Loss>
 inline double conjugate_of(const Loss &loss, double a, double y) { return loss.conjugate(-a, y); }
 
 inline double conjugate_of(const Logistic &, double a, double y) {
-    constexpr double tiny = std::numeric_limits<double>::min();
-    const double t = y * a, rest = 1 - t;
-    const double entropy = t * log_positive(std::max(t, tiny)) + rest * log_positive(std::max(rest, tiny));
-    return t >= 0 && rest >= 0 ? entropy : infinity;
+    const double t = y * a;
+    return t >= 0 && t <= 1 ? binary_entropy(t) : infinity;
 }
 
 // sum s g with g = -phi*(-a), and the sum of the sizes of what was rounded on the way, s (|g| + |phi*(0)| + 2 |a| (unit + |y|)).

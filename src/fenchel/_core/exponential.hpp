@@ -27,7 +27,7 @@ inline double exp_nonpositive(double x) {
     return sum * std::bit_cast<double>(bits);
 }
 
-// log(1 + e) for 0 <= e <= 1: twice the series of artanh(e / (2 + e)).
+// log(1 + e) for -1/2 <= e <= 1: twice the series of artanh(e / (2 + e)), whose argument is at most 1/3.
 inline double log1p_of_fraction(double e) {
     const double s = e / (2.0 + e), square = s * s;
     return 2.0 * s * series(square, 1.0, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21,

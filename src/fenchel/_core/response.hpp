@@ -39,12 +39,17 @@ inline double fenchel_young(const Loss &loss, double z, double y, double a) {
     return loss.value(z, y) + loss.conjugate(-a, y) + a * z;
 }
 
-inline double fenchel_young(const Logistic &, double z, double y, double a) {
+// t log t + (1 - t) log(1 - t) for 0 <= t <= 1, to a few units in the last place, however small t or 1 - t is.
+inline double binary_entropy(double t) {
     constexpr double tiny = std::numeric_limits<double>::min();
-    const double m = y * z, t = y * a, rest = 1 - t, e = exp_nonpositive(-std::fabs(m));
-    const double entropy = t * log_positive(std::max(t, tiny)) + rest * log_positive(std::max(rest, tiny));
-    const double gap = log1p_of_fraction(e) + 0.5 * (std::fabs(m) - m) + entropy + t * m;
-    return t >= 0 && rest >= 0 ? gap : infinity;
+    const double small = std::min(t, 1 - t), rest = 1 - small;
+    return small * log_positive(std::max(small, tiny)) + rest * log1p_of_fraction(-small);
+}
+
+inline double fenchel_young(const Logistic &, double z, double y, double a) {
+    const double m = y * z, t = y * a, e = exp_nonpositive(-std::fabs(m));
+    const double gap = log1p_of_fraction(e) + 0.5 * (std::fabs(m) - m) + binary_entropy(t) + t * m;
+    return t >= 0 && t <= 1 ? gap : infinity;
 }
 
 template <class Loss>

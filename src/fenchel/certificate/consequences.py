@@ -26,7 +26,7 @@ from fenchel.data.design import UNIT_ROUNDOFF, Design, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import FusedL1
 from fenchel.problem.penalties.base import EVALUATION
-from fenchel.problem.vectors import Mask, dual_exponent
+from fenchel.problem.vectors import Mask, dual_exponent, p_norm
 
 UP = 1.0 + EVALUATION
 #: By which part of its terms a product may differ from what it was before the data are said to have changed.
@@ -76,8 +76,11 @@ class Evidence:
             if error is not None:  # a solver may have found them in another way
                 changed &= ~(np.abs(now - self.z) <= error + scores.error)
             product = problem.design.rmatvec_bounded(problem.weights * bound.alpha / problem.total_weight)
-            apart = np.abs(product.value - bound.v) > bound.error + CHANGED * product.absolute
-        if np.any(changed) or np.any(apart):  # columns without a weight are in the second product only
+            apart = np.abs(product.value - bound.v)
+            far = bool(np.any(apart > bound.error + CHANGED * product.absolute))
+            if bound.distance is not None:
+                far = not p_norm(apart, 2) <= bound.distance + p_norm(CHANGED * product.absolute, 2)
+        if np.any(changed) or far:  # columns without a weight are in the second product only
             raise ValueError("X has changed since this certificate was made; certify the model again")
 
     @property

@@ -32,6 +32,7 @@ class LowerBound:
     v: Vector
     error: Vector
     feasible: bool = True
+    distance: float | None = None  # how far v may be off in the 2-norm, where that is what is known
 
     @property
     def alpha(self) -> Vector:

@@ -88,10 +88,9 @@ class Record(ABC):
         """The part of the gap that no solver can remove."""
         return float(self.primal.upper - self.primal.value + self.best.value - self.best.lower)
 
-    @property
-    def is_blurred(self) -> bool:
-        """Whether enough of the gap is doubt about the scores of the best model to make a sharper product worth it."""
-        return not self.primal.upper - self.primal.value <= DOUBTFUL * self.gap
+    def is_blurred(self, primal: PrimalBound) -> bool:
+        """Whether doubt about the scores of a model is so large beside the gap that a sharper product is worth it."""
+        return not primal.upper - primal.value <= DOUBTFUL * self.gap
 
     def exhausted(self, tol: float, atol: float = 0.0) -> bool:
         """Whether rounding is most of the gap: that of the best bound, or that of the last dual point.

@@ -55,4 +55,4 @@ def residual_bound(
         zero = np.zeros_like(w)
         return LowerBound(-np.inf, -np.inf, point, zero, zero, feasible=False)
     v, error = lam * w, reach * UP + 4.0 * UNIT_ROUNDOFF * np.sqrt(lam * penalty)  # |w| = sqrt(2 R(w) / lam)
-    return LowerBound(value, float(lower), point, v, np.broadcast_to(error, v.shape))
+    return LowerBound(value, float(lower), point, v, np.broadcast_to(error, v.shape), distance=error)

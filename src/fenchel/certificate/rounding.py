@@ -71,7 +71,7 @@ def primal_bound(problem: Problem, w: Vector, b: float, scores: Scores | None = 
             product.value[:] += b
             z, size, doubt = product.value, product.absolute, (product.relative + 1.01 * slack, product.underflow)
         else:
-            z, size, doubt = scores.z, scores.z, (0.0, scores.error)
+            z, size, doubt = scores.z, scores.sizes, (scores.relative, scores.absolute)
         if not (np.isfinite(slack) and np.all(np.isfinite(z))):
             return PrimalBound(np.inf, np.inf, z)
         mean, rise, error = _mean_loss(problem, z, size, *doubt)

@@ -97,8 +97,7 @@ class Design:
         self.dtype = self.matrix.dtype
         self.nnz = int(self.matrix.nnz if self.is_sparse else self.matrix.size)
         self.threads = usable_threads(self.nnz, threads)
-        #: max |x_ij| of what is stored.
-        self.largest = largest_entry(self.matrix, self.by_rows, self.threads, name)
+        largest_entry(self.matrix, self.by_rows, self.threads, name)  # or the first that is no finite number
         #: Weights of the rows, and the Gram matrix of all columns with them, as they are (False) or without their means
         #: (True): paths ask for the same one again.
         self.grams: dict[bool, tuple[Vector, Vector]] = {}
@@ -106,7 +105,6 @@ class Design:
         if self.lines.has_duplicates:
             self.matrix = self.matrix.copy()
             self.matrix.sum_duplicates()
-            self.largest = largest_entry(self.matrix, self.by_rows, self.threads, name)
             self.lines = lines_of(self.matrix, self.by_rows)
 
     def using(self, threads: int | None) -> Design:
@@ -156,7 +154,7 @@ class Design:
         """A design of entries that were checked before."""
         part = object.__new__(Design)
         part.matrix, part.constant, part.shape = matrix, 0.0, matrix.shape
-        part.is_sparse, part.dtype, part.largest = self.is_sparse, self.dtype, self.largest
+        part.is_sparse, part.dtype = self.is_sparse, self.dtype
         part.by_rows = self.by_rows if self.is_sparse else matrix.flags.c_contiguous
         part.nnz = int(matrix.nnz if self.is_sparse else matrix.size)
         part.threads, part.grams = min(self.threads, usable_threads(part.nnz, self.threads)), {}
@@ -219,12 +217,6 @@ class Design:
         if not self.constant:
             return norms
         return _norm_of_two(norms, np.full_like(norms, abs(self.constant)), p)
-
-    @property
-    def size(self) -> float:
-        """A bound on the Frobenius norm that costs nothing: as if every stored entry were the largest."""
-        size = np.hypot(np.sqrt(self.nnz) * self.largest, np.sqrt(self.shape[0]) * self.constant)
-        return float(size) * (1.0 + 1e-12)
 
     @cached_property
     def squared_row_norms(self) -> Vector:

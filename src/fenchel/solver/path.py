@@ -23,6 +23,7 @@ from fenchel.problem.vectors import frozen
 from fenchel.solver.base import NotCertifiedWarning, Result, Stop, Trace
 from fenchel.solver.pictures import plot_path
 from fenchel.solver.progress import Bar
+from fenchel.solver.quick_path import quick_path
 from fenchel.solver.screening import solve_near
 from fenchel.solver.solve import not_certified, solve
 from fenchel.solver.tables import table
@@ -177,14 +178,18 @@ def along(
 ) -> Iterator[Result]:
     """Solve a problem with one penalty after the other; weights and multipliers carry over to the next."""
     last: Result | None = None
-    for penalty in penalties:
-        statement: Any = problem.replace(penalty=penalty)
-        limit: dict[str, Any] = {} if clock is None else {"max_seconds": clock.left}
-        if last is None or not screen or isinstance(problem, MulticlassProblem):
-            last = solve(statement, start=start if last is None else last, warn=False, **limit, **options)
-        else:
-            last = solve_near(statement, last, warn=False, **limit, **options)
-        yield last
+    quick, done = quick_path(problem, options), 0
+    while done < len(penalties):
+        found = [] if quick is None else quick.solve(penalties[done:])
+        if not found:
+            statement: Any = problem.replace(penalty=penalties[done])
+            limit: dict[str, Any] = {} if clock is None else {"max_seconds": clock.left}
+            if last is None or not screen or isinstance(problem, MulticlassProblem):
+                found = [solve(statement, start=start if last is None else last, warn=False, **limit, **options)]
+            else:
+                found = [solve_near(statement, last, warn=False, **limit, **options)]
+        done, last = done + len(found), found[-1]
+        yield from found
 
 
 def _until_interrupted(results: Iterator[Result]) -> Iterator[Result]:

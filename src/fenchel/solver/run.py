@@ -118,7 +118,7 @@ def _check(fit: Fit, solver: Solver[Any], state: Any) -> Check:
     for candidate in solver.candidates(state):
         primal = judge.look_at(candidate.w, candidate.b, candidate.scores)
         _try_dual_points(judge, candidate, primal, stop)
-        if candidate.scores is not None and judge.is_blurred and not judge.reached(stop.tol, stop.atol):
+        if candidate.scores is not None and judge.is_blurred(primal) and not judge.reached(stop.tol, stop.atol):
             judge.look_at(candidate.w, candidate.b)
     nonzeros = int(np.count_nonzero(judge.w))
     return Check(fit.n_iter, seconds, judge.primal.value, judge.dual, judge.gap, nonzeros, judge.w, judge.b)

@@ -49,10 +49,17 @@ class Residual:
 
 @dataclass(frozen=True)
 class Scores:
-    """X w + b as an algorithm knows it, each entry within `error` of the exact one."""
+    """X w + b as an algorithm knows it, each entry within relative sizes_i + absolute of the exact one."""
 
     z: Vector
-    error: float
+    sizes: Vector
+    relative: float
+    absolute: float
+
+    @property
+    def error(self) -> Vector:
+        """How far each may be off."""
+        return self.relative * self.sizes + self.absolute
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from fenchel.data.design import Design, Vector, gamma
+from fenchel.data.entries import largest_entry
 from fenchel.problem import Problem
 from fenchel.steps.base import length
 
@@ -41,11 +42,23 @@ class Border:
         return cls(problem, column, ridge)
 
     @cached_property
+    def largest(self) -> float:
+        """max |x_ij| of what is stored, now: X may have been changed in place since it was checked."""
+        design = self.problem.design
+        return largest_entry(design.matrix, design.by_rows, design.threads, "X")
+
+    @cached_property
+    def size(self) -> float:
+        """A bound on the Frobenius norm of [X, c]: as if every stored entry were the largest."""
+        entries, n = self.problem.design.nnz, self.problem.shape[0]
+        return float(np.hypot(np.sqrt(entries) * self.largest, np.sqrt(n) * self.column)) * (1.0 + 1e-12)
+
+    @cached_property
     def longest(self) -> tuple[int, float]:
         """The most entries of a row, and a bound on its 2-norm: as if each of them were the largest of all."""
         design = self.problem.design
         entries = int(np.diff(design.matrix.indptr).max()) if design.is_sparse else design.matrix.shape[1]
-        return entries + 1, float(np.hypot(np.sqrt(entries) * design.largest, self.column)) * (1.0 + 1e-12)
+        return entries + 1, float(np.hypot(np.sqrt(entries) * self.largest, self.column)) * (1.0 + 1e-12)
 
     def slip(self, w: Vector) -> float:
         """How far [X, c] w, as `scores` computes it, can be from what it is in exact arithmetic."""

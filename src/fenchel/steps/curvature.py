@@ -120,12 +120,17 @@ class Curvature:
         while count < MOST:
             count += 1
             Hd = self.border.curve(rows, h, d) + ridge * d
-            step = rho / float(d @ Hd)
+            bend = float(d @ Hd)
+            if not bend > 0.0:
+                break
+            step = rho / bend
             x, r = x + step * d, r - step * Hd
             if not float(r @ r) > accuracy:
                 break
             q = precondition(r)
             rho, last = float(r @ q), rho
+            if not rho > 0.0:
+                break
             d = q + (rho / last) * d
         if count > STALE:
             self.factor = None

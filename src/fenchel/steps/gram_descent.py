@@ -11,7 +11,8 @@ import numpy as np
 from scipy.linalg import cython_lapack
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
+from fenchel.data.design import Design, Vector
+from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.border import gram_of
 from fenchel.steps.descent_state import DescentState
 from fenchel.steps.quadratic_model import Model
@@ -26,33 +27,41 @@ def gram_step(state: DescentState, accuracy: float) -> None:
     """Minimise the model until a pass changes it by less than `accuracy`, then a line search."""
     model, blocks, u = Model.of(state), state.part.blocks, state.w.copy()
     H, slope = _hessian(state, model.c, model.mean), model.slope.copy()
-    kernels.minimise_quadratic(POSV, H, blocks.column, blocks.first, blocks.threshold, u, slope, *LIMITS, accuracy)
+    minimise(H, blocks, u, slope, accuracy)
     model.go(u)
+
+
+def minimise(H: Vector, blocks: Blocks, u: Vector, slope: Vector, enough: float) -> None:
+    """u and the slope there, changed in place: the minimum of a quadratic and the norms of groups, its ridge in H."""
+    kernels.minimise_quadratic(POSV, H, blocks.column, blocks.first, blocks.threshold, u, slope, *LIMITS, enough)
 
 
 def _hessian(state: DescentState, c: Vector, mean: Vector | None) -> Vector:
     """H with the elastic net's ridge; as long as neither part nor curvature change."""
-    known = state.hessian
-    if known is None or known[0] is not state.part or not np.array_equal(known[1], c):
-        H = _known_gram(state, c, mean) if state.part.design is state.problem.design else _gram(state, c, mean)
-        H[np.diag_indices_from(H)] += state.part.blocks.ridge
-        known = state.hessian = (state.part, c, H)
+    known, part = state.hessian, state.part
+    if known is None or known[0] is not part or not np.array_equal(known[1], c):
+        everything = part.design is state.problem.design
+        rows = part.rows if part.design.is_sparse else part.design
+        H = known_gram(part.design, c, mean).copy() if everything else gram_matrix(rows, c, mean)
+        H[np.diag_indices_from(H)] += part.blocks.ridge
+        known = state.hessian = (part, c, H)
+        state.passes += 2.0 * part.design.nnz / max(1, state.problem.design.nnz)
     return known[2]
 
 
-def _known_gram(state: DescentState, c: Vector, mean: Vector | None) -> Vector:
-    """That of all columns, formed once for all who share X."""
-    design, centred = state.problem.design, mean is not None
+def known_gram(design: Design, c: Vector, mean: Vector | None) -> Vector:
+    """That of all columns, formed once for all who share X; not to be changed."""
+    centred = mean is not None
     known = design.grams.get(centred)
     if known is None or not np.array_equal(known[0], c):
-        known = design.grams[centred] = (c, _gram(state, c, mean))
-    return known[1].copy()
+        known = design.grams[centred] = (c, gram_matrix(design, c, mean))
+    return known[1]
 
 
-def _gram(state: DescentState, c: Vector, mean: Vector | None) -> Vector:
-    """X' diag(c) X of the part, or the same of its columns without their means; symmetric, in C order."""
-    design = state.part.rows if state.part.design.is_sparse else state.part.design
-    state.passes += 2.0 * design.nnz / max(1, state.problem.design.nnz)
+def gram_matrix(design: Design, c: Vector, mean: Vector | None) -> Vector:
+    """X' diag(c) X, or the same of columns without their means; symmetric, in C order."""
+    if design.is_sparse:
+        design = design.stored_by_rows()
     H = gram_of(design, None, c, None if design.is_sparse else mean).T  # its transpose is itself, in C order
     kernels.mirror_lower(H)
     if design.is_sparse and mean is not None:

@@ -99,7 +99,8 @@ class NewtonState:
         work = self.work
         tangent = None if self.has_kinks or self.problem.loss.quadratic else work.a - work.h * dz
         self.w, work.z = self.w + t * p, work.z + t * dz
-        self.slip += t * self.border.slip(p) + self.border.slip(self.w) * 4.0 / DEPTH  # three numbers are rounded once
+        # beside dz, three numbers are rounded once
+        self.slip += abs(t) * self.border.slip(p) + self.border.slip(self.w) * 4.0 / DEPTH
         self.passes += len(work.rows) / self.problem.shape[0]
         self.respond(work)
         self.look()
@@ -146,9 +147,8 @@ class NewtonState:
         """Add [X, c]' change; each entry is a sum of at most n products, so that all together are off by at most
         gamma_n |X|_F |change|. A change itself is a difference and a product, each rounded.
         """
-        design = self.problem.design
         self.combined = self.combined + self.border.combine(sheet.rows, change)
-        self.doubt += gamma(len(change) + DEPTH) * design.size * length(change)
+        self.doubt += gamma(len(change) + DEPTH) * self.border.size * length(change)
         self.doubt += UNIT_ROUNDOFF * length(self.combined)
 
     @property
@@ -156,7 +156,7 @@ class NewtonState:
         """Those of all samples, if they are up to date."""
         if self.where is not None or self.later or len(self.all.rows) < self.problem.shape[0]:
             return None
-        return Scores(self.all.z, 1.01 * self.slip)
+        return Scores(self.all.z, self.all.z, 0.0, 1.01 * self.slip)
 
     @property
     def residual(self) -> Residual | None:

@@ -72,7 +72,7 @@ class PrimalCD:
     def suits(problem: Problem, tol: float) -> bool:
         """Always for a norm; for an elastic net unless dual coordinate ascent is quick and the Hessian dear."""
         mu = problem.penalty.strong_convexity
-        return mu == 0.0 or _is_cheap(Part.whole(problem)) or expected_epochs(problem, tol) > MOST_EPOCHS
+        return mu == 0.0 or is_cheap(Part.whole(problem)) or expected_epochs(problem, tol) > MOST_EPOCHS
 
     def begin(self, problem: Problem, start: Start, seed: int) -> DescentState:
         loss, whole = problem.loss.kernel(), Part.whole(problem)
@@ -80,7 +80,7 @@ class PrimalCD:
         w, b = start.w.copy(), start.b if problem.intercept else 0.0
         z = problem.scores(w, b) if w.any() else np.full(problem.shape[0], b)
         state = DescentState(problem, loss, whole, whole, w, b, z, FIRST_SIZE)
-        if not _is_cheap(whole):
+        if not is_cheap(whole):
             _next_part(state)
         return state
 
@@ -159,7 +159,7 @@ def _price_of_gram(part: Part) -> float:
     return price_of_gram(part.design) if part.design.by_rows else 0.2 * part.design.nnz / n
 
 
-def _is_cheap(whole: Part) -> bool:
+def is_cheap(whole: Part) -> bool:
     """Whether the Hessian of all weights costs no more than a few passes."""
     return whole.design.shape[1] ** 2 <= ALWAYS and _price_of_gram(whole) <= CHEAP
 

@@ -44,6 +44,8 @@ class SDCAState:
         problem = self.problem
         v = problem.dual_vector(self.alpha)[: len(self.u) - 1]
         self.u[:-1] = v / problem.penalty.strong_convexity if self.momentum is None else self.momentum.weights(v)
+        if problem.design.constant:
+            self.u[-1] = self.mean_multiplier() * self.inverse_rho
         # sums of at most n products
         way = problem.mean(np.abs(self.alpha) * np.hypot(self.norms, problem.design.constant)) / self.curvature
         centre = 0.0 if self.momentum is None else length(self.momentum.centre)
@@ -71,12 +73,13 @@ class SDCAState:
         self.drift += UNIT_ROUNDOFF * (moves * (self.size + way) + 16.0 * way) * (1.0 + 1e-6) + moves * 1e-300
 
     def scores(self, w: Vector, b: float) -> Scores | None:
-        """X w + b without the sums of absolute values that bound it sharply: the longest row bounds it as well."""
+        """X w + b without the sums of absolute values that bound it sharply: the rows' norms bound it as well."""
         if not self.problem.penalty.quadratic:
             return None
-        design = self.problem.design
-        longest = float(np.hypot(self.norms.max(), design.constant)) * length(w) + abs(b)
-        return Scores(self.problem.scores(w, b), gamma(w.size + DEPTH) * longest)
+        rounding, lengths = gamma(w.size + DEPTH), self.norms
+        if self.problem.design.constant:
+            lengths = np.hypot(lengths, self.problem.design.constant)
+        return Scores(self.problem.scores(w, b), lengths, rounding * length(w) * (1.0 + 1e-9), rounding * abs(b))
 
     @property
     def residual(self) -> Residual | None:

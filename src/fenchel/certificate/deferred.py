@@ -1,0 +1,56 @@
+"""What follows from a certificate whose numbers came without looking at the samples: they are looked at when asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.certificate.consequences import Evidence
+from fenchel.certificate.constructions import Construction
+from fenchel.certificate.judge import Judge
+from fenchel.data.design import Vector
+from fenchel.problem import Problem
+from fenchel.problem.vectors import Mask
+
+
+@dataclass(frozen=True, eq=False)
+class Deferred:
+    """A model whose scores, dual point and evidence are found at the first question."""
+
+    problem: Problem
+    w: Vector
+    b: float
+    primal: float
+    upper: float
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """That of the model and its gradient point; an error if its objective is no longer what it was."""
+        judge = Judge(self.problem)
+        with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong
+            primal = judge.look_at(self.w, self.b)
+            judge.try_gradient()
+        rounding = (self.upper - self.primal) + (primal.upper - primal.value)
+        if not abs(primal.value - self.primal) <= rounding:
+            raise ValueError("X has changed since this certificate was made; solve the problem again")
+        return judge.evidence
+
+    def labels(self, X: Any) -> tuple[NDArray[np.int_], Mask]:
+        """-1 or +1, and where that is proven."""
+        return self.evidence.labels(X)
+
+    def zeros(self) -> Mask:
+        """Weights that are proven zero."""
+        return self.evidence.zeros()
+
+    def multipliers(self) -> tuple[Vector, Vector]:
+        """An interval for each optimal multiplier."""
+        return self.evidence.multipliers()
+
+    def constructions(self, primal: float) -> dict[str, Construction]:
+        """What each construction of a dual point from the model's scores proves."""
+        return self.evidence.constructions(primal)

@@ -1,0 +1,154 @@
+"""Paths on second moments and on residuals of several lams together: the same optima, proven by bounds of their own."""
+
+import importlib
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fenchel as fl
+from fenchel.solver import wide_path
+from fenchel.solver.found import Found
+from tests.laws.test_exact_arithmetic import exact
+
+path_module = importlib.import_module("fenchel.solver.path")  # the package has a function of that name
+PENALTIES = {
+    "L1": lambda lam, d: fl.penalties.L1(lam),
+    "elastic net": lambda lam, d: fl.penalties.ElasticNet(lam, 0.6),
+    "groups": lambda lam, d: fl.penalties.GroupL2(lam, np.arange(d) // 2, 1.0 + np.arange((d + 1) // 2) / 3),
+}
+STORAGES = [lambda X: X, np.asfortranarray, sp.csr_array, sp.csc_array]
+
+
+def task(seed, n, d, penalty="L1", intercept=False, storage=None, offset=0.0, weighted=True):
+    rng = np.random.default_rng([7, seed])
+    X = rng.normal(size=(n, d)) * np.exp(rng.normal(size=d)) + offset
+    y = X[:, :3].sum(axis=1) + rng.normal(size=n) + offset
+    weights = rng.integers(0, 3, n) * rng.random(n) + 1e-3 if weighted else None
+    X = X if storage is None else storage(X)
+    return fl.Problem(X, y, fl.losses.Squared(), PENALTIES[penalty](1.0, d), weights, intercept)
+
+
+def slow_path(problem, lams, tol, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(path_module, "quick_path", lambda problem, options: None)
+        return fl.path(problem, lams=lams, tol=tol)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_few_columns_the_same_optima(storage, penalty, intercept, monkeypatch):
+    problem = task(0, 60, 9, penalty, intercept, storage)
+    quick = fl.path(problem, n_lams=12, tol=1e-7)
+    slow = slow_path(problem, quick.lams, 1e-9, monkeypatch)
+    assert all(isinstance(result, Found) for result in quick)
+    for ours, theirs in zip(quick, slow, strict=True):
+        assert ours.certificate.ok
+        assert abs(ours.certificate.primal - theirs.certificate.primal) <= 2e-7 * theirs.certificate.primal
+        np.testing.assert_allclose(ours.b, theirs.b, atol=1e-2)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("penalty", ["L1", "elastic net"])
+def test_few_samples_the_same_optima(penalty, intercept, monkeypatch):
+    problem = task(1, 25, 400, penalty, intercept)
+    quick = fl.path(problem, eps=0.05, n_lams=30, tol=1e-6)
+    slow = slow_path(problem, quick.lams, 1e-8, monkeypatch)
+    assert np.mean([isinstance(result, Found) for result in quick]) > 0.9
+    for ours, theirs in zip(quick, slow, strict=True):
+        assert ours.certificate.ok
+        assert abs(ours.certificate.primal - theirs.certificate.primal) <= 2e-6 * theirs.certificate.primal
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("penalty", ["L1", "elastic net"])
+@pytest.mark.parametrize(("n", "d"), [(30, 4), (8, 20)])
+def test_gaps_hold_in_exact_arithmetic(n, d, penalty, intercept, offset):
+    """No gap is below the distance to the best model known, both objectives taken in rational arithmetic."""
+    problem = task(0, n, d, penalty, intercept, offset=offset)
+    for lam in problem.lam_max() * np.array([1.0, 0.5, 0.1, 0.01]):
+        at = problem.with_lam(lam)
+        best = fl.solve(at, tol=1e-13, max_iter=100, warn=False)
+        lowest = exact(at, best.w, best.b)
+        for tol in (1e-1, 1e-4, 1e-8):
+            found = fl.path(problem, lams=[lam], tol=tol, max_seconds=1.0, warn=False)[0]
+            c = found.certificate
+            assert exact(at, found.w, found.b) - lowest <= c.gap
+            assert c.primal - c.gap <= lowest
+
+
+def test_gaps_of_rough_weights_hold_in_exact_arithmetic():
+    """Not only at optima: at any weights."""
+    rng = np.random.default_rng(0)
+    for intercept in (False, True):
+        problem = task(5, 30, 4, intercept=intercept, offset=10.0)
+        quick = path_module.quick_path(problem, {})
+        wide = wide_path.WidePath(task(5, 6, 20, intercept=intercept, offset=10.0))
+        for lam in (1.0, 1e-2):
+            at, other = problem.with_lam(lam), wide.problem.with_lam(lam)
+            for scale in (1.0, 1e-3):
+                w = scale * rng.normal(size=4)
+                moments = quick.way.moments
+                found = moments.bounds(at.penalty.blocks(4), w)
+                best = fl.solve(at, tol=1e-13, warn=False)
+                value = exact(at, w, moments.intercept(w))
+                assert value <= found.upper
+                assert found.lower <= exact(at, best.w, best.b)
+                wide._enter(np.arange(20))
+                u = scale * rng.normal(size=20)
+                residuals = (wide.y - wide.part @ u)[None]
+                bounds = wide._bounds(other.penalty, u, residuals[0], wide._duals(residuals)[0])
+                b = float(wide.centre - wide.mean @ u) if intercept else 0.0
+                optimum = fl.solve(other, tol=1e-13, warn=False)
+                assert exact(other, u, b) <= bounds.upper
+                assert bounds.lower <= exact(other, optimum.w, optimum.b)
+
+
+@pytest.mark.parametrize(("n", "d"), [(50, 6), (20, 200)])
+def test_what_a_result_knows_is_found_when_asked(n, d):
+    problem = task(2, n, d, intercept=True)
+    result = fl.path(problem, n_lams=5, eps=0.1, tol=1e-8)[3]
+    assert isinstance(result, Found)
+    at = problem.with_lam(result.certificate.evidence.problem.penalty.lam)
+    assert at.dual(result.alpha) == -np.inf or at.dual(result.alpha) <= result.certificate.primal
+    np.testing.assert_allclose(result.alpha, at.y - at.scores(result.w, result.b))
+    low, high = result.certificate.multipliers()
+    assert np.all(low <= high)
+    assert not np.any(result.certificate.zeros() & (result.w != 0.0))
+    assert len(result.trace) == 1
+    again = fl.solve(at, start=result, tol=1e-8)
+    assert again.certificate.ok
+
+
+@pytest.mark.parametrize(("n", "d"), [(50, 6), (20, 200)])
+def test_data_changed_in_place_are_noticed(n, d):
+    problem = task(2, n, d)
+    result = fl.path(problem, n_lams=3, eps=0.1)[2]
+    assert isinstance(result, Found)
+    problem.design.matrix[:] *= 2.0
+    with pytest.raises(ValueError, match="changed"):
+        result.certificate.zeros()
+    again = fl.path(problem, n_lams=3, eps=0.1)[2]  # nothing that was known of the old X is used
+    assert again.certificate.primal == pytest.approx(
+        fl.solve(problem.with_lam(0.1 * problem.lam_max())).certificate.primal, rel=1e-3
+    )
+
+
+def test_rounding_hands_over_to_the_solver():
+    """Columns far from zero: moments cannot tell, products can."""
+    problem = task(3, 40, 3, intercept=True, offset=1e7, weighted=False)
+    path = fl.path(problem, n_lams=4, eps=0.1, tol=1e-6, warn=False)
+    assert not any(isinstance(result, Found) for result in path)
+
+
+@pytest.mark.parametrize("options", [{"solver": "fista"}, {"max_iter": 5}, {"callback": lambda row: None}], ids=str)
+def test_options_of_a_solver_are_heeded(options):
+    path = fl.path(task(4, 40, 5), n_lams=3, warn=False, **options)
+    assert not any(isinstance(result, Found) for result in path)
+
+
+def test_a_bad_tolerance_is_an_error():
+    with pytest.raises(ValueError, match="tol"):
+        fl.path(task(4, 40, 5), n_lams=3, tol=-1.0)
