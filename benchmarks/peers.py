@@ -28,14 +28,13 @@ from benchmarks.peers_sparse import sparse_peers
 
 
 def _fenchel(solver: str) -> Callable[[Task], Any]:
-    """One solve for every lam; along a path each begins where the last ended."""
+    """`fenchel.solve`, or `fenchel.path` where there are many lam."""
 
     def run(task: Task) -> Any:
-        results: list[fl.Result] = []
-        for problem in fenchel_problems(task):
-            start = results[-1] if results else None
-            results.append(fl.solve(problem, solver, tol=task.tol, n_threads=task.threads, start=start, warn=False))
-        return [result.w for result in results]
+        problem, options = next(fenchel_problems(task)), {"tol": task.tol, "n_threads": task.threads, "warn": False}
+        if len(task.lams) == 1:
+            return fl.solve(problem, solver, **options).w
+        return fl.path(problem, lams=task.lams, solver=solver, **options).coefs.T
 
     return run
 

@@ -82,8 +82,7 @@ def _best(problem: Statement, options: dict[str, Any], tol: float) -> Solver[Any
 def _able(problem: Statement) -> list[type[Any]]:
     """The solvers that can solve the problem, the preferred ones first."""
     traits = problem.loss.traits | problem.penalty.traits
-    kinds = (kind for kind in _table(problem).values() if kind().requires <= traits)
-    return [kind for kind in kinds if not _obstacles(problem, kind())]
+    return [kind for kind in _table(problem).values() if kind.requires <= traits and _obstacle(problem, kind) is None]
 
 
 def another(problem: Statement, than: Solver[Any]) -> Solver[Any] | None:
@@ -114,8 +113,16 @@ def _obstacles(problem: Statement, solver: Any) -> list[str]:
     if missing:
         parts = " and ".join(sorted(trait.value for trait in missing))
         return [f"needs {parts}, which {problem.loss!r} with {problem.penalty!r} is not"]
-    obstacle = solver.obstacle(problem) if hasattr(solver, "obstacle") else None
+    obstacle = _obstacle(problem, solver)
     return [] if obstacle is None else [obstacle]
+
+
+def _obstacle(problem: Statement, solver: Any) -> str | None:
+    """What a solver, or a kind of solver as it is by default, says of a problem beside its traits."""
+    if not hasattr(solver, "obstacle"):
+        return None
+    said: str | None = (solver() if isinstance(solver, type) else solver).obstacle(problem)
+    return said
 
 
 def _require_fit(problem: Statement, solver: Solver[Any]) -> Solver[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +20,10 @@ from fenchel.steps.primal_cd import is_cheap
 
 #: Options of `solve` that these ways heed, or that make no difference to them.
 KNOWN = frozenset({"tol", "atol", "n_threads", "random_state", "solver"})
+
+
+#: How many times smaller each lam of a short path is than the last, and the relative gap on the way.
+STRIDE, ROUGH = 1.8, 0.1
 
 
 class Way(Protocol):
@@ -41,6 +45,28 @@ class QuickPath:
         """The optima for the first of these penalties, in order; none where `solve` has to find the next."""
         with blas_threads(self.threads), np.errstate(all="ignore"):  # overflow makes a gap infinite, never wrong
             return self.way.solve(penalties, self.stop)
+
+
+def quick_solve(problem: Any, stop: Stop) -> Result | None:
+    """One optimum by a short path to it, for least squares on few dense samples; None where that does not certify it.
+
+    From lam_max down every lam has few more weights than the last: that is quicker than the jump, whose first working
+    sets are wrong.
+    """
+    if not isinstance(problem, Problem) or problem.design.constant or type(problem.loss) is not Squared:
+        return None
+    if not WidePath.suits(problem):
+        return None
+    with blas_threads(problem.design.threads), np.errstate(all="ignore"):
+        way, penalty = WidePath(problem), problem.penalty
+        top = way.largest / penalty.sparsity
+        steps = int(np.ceil(np.log(max(top / penalty.lam, 1.0)) / np.log(STRIDE))) if np.isfinite(top) else 0
+        rough = replace(stop, tol=max(stop.tol, ROUGH))
+        for lam in penalty.lam * STRIDE ** np.arange(steps - 1, 0, -1):
+            if not way.solve([penalty.with_lam(float(lam))], rough):
+                return None
+        found = way.solve([penalty], stop)
+        return found[0] if found else None
 
 
 def quick_path(problem: Any, options: Mapping[str, Any]) -> QuickPath | None:

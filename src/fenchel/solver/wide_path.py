@@ -52,7 +52,10 @@ class WidePath:
         self.sizes = problem.design.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight) * UP
         self.target = float(np.sqrt(problem.mean(y**2))) * UP
         self.lams, self.accuracy, self.w = FIRST_LAMS, FIRST_ACCURACY, np.zeros(d)
-        self._enter(np.argsort(-np.abs(self._duals(self.y[None])[0]))[:FIRST_COLUMNS])
+        score = np.abs(self._duals(self.y[None])[0])
+        #: max |v_j| of w = 0.
+        self.largest = float(score.max())
+        self._enter(_top(score, FIRST_COLUMNS))
 
     @staticmethod
     def suits(problem: Problem) -> bool:
@@ -111,7 +114,7 @@ class WidePath:
         score[inside] = np.inf
         alive = int(np.count_nonzero(self.w))
         more = max(missing, GROWTH * alive - len(self.columns), FIRST_COLUMNS // 2)
-        self._enter(np.argsort(-score)[: min(len(self.columns) + more, len(v))])
+        self._enter(_top(score, len(self.columns) + more))
         return True
 
     def _descend(self, penalties: Sequence[Penalty], stop: Stop) -> tuple[Vector, Vector]:
@@ -154,6 +157,13 @@ class WidePath:
         # sum p (r - mean) y has terms as large as those of |r|_p S_y
         lower = dual - sums * (theta * length * self.target + theta**2 * square + conjugate) - 1e-300
         return MomentBounds(primal, upper * (1.0 + EVALUATION), dual, lower, 0.5 * self.target**2)
+
+
+def _top(score: Vector, count: int) -> Indices:
+    """Where the largest so many scores are."""
+    if count >= len(score):
+        return np.arange(len(score))
+    return np.argpartition(-score, count)[:count].astype(np.int64)
 
 
 def _blocks(penalty: Penalty, d: int) -> Blocks:
