@@ -154,7 +154,7 @@ def test_bounds_from_residuals_agree_with_those_from_products(loss, intercept, s
 def test_a_certificate_costs_one_product_at_most(monkeypatch, solver, products):
     """What a run knows is not computed again: no product with X', and none with X where the scores are known."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(2000, 10)), rng.normal(size=2000)
+    X, y = rng.normal(size=(20_000, 10)), rng.normal(size=20_000)
     problem = fl.Problem(X, y, losses.Squared(), fl.penalties.L2(0.1))
     counts, inside = Counter(), []
     for product in ("matvec", "rmatvec", "matvec_bounded", "rmatvec_bounded"):

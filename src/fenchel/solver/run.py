@@ -19,6 +19,8 @@ from fenchel.solver.schedule import Schedule
 from fenchel.steps import Candidate, Overflow, Solver, Start
 
 DEFAULT_MAX_ITER = 100_000
+#: Products with so few entries cost next to nothing: a sharper bound is worth them.
+FEW_ENTRIES = 100_000
 
 
 @dataclass
@@ -117,17 +119,17 @@ def _check(fit: Fit, solver: Solver[Any], state: Any) -> Check:
     judge, stop, seconds = fit.judge, fit.stop, fit.seconds
     for candidate in solver.candidates(state):
         primal = judge.look_at(candidate.w, candidate.b, candidate.scores)
-        _try_dual_points(judge, candidate, primal, stop)
+        _try_dual_points(fit, candidate, primal)
         if candidate.scores is not None and judge.is_blurred(primal) and not judge.reached(stop.tol, stop.atol):
             judge.look_at(candidate.w, candidate.b)
     nonzeros = int(np.count_nonzero(judge.w))
     return Check(fit.n_iter, seconds, judge.primal.value, judge.dual, judge.gap, nonzeros, judge.w, judge.b)
 
 
-def _try_dual_points(judge: Record, candidate: Candidate, primal: PrimalBound, stop: Stop) -> None:
-    """From what the solver knows already; where that is not good enough, from a product with X'."""
-    how = "the solver's multipliers"
-    if judge.try_residual(candidate, primal, how) or judge.reached(stop.tol, stop.atol):
+def _try_dual_points(fit: Fit, candidate: Candidate, primal: PrimalBound) -> None:
+    """From what the solver knows already; where that is not sharp, from a product with X', unless it is good enough."""
+    judge, how, large = fit.judge, "the solver's multipliers", fit.problem.design.nnz > FEW_ENTRIES
+    if judge.try_residual(candidate, primal, how) or (large and judge.reached(fit.stop.tol, fit.stop.atol)):
         return
     if candidate.u is not None and judge.try_differences(candidate.u, how):
         return
