@@ -52,6 +52,11 @@ class Fit:
         """Whether the time is over."""
         return self.stop.max_seconds is not None and self.seconds > self.stop.max_seconds
 
+    @property
+    def is_good_enough(self) -> bool:
+        """Whether the tolerance is reached, and a sharper bound would cost something."""
+        return self.problem.design.nnz > FEW_ENTRIES and self.judge.reached(self.stop.tol, self.stop.atol)
+
     def result(self, solver: str, status: str) -> Result:
         """The best model and the best bound seen."""
         judge, stop = self.judge, self.stop
@@ -116,11 +121,11 @@ def _is_true(answer: object) -> bool:
 
 
 def _check(fit: Fit, solver: Solver[Any], state: Any) -> Check:
-    judge, stop, seconds = fit.judge, fit.stop, fit.seconds
+    judge, seconds = fit.judge, fit.seconds
     for candidate in solver.candidates(state):
         primal = judge.look_at(candidate.w, candidate.b, candidate.scores)
         _try_dual_points(fit, candidate, primal)
-        if candidate.scores is not None and judge.is_blurred(primal) and not judge.reached(stop.tol, stop.atol):
+        if candidate.scores is not None and judge.is_blurred(primal) and not fit.is_good_enough:
             judge.look_at(candidate.w, candidate.b)
     nonzeros = int(np.count_nonzero(judge.w))
     return Check(fit.n_iter, seconds, judge.primal.value, judge.dual, judge.gap, nonzeros, judge.w, judge.b)
@@ -128,8 +133,8 @@ def _check(fit: Fit, solver: Solver[Any], state: Any) -> Check:
 
 def _try_dual_points(fit: Fit, candidate: Candidate, primal: PrimalBound) -> None:
     """From what the solver knows already; where that is not sharp, from a product with X', unless it is good enough."""
-    judge, how, large = fit.judge, "the solver's multipliers", fit.problem.design.nnz > FEW_ENTRIES
-    if judge.try_residual(candidate, primal, how) or (large and judge.reached(fit.stop.tol, fit.stop.atol)):
+    judge, how = fit.judge, "the solver's multipliers"
+    if judge.try_residual(candidate, primal, how) or fit.is_good_enough:
         return
     if candidate.u is not None and judge.try_differences(candidate.u, how):
         return
