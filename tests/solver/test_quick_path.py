@@ -99,7 +99,7 @@ def test_gaps_of_rough_weights_hold_in_exact_arithmetic():
                 wide._enter(np.arange(20))
                 u = scale * rng.normal(size=20)
                 residuals = (wide.y - wide.part @ u)[None]
-                bounds = wide._bounds(other.penalty, u, residuals[0], wide._duals(residuals)[0])
+                bounds = wide._bounds(other.penalty.blocks(20), u, residuals[0], wide._duals(residuals)[0])
                 b = float(wide.centre - wide.mean @ u) if intercept else 0.0
                 optimum = fl.solve(other, tol=1e-13, warn=False)
                 assert exact(other, u, b) <= bounds.upper

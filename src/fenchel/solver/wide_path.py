@@ -32,7 +32,7 @@ MOST_SAMPLES, MOST_COLUMNS = 500, 1000
 #: Columns of the first working set, and how many times those that are not zero the next have.
 FIRST_COLUMNS, GROWTH = 64, 3
 #: How many lams are looked at together: first, and at most.
-FIRST_LAMS, MOST_LAMS = 4, 32
+FIRST_LAMS, MOST_LAMS = 4, 8
 #: The accuracy of the descent, as a part of the gap that is asked for: first, and at last.
 FIRST_ACCURACY, LEAST_ACCURACY = 1e-6, 1e-12
 UP = 1.0 + 1e-9
@@ -50,6 +50,7 @@ class WidePath:
             self.mean, self.centre = (self.p @ self.X) / total, float(self.p @ y) / total
         self.y = y - self.centre
         self.sizes = problem.design.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight) * UP
+        self.widest = float(self.sizes.max())
         self.target = float(np.sqrt(problem.mean(y**2))) * UP
         self.lams, self.accuracy, self.w = FIRST_LAMS, FIRST_ACCURACY, np.zeros(d)
         score = np.abs(self._duals(self.y[None])[0])
@@ -68,11 +69,12 @@ class WidePath:
         """The optima for the first of these penalties, as many as are found; none where a working set is not enough."""
         while len(self.columns) <= MOST_COLUMNS and self.accuracy >= LEAST_ACCURACY:
             start, some = time.perf_counter(), penalties[: self.lams]
-            weights, residuals = self._descend(some, stop)
+            blocks = [_blocks(penalty, len(self.columns)) for penalty in some]
+            weights, residuals = self._descend(blocks, stop)
             V = self._duals(residuals)
             found: list[Result] = []
-            for penalty, w, r, v in zip(some, weights, residuals, V, strict=True):
-                bounds = self._bounds(penalty, w, r, v)
+            for penalty, norms, w, r, v in zip(some, blocks, weights, residuals, V, strict=True):
+                bounds = self._bounds(norms, w, r, v)
                 if not bounds.gap <= max(stop.tol * abs(bounds.primal), stop.atol):
                     break
                 self.w[:] = 0.0
@@ -84,7 +86,7 @@ class WidePath:
                 self.lams = min(2 * self.lams, MOST_LAMS)
                 return found
             self.lams = max(1, self.lams // 2)
-            if not self._extend(some[len(found)], V[len(found)]) and not self._sharpen():
+            if not self._extend(float(blocks[len(found)].threshold[0]), V[len(found)]) and not self._sharpen():
                 return found
             if found:
                 return found
@@ -102,10 +104,9 @@ class WidePath:
         weighted = self.p[:, None] * self.part
         self.G, self.c = np.ascontiguousarray(self.part.T @ weighted), weighted.T @ self.y
 
-    def _extend(self, penalty: Penalty, v: Vector) -> bool:
+    def _extend(self, threshold: float, v: Vector) -> bool:
         """Take in the columns that this dual vector says are missing, and those next to them; False if none are."""
         score = np.abs(v)
-        threshold = float(_blocks(penalty, 1).threshold[0])
         inside = np.zeros(len(v), dtype=bool)
         inside[self.columns] = True
         missing = int(np.count_nonzero((score > threshold) & ~inside))
@@ -117,15 +118,15 @@ class WidePath:
         self._enter(_top(score, len(self.columns) + more))
         return True
 
-    def _descend(self, penalties: Sequence[Penalty], stop: Stop) -> tuple[Vector, Vector]:
+    def _descend(self, penalties: Sequence[Blocks], stop: Stop) -> tuple[Vector, Vector]:
         """Weights of the working set and residuals, a row for each penalty."""
         w, weights = self.w[self.columns], np.empty((len(penalties), len(self.columns)))
-        for k, penalty in enumerate(penalties):
-            blocks, H = _blocks(penalty, len(w)), self.G
+        enough = self.accuracy * max(stop.tol * self.target**2, stop.atol)
+        for k, blocks in enumerate(penalties):
+            H = self.G
             if blocks.ridge:
                 H = H.copy()
                 H[np.diag_indices_from(H)] += blocks.ridge
-            enough = self.accuracy * max(stop.tol * (self.target**2 + blocks.value(w)), stop.atol)
             minimise(H, blocks, w, H @ w - self.c, enough)
             weights[k] = w
         return weights, self.y - weights @ self.part.T
@@ -136,9 +137,9 @@ class WidePath:
         V = np.asarray(weighted @ self.X)
         return V - np.outer(weighted.sum(axis=1), self.mean) if self.problem.intercept else V
 
-    def _bounds(self, penalty: Penalty, w: Vector, r: Vector, v: Vector) -> MomentBounds:
+    def _bounds(self, blocks: Blocks, w: Vector, r: Vector, v: Vector) -> MomentBounds:
         """P at w and its best intercept; D at the best multiple of the residuals, less their mean, that is feasible."""
-        blocks, p, y = _blocks(penalty, len(w)), self.p, self.y
+        p, y = self.p, self.y
         mean = float(p @ r) if self.problem.intercept else 0.0
         square, inner = float(p @ (r - mean) ** 2), float(p @ ((r - mean) * y))
         length, size = float(np.sqrt(square)) * UP, (self.target + float(self.sizes[self.columns] @ np.abs(w))) * UP
@@ -146,13 +147,14 @@ class WidePath:
         off, penalty_value = (sums + rounding) * size, blocks.value(w)
         primal = 0.5 * square + penalty_value
         upper = 0.5 * ((length + off) ** 2 * (1.0 + sums) + off**2) + penalty_value * (1.0 + rounding)
-        error = np.abs(v) + sums * (length + abs(mean)) * self.sizes
+        error, threshold = sums * (length + abs(mean)), float(blocks.threshold[0])
         if blocks.ridge:
-            theta = 1.0
-            conjugate = float(np.sum(np.maximum(0.0, error - blocks.threshold[0]) ** 2)) / (2.0 * blocks.ridge)
+            excess = np.maximum(0.0, np.abs(v) + error * self.sizes - threshold)
+            theta, conjugate = 1.0, float(np.sum(excess**2)) / (2.0 * blocks.ridge)
         else:
-            largest = float(blocks.threshold[0] / np.max(error, initial=1e-300)) * (1.0 - EVALUATION)
-            theta, conjugate = max(0.0, min(largest, inner / square if square > 0.0 else 1.0)), 0.0
+            largest = max(float(v.max()), -float(v.min()), 1e-300) + error * self.widest
+            best = inner / square if square > 0.0 else 1.0
+            theta, conjugate = max(0.0, min(threshold / largest * (1.0 - EVALUATION), best)), 0.0
         dual = theta * inner - 0.5 * theta**2 * square - conjugate
         # sum p (r - mean) y has terms as large as those of |r|_p S_y
         lower = dual - sums * (theta * length * self.target + theta**2 * square + conjugate) - 1e-300
