@@ -1,6 +1,9 @@
 """Paths on second moments and on residuals of several lams together: the same optima, proven by bounds of their own."""
 
+import copy
+import dataclasses
 import importlib
+import pickle
 
 import numpy as np
 import pytest
@@ -143,12 +146,110 @@ def test_rounding_hands_over_to_the_solver():
     assert not any(isinstance(result, Found) for result in path)
 
 
-@pytest.mark.parametrize("options", [{"solver": "fista"}, {"max_iter": 5}, {"callback": lambda row: None}], ids=str)
+@pytest.mark.parametrize("options", [{"solver": "fista"}, {"max_iter": 5}, {"check_every": 1}], ids=str)
 def test_options_of_a_solver_are_heeded(options):
     path = fl.path(task(4, 40, 5), n_lams=3, warn=False, **options)
     assert not any(isinstance(result, Found) for result in path)
 
 
+def test_callbacks_hear_of_every_lam():
+    rows = []
+    path = fl.path(task(4, 40, 5), n_lams=6, callback=rows.append)
+    assert all(isinstance(result, Found) for result in path)
+    assert [row.gap for row in rows] == [result.certificate.gap for result in path]
+    np.testing.assert_array_equal(rows[5].w, path[5].w)
+
+
+def test_the_first_weights_are_zero():
+    for n, d in ((40, 5), (10, 40)):
+        assert not fl.path(task(6, n, d), n_lams=3)[0].w.any()
+
+
 def test_a_bad_tolerance_is_an_error():
     with pytest.raises(ValueError, match="tol"):
         fl.path(task(4, 40, 5), n_lams=3, tol=-1.0)
+
+
+# Holes that were there -------------------------------------------------------------------------------------------
+
+
+def test_many_missing_columns_are_taken_in_a_few_at_a_time(monkeypatch):
+    """All that are missing at a small lam may be thousands: their Gram matrix has no room."""
+    sizes, enter = [], wide_path.WidePath._enter
+    monkeypatch.setattr(
+        wide_path.WidePath, "_enter", lambda self, columns: sizes.append(len(columns)) or enter(self, columns)
+    )
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100, 4000))
+    y = X[:, :10].sum(axis=1) + rng.normal(size=100)
+    problem = fl.Problem(X, y, fl.losses.Squared(), fl.penalties.L1(1.0), intercept=True)
+    assert fl.path(problem, lams=[0.01]).results[0].certificate.ok
+    assert max(sizes) <= wide_path.MOST_COLUMNS
+
+
+@pytest.mark.parametrize(("scale", "target"), [(1e-150, 1e-12), (1e150, 1e-12), (1e-150, 1e-6), (1.0, 1e160)])
+@pytest.mark.parametrize(("n", "d"), [(9, 4), (4, 9)])
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_sizes_whose_squares_vanish_are_left_to_the_solver(penalty, n, d, scale, target):
+    rng = np.random.default_rng(0)
+    X, y = scale * rng.normal(size=(n, d)), target * rng.normal(size=n)
+    problem = fl.Problem(X, y, fl.losses.Squared(), PENALTIES[penalty](1.0, d))
+    for result in fl.path(problem, lams=[scale * target, 1e-300], tol=0.5, max_iter=None, max_seconds=2.0, warn=False):
+        assert not isinstance(result, Found)
+
+
+def test_an_infinite_gap_is_not_certified():
+    X, y = np.array([[1, 1e-140], [2, -3e-140], [3, 1e-140]]), 1e100 * np.array([1.0, 5.0, 2.0])
+    problem = fl.Problem(X, y, fl.losses.Squared(), fl.penalties.L1(1.0))
+    for result in fl.path(problem, n_lams=3, eps=1e-12, max_seconds=2.0, warn=False):
+        assert result.status != "certified" or np.isfinite(result.certificate.gap)
+
+
+def test_sparse_columns_far_from_zero_raise_nothing():
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(9, 3)) + 1e8, rng.normal(size=9) + 1e6
+        for storage in (sp.csr_array, sp.csc_array):
+            penalty = fl.penalties.ElasticNet(1.0, 0.5)
+            problem = fl.Problem(storage(X), y, fl.losses.Squared(), penalty, intercept=True)
+            fl.path(problem, n_lams=3, eps=1e-3, max_seconds=2.0, warn=False)
+
+
+def test_copies_know_their_multipliers_and_carry_no_data():
+    problem = task(2, 5000, 6)
+    result = fl.path(problem, n_lams=3, eps=0.1)[2]
+    for other in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), dataclasses.replace(result, n_iter=7)):
+        np.testing.assert_array_equal(other.alpha, result.alpha)
+        np.testing.assert_array_equal(other.w, result.w)
+    assert len(pickle.dumps(result)) < 2 * result.alpha.nbytes
+
+
+def test_a_column_without_a_weight_that_changes_is_noticed():
+    problem = task(2, 50, 6)
+    result = fl.path(problem, n_lams=3, eps=0.3)[1]
+    j = int(np.flatnonzero(result.w == 0.0)[0])
+    problem.design.matrix[:, j] = 5.0 * problem.y
+    with pytest.raises(ValueError, match="changed"):
+        result.certificate.zeros()
+
+
+def test_cross_validation_goes_the_quick_way(monkeypatch):
+    found = []
+    solve = path_module.quick_path
+
+    def counted(problem, options):
+        way = solve(problem, options)
+        found.append(way is not None)
+        return way
+
+    monkeypatch.setattr(path_module, "quick_path", counted)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    fl.LassoCV(cv=3).fit(X, X[:, 0] + rng.normal(size=60))
+    assert found
+    assert all(found)
+
+
+def test_a_bad_seed_is_an_error():
+    with pytest.raises(ValueError, match=r"seed|random_state"):
+        fl.path(task(4, 40, 5), n_lams=3, random_state="bad")

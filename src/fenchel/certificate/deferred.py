@@ -26,16 +26,17 @@ class Deferred:
     b: float
     primal: float
     upper: float
+    gap: float
 
     @cached_property
     def evidence(self) -> Evidence:
-        """That of the model and its gradient point; an error if its objective is no longer what it was."""
+        """That of the model and its gradient point; an error if objective and gap are no longer what they were."""
         judge = Judge(self.problem)
         with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong
             primal = judge.look_at(self.w, self.b)
             judge.try_gradient()
         rounding = (self.upper - self.primal) + (primal.upper - primal.value)
-        if not abs(primal.value - self.primal) <= rounding:
+        if not (abs(primal.value - self.primal) <= rounding and judge.gap <= 2.0 * self.gap + 4.0 * rounding):
             raise ValueError("X has changed since this certificate was made; solve the problem again")
         return judge.evidence
 

@@ -33,6 +33,16 @@ UP = 1.0 + 1e-9
 DOWN = 1.0 - EVALUATION
 
 
+#: Sizes of columns, targets and thresholds whose squares and products neither overflow nor underflow.
+SMALLEST, LARGEST = 1e-50, 1e50
+
+
+def is_moderate(sizes: Vector) -> bool:
+    """Whether all numbers that are not zero are of a size for which the bounds here allow: rounding, no underflow."""
+    sizes = sizes[sizes != 0.0]
+    return bool(np.all((sizes > SMALLEST) & (sizes < LARGEST)))
+
+
 @dataclass(frozen=True)
 class MomentBounds:
     """P and D as computed, and the bounds on them in exact arithmetic."""
@@ -48,6 +58,10 @@ class MomentBounds:
     def gap(self) -> float:
         """P - P* is at most this."""
         return gap_between(self.upper, self.lower)
+
+    def reach(self, tol: float, atol: float) -> bool:
+        """Whether the gap is small enough."""
+        return bool(np.isfinite(self.gap) and self.gap <= max(tol * abs(self.primal), atol))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,17 +99,17 @@ class Moments:
         slope = float(self.c @ w)
         square, inner, v = self.q - 2.0 * slope + float(w @ curved), self.q - slope, self.c - curved
         size = (targets + float(columns @ np.abs(w))) * UP
-        doubt = (self.doubt + rounding) * size**2 * UP
+        doubt = (self.doubt + rounding) * size * size * UP
         shift = 0.0 if self.mean is None else (self.doubt + gamma(d + 8)) * size * UP
         penalty = blocks.value(w)
         primal = 0.5 * max(square, 0.0) + penalty
-        upper = 0.5 * (max(square, 0.0) + doubt + shift**2) + penalty + 2.0 * rounding * primal
+        upper = 0.5 * (max(square, 0.0) + doubt + shift * shift) + penalty + 2.0 * rounding * primal
         error = (self.doubt + gamma(d + 8)) * size * UP * columns
         theta, conjugate = _multiple(blocks, (np.abs(v) + error) * (1.0 + rounding), inner, square)
-        dual = theta * inner - 0.5 * theta**2 * square - conjugate
-        lower = dual - (theta + 0.5 * theta**2) * doubt
-        lower -= 2.0 * rounding * (theta * abs(inner) + theta**2 * abs(square) + conjugate) + 1e-300
-        return MomentBounds(primal, upper, dual, lower, 0.5 * targets**2)
+        dual = theta * (inner - 0.5 * theta * square) - conjugate
+        lower = dual - theta * (1.0 + 0.5 * theta) * doubt
+        lower -= 2.0 * rounding * (theta * (abs(inner) + theta * abs(square)) + conjugate) + 1e-300
+        return MomentBounds(primal, upper, dual, lower, 0.5 * targets * targets)
 
 
 def _multiple(blocks: Blocks, v: Vector, inner: float, square: float) -> tuple[float, float]:

@@ -17,7 +17,8 @@ from fenchel.estimator.parameters import positive, positive_alpha
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result
 from fenchel.solver.path import along
-from fenchel.solver.solve import not_certified, seed_of
+from fenchel.solver.seed import seed_of
+from fenchel.solver.solve import not_certified
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 Kept = TypeVar("Kept")

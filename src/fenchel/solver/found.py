@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -16,38 +16,47 @@ from fenchel.solver.base import Check, Result, Stop, Trace
 
 
 class Found(Result):
-    """An optimum of the squared loss that primal coordinate descent found on second moments."""
+    """An optimum of the squared loss that primal coordinate descent found on second moments; `alpha` may be None."""
 
-    def __init__(
-        self, problem: Problem, w: Vector, b: float, found: MomentBounds, stop: Stop, steps: int, seconds: float
-    ) -> None:
-        trace, nonzeros = Trace(), int(np.count_nonzero(w))
-        trace.append(Check(steps, seconds, found.primal, found.dual, found.gap, nonzeros, w, b))
-        certificate = _certificate(problem, frozen(w), b, found, stop)
-        known = {"w": w.copy(), "b": b, "certificate": certificate, "trace": trace}
-        for name, value in {**known, "n_iter": steps, "solver": "primal_cd", "status": "certified"}.items():
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "_problem", problem)
-
-    @cached_property
+    @property
     def alpha(self) -> Vector:
         """The multipliers of the squared loss: what the model leaves of the targets."""
-        problem: Problem = self.__dict__["_problem"]
-        return np.asarray(problem.y - problem.scores(self.w, self.b))
+        known = self.__dict__.get("_alpha")
+        if known is None:
+            problem = self.certificate.evidence.problem  # type: ignore[union-attr]
+            known = self.__dict__["_alpha"] = np.asarray(problem.y - problem.scores(self.w, self.b))
+        return known
+
+    @alpha.setter
+    def alpha(self, value: Vector | None) -> None:
+        self.__dict__["_alpha"] = value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy has no data to ask later."""
+        return Result, (self.w, self.b, self.alpha, self.certificate, self.trace, self.n_iter, self.solver, self.status)
 
 
-def _certificate(problem: Problem, w: Vector, b: float, found: MomentBounds, stop: Stop) -> Certificate:
-    gap, mu = found.gap, problem.penalty.strong_convexity
+def found(problem: Problem, w: Vector, b: float, bounds: MomentBounds, stop: Stop, steps: int, seconds: float) -> Found:
+    """A certified result from bounds; no sample is looked at."""
+    trace, nonzeros = Trace(), int(np.count_nonzero(w))
+    trace.append(Check(steps, seconds, bounds.primal, bounds.dual, bounds.gap, nonzeros, w, b))
+    certificate = _certificate(problem, frozen(w), b, bounds, stop)
+    unknown: Any = None
+    return Found(w.copy(), b, unknown, certificate, trace, steps, "primal_cd", "certified")
+
+
+def _certificate(problem: Problem, w: Vector, b: float, bounds: MomentBounds, stop: Stop) -> Certificate:
+    gap, mu = bounds.gap, problem.penalty.strong_convexity
     return Certificate(
-        found.primal,
-        found.dual,
+        bounds.primal,
+        bounds.dual,
         gap,
-        gap / abs(found.primal) if found.primal else np.inf,
-        max(0.0, gap - (found.primal - found.dual)),
+        gap / abs(bounds.primal) if bounds.primal else np.inf,
+        max(0.0, gap - (bounds.primal - bounds.dual)),
         stop.tol,
         "gradient, from second moments",
         float(np.sqrt(2.0 * gap / mu)) * (1.0 + 1e-12) if mu > 0.0 else np.inf,
         stop.atol,
-        found.at_zero,
-        Deferred(problem, w, b, found.primal, found.upper),
+        bounds.at_zero,
+        Deferred(problem, w, b, bounds.primal, bounds.upper, gap),
     )

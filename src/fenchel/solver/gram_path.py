@@ -9,18 +9,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from fenchel.certificate.moments import Moments
+from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import Penalty
+from fenchel.problem.penalties.blocks import Blocks
 from fenchel.solver.base import Result, Stop
-from fenchel.solver.found import Found
+from fenchel.solver.found import found
 from fenchel.steps.gram_descent import gram_matrix, minimise
 
 #: The accuracies of the descent, as parts of the gap that is asked for: the next only where one was not enough.
 ACCURACIES = (1e-6, 1e-9, 1e-12)
+EASE = 1e-12
+
+
+def eased(blocks: Blocks) -> Blocks:
+    """Thresholds a little higher: at lam_max no weight differs from zero by rounding alone."""
+    return replace(blocks, threshold=blocks.threshold * (1.0 + EASE))
 
 
 class GramPath:
@@ -36,6 +45,11 @@ class GramPath:
         self.moments = Moments(problem, gram_matrix(design, shares, mean), c, q, mean, centre)
         self.w = np.zeros(problem.shape[1])
 
+    @property
+    def sizes(self) -> tuple[Vector, float]:
+        """Of columns and targets."""
+        return self.moments.sizes
+
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optimum for the first of these penalties, if it can be certified."""
         penalty = penalties[0]
@@ -48,9 +62,9 @@ class GramPath:
         w = self.w.copy()
         for steps, accuracy in enumerate(ACCURACIES, start=1):
             enough = accuracy * max(stop.tol * (moments.q + blocks.value(w)), stop.atol)
-            minimise(H, blocks, w, H @ w - moments.c, enough)
-            found = moments.bounds(blocks, w)
-            if found.gap <= max(stop.tol * abs(found.primal), stop.atol):
+            minimise(H, eased(blocks), w, H @ w - moments.c, enough)
+            bounds = moments.bounds(blocks, w)
+            if bounds.reach(stop.tol, stop.atol):
                 self.w, b, problem = w, moments.intercept(w), self.problem.replace(penalty=penalty)
-                return [Found(problem, w, b, found, stop, steps, time.perf_counter() - start)]
+                return [found(problem, w, b, bounds, stop, steps, time.perf_counter() - start)]
         return []

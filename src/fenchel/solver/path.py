@@ -20,7 +20,7 @@ from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
-from fenchel.solver.base import NotCertifiedWarning, Result, Stop, Trace
+from fenchel.solver.base import Check, NotCertifiedWarning, Result, Stop, Trace
 from fenchel.solver.pictures import plot_path
 from fenchel.solver.progress import Bar
 from fenchel.solver.quick_path import quick_path
@@ -181,6 +181,8 @@ def along(
     quick, done = quick_path(problem, options), 0
     while done < len(penalties):
         found = [] if quick is None else quick.solve(penalties[done:])
+        for result in found if options.get("callback") else ():
+            options["callback"](Check(**vars(result.trace[0]), w=result.w, b=result.b))
         if not found:
             statement: Any = problem.replace(penalty=penalties[done])
             limit: dict[str, Any] = {} if clock is None else {"max_seconds": clock.left}

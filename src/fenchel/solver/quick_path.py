@@ -8,18 +8,22 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fenchel.certificate.moments import is_moderate
+from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import Penalty
 from fenchel.solver.base import Result, Stop
 from fenchel.solver.blas import blas_threads
 from fenchel.solver.gram_path import GramPath
-from fenchel.solver.wide_path import WidePath
+from fenchel.solver.seed import seed_of
+from fenchel.solver.wide_path import MOST_LAMS, WidePath
 from fenchel.steps.descent_state import Part
 from fenchel.steps.primal_cd import is_cheap
 
-#: Options of `solve` that these ways heed, or that make no difference to them.
-KNOWN = frozenset({"tol", "atol", "n_threads", "random_state", "solver"})
+#: Options of `solve` that these ways heed, or that make no difference to them; and the solvers that they stand for.
+KNOWN = frozenset({"tol", "atol", "n_threads", "random_state", "solver", "callback"})
+SOLVERS = ("auto", "primal_cd")
 
 
 #: How many times smaller each lam of a short path is than the last, and the relative gap on the way.
@@ -27,7 +31,10 @@ STRIDE, ROUGH = 1.8, 0.1
 
 
 class Way(Protocol):
-    """Finds optima one after the other."""
+    """Finds optima one after the other; `sizes` are those of columns and targets."""
+
+    @property
+    def sizes(self) -> tuple[Vector, float]: ...
 
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optima for the first of these penalties; none where the first cannot be certified this way."""
@@ -44,7 +51,7 @@ class QuickPath:
     def solve(self, penalties: Sequence[Penalty]) -> list[Result]:
         """The optima for the first of these penalties, in order; none where `solve` has to find the next."""
         with blas_threads(self.threads), np.errstate(all="ignore"):  # overflow makes a gap infinite, never wrong
-            return self.way.solve(penalties, self.stop)
+            return self.way.solve(penalties, self.stop) if _is_moderate(self.way, penalties[:MOST_LAMS]) else []
 
 
 def quick_solve(problem: Any, stop: Stop) -> Result | None:
@@ -53,34 +60,45 @@ def quick_solve(problem: Any, stop: Stop) -> Result | None:
     From lam_max down every lam has few more weights than the last: that is quicker than the jump, whose first working
     sets are wrong.
     """
-    if not isinstance(problem, Problem) or problem.design.constant or type(problem.loss) is not Squared:
-        return None
-    if not WidePath.suits(problem):
+    if not _is_least_squares(problem) or not WidePath.suits(problem) or stop.max_seconds is not None:
         return None
     with blas_threads(problem.design.threads), np.errstate(all="ignore"):
         way, penalty = WidePath(problem), problem.penalty
-        top = way.largest / penalty.sparsity
-        steps = int(np.ceil(np.log(max(top / penalty.lam, 1.0)) / np.log(STRIDE))) if np.isfinite(top) else 0
+        if not _is_moderate(way, [penalty]):
+            return None
+        steps = int(np.ceil(np.log(max(way.largest / penalty.sparsity / penalty.lam, 1.0)) / np.log(STRIDE)))
         rough = replace(stop, tol=max(stop.tol, ROUGH))
         for lam in penalty.lam * STRIDE ** np.arange(steps - 1, 0, -1):
-            if not way.solve([penalty.with_lam(float(lam))], rough):
+            if not way.advance([penalty.with_lam(float(lam))], rough):
                 return None
-        found = way.solve([penalty], stop)
-        return found[0] if found else None
+        results = way.solve([penalty], stop)
+        return results[0] if results else None
 
 
 def quick_path(problem: Any, options: Mapping[str, Any]) -> QuickPath | None:
     """A quick way for the squared loss and a penalty on groups of weights, where the solver would be primal_cd."""
-    if not isinstance(problem, Problem) or not set(options) <= KNOWN or problem.design.constant:
+    asked = {name for name, value in options.items() if value is not None and value is not False}
+    if not _is_least_squares(problem) or not asked <= KNOWN or options.get("solver", "auto") not in SOLVERS:
         return None
-    if options.get("solver", "auto") not in ("auto", "primal_cd") or type(problem.loss) is not Squared:
-        return None
-    blocks = problem.penalty.blocks(problem.shape[1])
-    if blocks is None:
-        return None
+    seed_of(options.get("random_state"))  # which has no effect, but must be one
     stop = Stop(options.get("tol", 1e-4), options.get("atol", 0.0))
     problem = problem.replace(design=problem.design.using(options.get("n_threads", 1)))
     with blas_threads(problem.design.threads), np.errstate(all="ignore"):
         if is_cheap(Part.whole(problem)):
             return QuickPath(GramPath(problem), stop, problem.design.threads)
         return QuickPath(WidePath(problem), stop, problem.design.threads) if WidePath.suits(problem) else None
+
+
+def _is_least_squares(problem: Any) -> bool:
+    """With a penalty on groups of weights, and no penalised intercept."""
+    if not isinstance(problem, Problem) or problem.design.constant or type(problem.loss) is not Squared:
+        return False
+    return problem.penalty.blocks(problem.shape[1]) is not None
+
+
+def _is_moderate(way: Way, penalties: Sequence[Penalty]) -> bool:
+    """Whether neither the data nor the penalties are so large or so small that squares overflow or vanish."""
+    columns, target = way.sizes
+    limits = [blocks for penalty in penalties if (blocks := penalty.blocks(len(columns))) is not None]
+    numbers = [(float(one.threshold.min()), float(one.threshold.max()), one.ridge) for one in limits]
+    return is_moderate(columns) and is_moderate(np.array([target])) and is_moderate(np.ravel(numbers))

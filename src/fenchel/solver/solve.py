@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from fenchel.certificate.certificate import percent
 from fenchel.certificate.rounding import clip_to_domain
@@ -19,6 +18,7 @@ from fenchel.solver.base import Callback, NotCertifiedWarning, Result, Stop
 from fenchel.solver.choose import another, choose
 from fenchel.solver.quick_path import quick_solve
 from fenchel.solver.run import Fit, run
+from fenchel.solver.seed import seed_of
 from fenchel.steps import Start
 
 #: How many samples tell well enough where the targets are.
@@ -107,13 +107,6 @@ def solve(
     if warn and result.status not in ("certified", "callback"):
         warnings.warn(not_certified(result), NotCertifiedWarning, stacklevel=2)
     return result
-
-
-def seed_of(random_state: Any) -> int:
-    """The number that everything random comes from."""
-    if isinstance(random_state, bool | np.bool_):
-        raise ValueError(f"random_state must be a whole number, a RandomState or None; got {random_state!r}")
-    return 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def _start(problem: Problem | MulticlassProblem, start: Any) -> Start:

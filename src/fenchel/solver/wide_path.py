@@ -24,7 +24,8 @@ from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.penalties.blocks import Blocks, Indices
 from fenchel.solver.base import Result, Stop
-from fenchel.solver.found import Found
+from fenchel.solver.found import found
+from fenchel.solver.gram_path import eased
 from fenchel.steps.gram_descent import minimise
 
 #: The most samples, and the most columns of a working set.
@@ -49,14 +50,19 @@ class WidePath:
             total = float(self.p.sum())
             self.mean, self.centre = (self.p @ self.X) / total, float(self.p @ y) / total
         self.y = y - self.centre
-        self.sizes = problem.design.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight) * UP
-        self.widest = float(self.sizes.max())
+        self.lengths = problem.design.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight) * UP
+        self.widest = float(self.lengths.max())
         self.target = float(np.sqrt(problem.mean(y**2))) * UP
         self.lams, self.accuracy, self.w = FIRST_LAMS, FIRST_ACCURACY, np.zeros(d)
         score = np.abs(self._duals(self.y[None])[0])
         #: max |v_j| of w = 0.
         self.largest = float(score.max())
         self._enter(_top(score, FIRST_COLUMNS))
+
+    @property
+    def sizes(self) -> tuple[Vector, float]:
+        """Of columns and targets."""
+        return self.lengths, self.target
 
     @staticmethod
     def suits(problem: Problem) -> bool:
@@ -67,29 +73,33 @@ class WidePath:
 
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optima for the first of these penalties, as many as are found; none where a working set is not enough."""
-        while len(self.columns) <= MOST_COLUMNS and self.accuracy >= LEAST_ACCURACY:
-            start, some = time.perf_counter(), penalties[: self.lams]
-            blocks = [_blocks(penalty, len(self.columns)) for penalty in some]
+        start, results = time.perf_counter(), list[Result]()
+        for penalty, (w, bounds) in zip(penalties, self.advance(penalties, stop), strict=False):
+            b = float(self.centre - self.mean @ w) if self.problem.intercept else 0.0
+            problem, seconds = self.problem.replace(penalty=penalty), time.perf_counter() - start
+            results.append(found(problem, w, b, bounds, stop, 1, seconds))
+        return results
+
+    def advance(self, penalties: Sequence[Penalty], stop: Stop) -> list[tuple[Vector, MomentBounds]]:
+        """Weights and bounds for the first of these penalties; the next call goes on from the last of them."""
+        while self.accuracy >= LEAST_ACCURACY:
+            blocks = [_blocks(penalty, len(self.columns)) for penalty in penalties[: self.lams]]
             weights, residuals = self._descend(blocks, stop)
-            V = self._duals(residuals)
-            found: list[Result] = []
-            for penalty, norms, w, r, v in zip(some, blocks, weights, residuals, V, strict=True):
-                bounds = self._bounds(norms, w, r, v)
-                if not bounds.gap <= max(stop.tol * abs(bounds.primal), stop.atol):
+            V, reached = self._duals(residuals), []
+            for one, w, r, v in zip(blocks, weights, residuals, V, strict=True):
+                bounds = self._bounds(one, w, r, v)
+                if not bounds.reach(stop.tol, stop.atol):
                     break
-                self.w[:] = 0.0
+                self.w = np.zeros_like(self.w)
                 self.w[self.columns] = w
-                b = float(self.centre - self.mean[self.columns] @ w) if self.problem.intercept else 0.0
-                problem, seconds = self.problem.replace(penalty=penalty), time.perf_counter() - start
-                found.append(Found(problem, self.w, b, bounds, stop, 1, seconds))
-            if len(found) == len(some):
+                reached.append((self.w, bounds))
+            if len(reached) == len(blocks):
                 self.lams = min(2 * self.lams, MOST_LAMS)
-                return found
+                return reached
             self.lams = max(1, self.lams // 2)
-            if not self._extend(float(blocks[len(found)].threshold[0]), V[len(found)]) and not self._sharpen():
-                return found
-            if found:
-                return found
+            missing = float(blocks[len(reached)].threshold[0]), V[len(reached)]
+            if reached or not (self._extend(*missing) or self._sharpen()):
+                return reached
         return []
 
     def _sharpen(self) -> bool:
@@ -113,21 +123,24 @@ class WidePath:
         if not missing:
             return False
         score[inside] = np.inf
-        alive = int(np.count_nonzero(self.w))
-        more = max(missing, GROWTH * alive - len(self.columns), FIRST_COLUMNS // 2)
-        self._enter(_top(score, len(self.columns) + more))
+        size, alive = len(self.columns), int(np.count_nonzero(self.w))
+        more = max(min(missing, size), GROWTH * alive - size, FIRST_COLUMNS // 2)
+        if size + more > MOST_COLUMNS:
+            self.accuracy = 0.0  # this is not the way
+            return False
+        self._enter(_top(score, size + more))
         return True
 
     def _descend(self, penalties: Sequence[Blocks], stop: Stop) -> tuple[Vector, Vector]:
         """Weights of the working set and residuals, a row for each penalty."""
         w, weights = self.w[self.columns], np.empty((len(penalties), len(self.columns)))
-        enough = self.accuracy * max(stop.tol * self.target**2, stop.atol)
+        enough = self.accuracy * max(stop.tol * self.target * self.target, stop.atol)
         for k, blocks in enumerate(penalties):
             H = self.G
             if blocks.ridge:
                 H = H.copy()
                 H[np.diag_indices_from(H)] += blocks.ridge
-            minimise(H, blocks, w, H @ w - self.c, enough)
+            minimise(H, eased(blocks), w, H @ w - self.c, enough)
             weights[k] = w
         return weights, self.y - weights @ self.part.T
 
@@ -142,23 +155,24 @@ class WidePath:
         p, y = self.p, self.y
         mean = float(p @ r) if self.problem.intercept else 0.0
         square, inner = float(p @ (r - mean) ** 2), float(p @ ((r - mean) * y))
-        length, size = float(np.sqrt(square)) * UP, (self.target + float(self.sizes[self.columns] @ np.abs(w))) * UP
+        length, size = float(np.sqrt(square)) * UP, (self.target + float(self.lengths[self.columns] @ np.abs(w))) * UP
         sums, rounding = 8.0 * gamma(len(y) + 200), 8.0 * gamma(len(w) + 200)
         off, penalty_value = (sums + rounding) * size, blocks.value(w)
         primal = 0.5 * square + penalty_value
-        upper = 0.5 * ((length + off) ** 2 * (1.0 + sums) + off**2) + penalty_value * (1.0 + rounding)
+        reach = length + off
+        upper = 0.5 * (reach * reach * (1.0 + sums) + off * off) + penalty_value * (1.0 + rounding)
         error, threshold = sums * (length + abs(mean)), float(blocks.threshold[0])
         if blocks.ridge:
-            excess = np.maximum(0.0, np.abs(v) + error * self.sizes - threshold)
+            excess = np.maximum(0.0, np.abs(v) + error * self.lengths - threshold)
             theta, conjugate = 1.0, float(np.sum(excess**2)) / (2.0 * blocks.ridge)
         else:
             largest = max(float(v.max()), -float(v.min()), 1e-300) + error * self.widest
             best = inner / square if square > 0.0 else 1.0
             theta, conjugate = max(0.0, min(threshold / largest * (1.0 - EVALUATION), best)), 0.0
-        dual = theta * inner - 0.5 * theta**2 * square - conjugate
+        dual = theta * (inner - 0.5 * theta * square) - conjugate
         # sum p (r - mean) y has terms as large as those of |r|_p S_y
-        lower = dual - sums * (theta * length * self.target + theta**2 * square + conjugate) - 1e-300
-        return MomentBounds(primal, upper * (1.0 + EVALUATION), dual, lower, 0.5 * self.target**2)
+        lower = dual - sums * (theta * (length * self.target + theta * square) + conjugate) - 1e-300
+        return MomentBounds(primal, upper * (1.0 + EVALUATION), dual, lower, 0.5 * self.target * self.target)
 
 
 def _top(score: Vector, count: int) -> Indices:
