@@ -169,8 +169,9 @@ def test_a_fit_past_its_processor_time_is_ended(workers: Workers) -> None:
 
 
 def test_a_millisecond_of_processor_time_is_counted_also_under_a_limit(workers: Workers) -> None:
-    found = [workers.fit(BLINKER, "hinge", 0.1, 0.1, limit=10.0, clock="cpu").cpu for _ in range(15)]
-    assert 1e-3 <= np.median(found) < 2e-3
+    """Not in the kernel's ticks of 4 ms: of many fits at least one is shorter, however busy the machine."""
+    found = [workers.fit(BLINKER, "hinge", 0.1, 0.1, limit=10.0, clock="cpu").cpu for _ in range(30)]
+    assert 1e-3 <= min(found) < 4e-3
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="asks /proc")
