@@ -15,7 +15,7 @@ from fenchel.certificate.judge import Judge
 from fenchel.data.design import Design
 from fenchel.problem import losses
 from fenchel.solver import run
-from fenchel.steps import SDCA, Newton, Start
+from fenchel.steps import SDCA, Newton, Start, sdca
 from tests.laws.test_exact_arithmetic import badly_scaled, cancelling, offset, plain, single
 from tests.registry import LOSSES, name, targets
 
@@ -97,7 +97,9 @@ def test_dual_ascent_with_an_intercept(options):
         assert residual <= candidate.residual.norm + candidate.residual.doubt
 
 
-def test_dual_ascent_by_two_threads():
+def test_dual_ascent_by_two_threads(monkeypatch):
+    monkeypatch.setattr(sdca, "QUIET", 1.0)
+    monkeypatch.setattr(sdca, "MANY_SAMPLES", 0)
     rng = np.random.default_rng(0)
     design = Design(plain(rng, 40, 3))
     design.threads = 2

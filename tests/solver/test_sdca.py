@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
-from fenchel.steps import SDCA, Start
+from fenchel.steps import SDCA, sdca, Start
 from fenchel.steps.outputs import Outputs
 from fenchel.steps.sampling import Sampler
 from tests.registry import LOSSES, name
@@ -235,7 +235,8 @@ def test_weight_two_is_the_row_twice():
             np.testing.assert_allclose(weighted.w, doubled.w, atol=2e-3)
 
 
-def test_threads_give_the_same_certificate():
+def test_threads_give_the_same_certificate(monkeypatch):
+    monkeypatch.setattr(sdca, "QUIET", 1.0)
     rows = sp.random_array((20_000, 300), density=0.05, format="csr", rng=np.random.default_rng(1))
     labels = np.where(rows @ np.random.default_rng(2).normal(size=300) > 0, 1.0, -1.0)
     p = fl.Problem(rows, labels, fl.losses.Hinge(), fl.penalties.L2(1e-3))
@@ -246,7 +247,8 @@ def test_threads_give_the_same_certificate():
     np.testing.assert_array_equal(again[0].w, again[1].w)
 
 
-def test_u_follows_the_multipliers_with_threads():
+def test_u_follows_the_multipliers_with_threads(monkeypatch):
+    monkeypatch.setattr(sdca, "QUIET", 1.0)
     rows = sp.random_array((20_000, 300), density=0.05, format="csr", rng=np.random.default_rng(1))
     labels = np.where(rows @ np.random.default_rng(2).normal(size=300) > 0, 1.0, -1.0)
     p = fl.Problem(rows, labels, fl.losses.Logistic(), fl.penalties.L2(1e-3), intercept=True)

@@ -20,8 +20,11 @@ class Overflow(ArithmeticError):
 
 
 def length(x: Vector) -> float:
-    """|x|_2 from above, for bounds on rounding: what underflows is made good, what overflows is infinite."""
-    return float(np.sqrt(x @ x)) * (1.0 + 1e-6) + 1e-150
+    """|x|_2 from above, for bounds on rounding: what underflows is made good, what overflows is infinite.
+
+    Not by BLAS: its threads go on waiting for work on a core that the next epoch needs.
+    """
+    return float(np.sqrt(np.sum(x * x))) * (1.0 + 1e-6) + 1e-150
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ ILL_CONDITIONED = 3.0
 #: From here on accelerated methods are faster.
 MANY_EPOCHS = 1000.0
 FEW_ROWS = 5000
+#: The share of steps that may move the weights, and the samples there must be, for several threads to share an epoch.
+QUIET, MANY_SAMPLES = 0.3, 2000
 
 
 @dataclass(frozen=True)
@@ -239,11 +241,12 @@ class SDCA:
         """One epoch of the kernel, and what the outputs need to know of it."""
         # samples drawn with replacement may be with two threads at once, and one's multiplier would be lost; where
         # every step moves the weights, threads wait for one another's writes longer than they save
-        shared = state.sampler.visits_once and state.problem.loss.has_straight_parts
+        shared = state.sampler.visits_once and state.busy <= QUIET and len(order) >= MANY_SAMPLES
         threads = state.problem.design.threads if shared else 1
         if state.outputs is None:
             loss, gap, move, kept, path, moves = state.ascent.epoch(order, state.alpha, state.u, margin, None, threads)
             state.moved(path, moves)
+            state.busy = moves / max(1, len(order))
             return loss, gap, move, kept
         # split at a random step, where an iterate may be drawn
         held, steps = np.zeros_like(state.alpha), len(order)

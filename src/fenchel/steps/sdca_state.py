@@ -37,6 +37,7 @@ class SDCAState:
     rate: float = 1.0
     passes: float = 0.0
     partial: bool = False
+    busy: float = 1.0  # the share of the last epoch's steps that moved the weights
     drift: float = np.inf  # how far u may be from what the multipliers make it, in the 2-norm
 
     def refresh(self) -> None:
