@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
-from fenchel.steps import SDCA, sdca, Start
+from fenchel.steps import SDCA, Start, sdca
 from fenchel.steps.outputs import Outputs
 from fenchel.steps.sampling import Sampler
 from tests.registry import LOSSES, name
