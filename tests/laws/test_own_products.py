@@ -71,11 +71,11 @@ def problem_of(loss, design, lam, seed=0, n=17, d=4, constant=0.0, **options):
 
 
 @pytest.mark.parametrize("design", [plain, cancelling, badly_scaled, offset, single, sparse])
-@pytest.mark.parametrize("solver", ASCENTS.values(), ids=ASCENTS)
-@pytest.mark.parametrize("loss", [losses.Hinge(), losses.Logistic(), losses.Squared()], ids=name)
-def test_dual_ascent_knows_how_far_its_weights_drift(loss, solver, design):
-    if solver.accelerate and not np.isfinite(loss.smoothness):
-        pytest.skip("momentum is for smooth losses")
+@pytest.mark.parametrize("kind", ASCENTS)
+@pytest.mark.parametrize("loss", [losses.SquaredHinge(), losses.Logistic(), losses.Squared()], ids=name)
+def test_dual_ascent_knows_how_far_its_weights_drift(loss, kind, design):
+    solver, hinge = ASCENTS[kind], isinstance(loss, losses.SquaredHinge)
+    loss = losses.Hinge() if hinge and kind != "momentum" else loss  # momentum is for smooth losses
     for lam in (1e-4, 10.0):
         problem = problem_of(loss, design, lam)
         for state in states(problem, solver, 12):
@@ -199,8 +199,7 @@ def test_a_penalised_intercept_does_not_drift_unseen():
     problem = problem_of(losses.Squared(), plain, 0.01, constant=1.0)
     solver, (n, d) = SDCA(), problem.shape
     state = solver.begin(problem, Start(np.zeros(d), 0.0, np.full(n, 1e12)), 0)
-    for _ in range(60):
-        state = solver.step(state)
+    state = [solver.step(state) for _ in range(60)][-1]  # changed in place
     solver.observe(state, np.zeros(n), state.primal, np.inf)
     for _ in range(3):
         candidate = solver.candidates(state)[0]

@@ -96,14 +96,16 @@ def test_gaps_of_rough_weights_hold_in_exact_arithmetic():
                 moments = quick.way.moments
                 found = moments.bounds(at.penalty.blocks(4), w)
                 best = fl.solve(at, tol=1e-13, warn=False)
-                value = exact(at, w, moments.intercept(w))
+                value = exact(at, w, quick.way.samples.intercept(w))
                 assert value <= found.upper
                 assert found.lower <= exact(at, best.w, best.b)
                 wide._enter(np.arange(20))
                 u = scale * rng.normal(size=20)
-                residuals = (wide.y - wide.part @ u)[None]
-                bounds = wide._bounds(other.penalty.blocks(20), u, residuals[0], wide._duals(residuals)[0])
-                b = float(wide.centre - wide.mean @ u) if intercept else 0.0
+                samples = wide.samples
+                residuals = (samples.y - wide.part @ u)[None]
+                dual = samples.duals(residuals)[0]
+                bounds = samples.bounds(other.penalty.blocks(20), wide.columns, u, residuals[0], dual)
+                b = samples.intercept(u)
                 optimum = fl.solve(other, tol=1e-13, warn=False)
                 assert exact(other, u, b) <= bounds.upper
                 assert bounds.lower <= exact(other, optimum.w, optimum.b)
@@ -253,3 +255,9 @@ def test_cross_validation_goes_the_quick_way(monkeypatch):
 def test_a_bad_seed_is_an_error():
     with pytest.raises(ValueError, match=r"seed|random_state"):
         fl.path(task(4, 40, 5), n_lams=3, random_state="bad")
+    with pytest.raises(ValueError, match=r"seed|random_state"):
+        fl.solve(task(4, 10, 50), random_state="bad")
+
+
+def test_a_result_says_what_it_is():
+    assert repr(fl.path(task(4, 40, 5), n_lams=3)[1]).startswith("Result(b=")

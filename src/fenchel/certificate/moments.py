@@ -31,10 +31,14 @@ from fenchel.problem.penalties.blocks import Blocks
 #: For sums of bounds, each rounded.
 UP = 1.0 + 1e-9
 DOWN = 1.0 - EVALUATION
-
-
 #: Sizes of columns, targets and thresholds whose squares and products neither overflow nor underflow.
 SMALLEST, LARGEST = 1e-50, 1e50
+
+
+def sizes_of(problem: Problem) -> tuple[Vector, float]:
+    """S_j and S_y, from above: sqrt(sum_i p_i x_ij^2) of every column, and the same of the targets."""
+    columns = problem.design.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight)
+    return columns * UP, float(np.sqrt(problem.mean(problem.y**2))) * UP
 
 
 def is_moderate(sizes: Vector) -> bool:
@@ -72,24 +76,17 @@ class Moments:
     G: Vector
     c: Vector
     q: float
-    mean: Vector | None  # of the columns, and of the targets: None and 0 without an intercept
-    centre: float
+    centred: bool  # whether means were taken off, for an intercept
 
     @cached_property
     def sizes(self) -> tuple[Vector, float]:
         """S_j and S_y, from above."""
-        problem = self.problem
-        columns = problem.design.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight)
-        return columns * UP, float(np.sqrt(problem.mean(problem.y**2))) * UP
+        return sizes_of(self.problem)
 
     @cached_property
     def doubt(self) -> float:
         """The part of the sums of absolute values that sums over samples may be off by."""
         return 8.0 * gamma(self.problem.shape[0] + 200)
-
-    def intercept(self, w: Vector) -> float:
-        """The best one."""
-        return 0.0 if self.mean is None else float(self.centre - self.mean @ w)
 
     def bounds(self, blocks: Blocks, w: Vector) -> MomentBounds:
         """P at w and its best intercept, and D at the best multiple of its residuals that is feasible."""
@@ -100,7 +97,7 @@ class Moments:
         square, inner, v = self.q - 2.0 * slope + float(w @ curved), self.q - slope, self.c - curved
         size = (targets + float(columns @ np.abs(w))) * UP
         doubt = (self.doubt + rounding) * size * size * UP
-        shift = 0.0 if self.mean is None else (self.doubt + gamma(d + 8)) * size * UP
+        shift = 0.0 if not self.centred else (self.doubt + gamma(d + 8)) * size * UP
         penalty = blocks.value(w)
         primal = 0.5 * max(square, 0.0) + penalty
         upper = 0.5 * (max(square, 0.0) + doubt + shift * shift) + penalty + 2.0 * rounding * primal

@@ -23,13 +23,18 @@ class Found(Result):
         """The multipliers of the squared loss: what the model leaves of the targets."""
         known = self.__dict__.get("_alpha")
         if known is None:
-            problem = self.certificate.evidence.problem  # type: ignore[union-attr]
+            evidence = self.certificate.evidence
+            assert isinstance(evidence, Deferred)
+            problem = evidence.problem
             known = self.__dict__["_alpha"] = np.asarray(problem.y - problem.scores(self.w, self.b))
         return known
 
     @alpha.setter
     def alpha(self, value: Vector | None) -> None:
         self.__dict__["_alpha"] = value
+
+    def __repr__(self) -> str:
+        return "Result" + super().__repr__().removeprefix(type(self).__qualname__)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy has no data to ask later."""

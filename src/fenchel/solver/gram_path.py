@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fenchel.certificate.centred import Centred
 from fenchel.certificate.moments import Moments
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
@@ -20,7 +21,7 @@ from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.solver.base import Result, Stop
 from fenchel.solver.found import found
-from fenchel.steps.gram_descent import gram_matrix, minimise
+from fenchel.steps.gram_descent import gram_matrix, minimise, ridged
 
 #: The accuracies of the descent, as parts of the gap that is asked for: the next only where one was not enough.
 ACCURACIES = (1e-6, 1e-9, 1e-12)
@@ -36,35 +37,27 @@ class GramPath:
     """Solves one penalty after the other on the same moments; the weights carry over."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, shares = problem, problem.weights / problem.total_weight
-        design, y, mean, centre = problem.design, problem.y, None, 0.0
-        if problem.intercept:
-            mean, centre = design.rmatvec(shares) / float(shares.sum()), float(shares @ y) / float(shares.sum())
-            y = y - centre
-        c, q = design.rmatvec(shares * y), problem.mean(y * y)
-        self.moments = Moments(problem, gram_matrix(design, shares, mean), c, q, mean, centre)
-        self.w = np.zeros(problem.shape[1])
+        self.problem, self.samples, self.w = problem, Centred.of(problem), np.zeros(problem.shape[1])
+        p, y, mean = self.samples.p, self.samples.y, self.samples.mean
+        c, q = problem.design.rmatvec(p * y), problem.mean(y * y)
+        self.moments = Moments(problem, gram_matrix(problem.design, p, mean), c, q, mean is not None)
 
     @property
     def sizes(self) -> tuple[Vector, float]:
         """Of columns and targets."""
-        return self.moments.sizes
+        return self.samples.sizes
 
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optimum for the first of these penalties, if it can be certified."""
         penalty = penalties[0]
         start, moments, blocks = time.perf_counter(), self.moments, penalty.blocks(len(self.w))
         assert blocks is not None
-        H = moments.G
-        if blocks.ridge:
-            H = H.copy()
-            H[np.diag_indices_from(H)] += blocks.ridge
-        w = self.w.copy()
+        H, w = ridged(moments.G, blocks.ridge), self.w.copy()
         for steps, accuracy in enumerate(ACCURACIES, start=1):
             enough = accuracy * max(stop.tol * (moments.q + blocks.value(w)), stop.atol)
             minimise(H, eased(blocks), w, H @ w - moments.c, enough)
             bounds = moments.bounds(blocks, w)
             if bounds.reach(stop.tol, stop.atol):
-                self.w, b, problem = w, moments.intercept(w), self.problem.replace(penalty=penalty)
+                self.w, b, problem = w, self.samples.intercept(w), self.problem.replace(penalty=penalty)
                 return [found(problem, w, b, bounds, stop, steps, time.perf_counter() - start)]
         return []

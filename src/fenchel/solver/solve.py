@@ -92,11 +92,12 @@ def solve(
     auto = isinstance(solver, str) and solver == "auto" and not solver_options
     if start is not None and not auto and getattr(chosen, "ignores_start", False):
         raise ValueError(f"{chosen.name}, as it is set up, begins at a point of its own: start would have no effect")
+    seed = seed_of(random_state)
     if auto and start is None and callback is None and check_every is None and max_iter is None and not progress:
         found = quick_solve(problem, stop)
         if found is not None:
             return found
-    fit = Fit(problem, stop, _start(problem, start), seed_of(random_state), callback, bool(progress), check_every)
+    fit = Fit(problem, stop, _start(problem, start), seed, callback, bool(progress), check_every)
     result = run(fit, chosen)
     if auto and result.status == "overflow":
         # where P overflows at its start no solver gets anywhere

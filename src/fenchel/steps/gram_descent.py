@@ -42,11 +42,19 @@ def _hessian(state: DescentState, c: Vector, mean: Vector | None) -> Vector:
     if known is None or known[0] is not part or not np.array_equal(known[1], c):
         everything = part.design is state.problem.design
         rows = part.rows if part.design.is_sparse else part.design
-        H = known_gram(part.design, c, mean).copy() if everything else gram_matrix(rows, c, mean)
-        H[np.diag_indices_from(H)] += part.blocks.ridge
-        known = state.hessian = (part, c, H)
+        H = known_gram(part.design, c, mean) if everything else gram_matrix(rows, c, mean)
+        known = state.hessian = (part, c, ridged(H, part.blocks.ridge))
         state.passes += 2.0 * part.design.nnz / max(1, state.problem.design.nnz)
     return known[2]
+
+
+def ridged(H: Vector, ridge: float) -> Vector:
+    """H with a ridge: a copy, if there is one."""
+    if not ridge:
+        return H
+    H = H.copy()
+    H[np.diag_indices_from(H)] += ridge
+    return H
 
 
 def known_gram(design: Design, c: Vector, mean: Vector | None) -> Vector:

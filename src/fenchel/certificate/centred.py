@@ -1,0 +1,89 @@
+"""P and D of a least-squares problem from residuals and one product of theirs with X.
+
+Samples have shares p_i = s_i / W; where there is an intercept, means are taken off. Residuals r, as computed, are as
+good a dual point as any, once their mean is taken off too, and D(theta r) is as in `certificate.moments`.
+
+Rounding: with S_j = sqrt(sum_i p_i x_ij^2) and |r|_p = sqrt(sum_i p_i r_i^2), the product of r with column j is off by
+at most e S_j |r|_p with e = 8 gamma_(n + 200). And beside a constant, residuals computed from k columns are within
+8 gamma_(k + 200) M, in that norm, of y - X w, with M = S_y + sum_j S_j |w_j|.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fenchel.certificate.moments import DOWN, UP, MomentBounds, sizes_of
+from fenchel.data.design import Vector, gamma
+from fenchel.problem import Problem
+from fenchel.problem.penalties.base import EVALUATION
+from fenchel.problem.penalties.blocks import Blocks, Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Centred:
+    """The samples of a problem with the squared loss; its penalty plays no role."""
+
+    problem: Problem
+    p: Vector
+    mean: Vector | None  # of the columns, and of the targets: None and 0 without an intercept
+    centre: float
+    y: Vector  # the targets without their mean
+
+    @classmethod
+    def of(cls, problem: Problem) -> Centred:
+        """With the means of columns and targets where there is an intercept."""
+        p, y = problem.weights / problem.total_weight, problem.y
+        if not problem.intercept:
+            return cls(problem, p, None, 0.0, y)
+        total = float(p.sum())
+        centre = float(p @ y) / total
+        return cls(problem, p, problem.design.rmatvec(p) / total, centre, y - centre)
+
+    @cached_property
+    def sizes(self) -> tuple[Vector, float]:
+        """S_j and S_y, from above."""
+        return sizes_of(self.problem)
+
+    @cached_property
+    def widest(self) -> float:
+        """The largest S_j."""
+        return float(self.sizes[0].max())
+
+    def intercept(self, w: Vector) -> float:
+        """The best one."""
+        return 0.0 if self.mean is None else float(self.centre - self.mean @ w)
+
+    def duals(self, residuals: Vector) -> Vector:
+        """X' diag(p) r for every row r, of dense X, the columns' means taken off."""
+        weighted = residuals * self.p
+        V = np.asarray(weighted @ self.problem.design.matrix)
+        return V if self.mean is None else V - np.outer(weighted.sum(axis=1), self.mean)
+
+    def bounds(self, blocks: Blocks, columns: Indices, w: Vector, r: Vector, v: Vector) -> MomentBounds:
+        """P at weights w of some columns and the best intercept; D at the best feasible multiple of their residuals.
+
+        The penalty is of single weights, all with one threshold; v is the residuals' product with every column.
+        """
+        p, y, (lengths, target) = self.p, self.y, self.sizes
+        mean = 0.0 if self.mean is None else float(p @ r)
+        square, inner = float(p @ (r - mean) ** 2), float(p @ ((r - mean) * y))
+        length, size = float(np.sqrt(square)) * UP, (target + float(lengths[columns] @ np.abs(w))) * UP
+        sums, rounding = 8.0 * gamma(len(y) + 200), 8.0 * gamma(len(w) + 200)
+        off, penalty = (sums + rounding) * size, blocks.value(w)
+        reach = length + off
+        upper = 0.5 * (reach * reach * (1.0 + sums) + off * off) + penalty * (1.0 + rounding)
+        error, threshold = sums * (length + abs(mean)), float(blocks.threshold[0])
+        if blocks.ridge:
+            excess = np.maximum(0.0, np.abs(v) + error * lengths - threshold)
+            theta, conjugate = 1.0, float(np.sum(excess**2)) / (2.0 * blocks.ridge)
+        else:
+            largest = max(float(v.max()), -float(v.min()), 1e-300) + error * self.widest
+            best = inner / square if square > 0.0 else 1.0
+            theta, conjugate = max(0.0, min(threshold / largest * DOWN, best)), 0.0
+        dual = theta * (inner - 0.5 * theta * square) - conjugate
+        # sum p (r - mean) y has terms as large as those of |r|_p S_y
+        lower = dual - sums * (theta * (length * target + theta * square) + conjugate) - 1e-300
+        return MomentBounds(0.5 * square + penalty, upper * (1.0 + EVALUATION), dual, lower, 0.5 * target * target)
