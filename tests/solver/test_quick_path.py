@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
+from fenchel.certificate.centred import Centred
 from fenchel.solver import wide_path
 from fenchel.solver.found import Found
 from tests.laws.test_exact_arithmetic import exact
@@ -88,7 +89,7 @@ def test_gaps_of_rough_weights_hold_in_exact_arithmetic():
     for intercept in (False, True):
         problem = task(5, 30, 4, intercept=intercept, offset=10.0)
         quick = path_module.quick_path(problem, {})
-        wide = wide_path.WidePath(task(5, 6, 20, intercept=intercept, offset=10.0))
+        wide = wide_path.WidePath(Centred.of(task(5, 6, 20, intercept=intercept, offset=10.0)))
         for lam in (1.0, 1e-2):
             at, other = problem.with_lam(lam), wide.problem.with_lam(lam)
             for scale in (1.0, 1e-3):

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.certificate.moments import DOWN, UP, MomentBounds, sizes_of
+from fenchel.certificate.moments import DOWN, UP, MomentBounds, is_moderate, sizes_of
 from fenchel.data.design import Vector, gamma
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
@@ -46,6 +46,11 @@ class Centred:
     def sizes(self) -> tuple[Vector, float]:
         """S_j and S_y, from above."""
         return sizes_of(self.problem)
+
+    @property
+    def are_moderate(self) -> bool:
+        """Whether no column is, nor the targets are, so large or so small that squares overflow or vanish."""
+        return is_moderate(self.sizes[0]) and is_moderate(np.array([self.sizes[1]]))
 
     @cached_property
     def widest(self) -> float:

@@ -47,6 +47,11 @@ def is_moderate(sizes: Vector) -> bool:
     return bool(np.all((sizes > SMALLEST) & (sizes < LARGEST)))
 
 
+def has_moderate(blocks: Blocks) -> bool:
+    """Whether the numbers of a penalty are of such a size."""
+    return is_moderate(np.array([blocks.threshold.min(), blocks.threshold.max(), blocks.ridge]))
+
+
 @dataclass(frozen=True)
 class MomentBounds:
     """P and D as computed, and the bounds on them in exact arithmetic."""

@@ -14,9 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from fenchel.certificate.centred import Centred
-from fenchel.certificate.moments import Moments
-from fenchel.data.design import Vector
-from fenchel.problem import Problem
+from fenchel.certificate.moments import Moments, has_moderate
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.solver.base import Result, Stop
@@ -36,22 +34,20 @@ def eased(blocks: Blocks) -> Blocks:
 class GramPath:
     """Solves one penalty after the other on the same moments; the weights carry over."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem, self.samples, self.w = problem, Centred.of(problem), np.zeros(problem.shape[1])
-        p, y, mean = self.samples.p, self.samples.y, self.samples.mean
+    def __init__(self, samples: Centred) -> None:
+        self.problem = problem = samples.problem
+        self.samples, self.w = samples, np.zeros(problem.shape[1])
+        p, y, mean = samples.p, samples.y, samples.mean
         c, q = problem.design.rmatvec(p * y), problem.mean(y * y)
         self.moments = Moments(problem, gram_matrix(problem.design, p, mean), c, q, mean is not None)
-
-    @property
-    def sizes(self) -> tuple[Vector, float]:
-        """Of columns and targets."""
-        return self.samples.sizes
 
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optimum for the first of these penalties, if it can be certified."""
         penalty = penalties[0]
         start, moments, blocks = time.perf_counter(), self.moments, penalty.blocks(len(self.w))
         assert blocks is not None
+        if not has_moderate(blocks):
+            return []
         H, w = ridged(moments.G, blocks.ridge), self.w.copy()
         for steps, accuracy in enumerate(ACCURACIES, start=1):
             enough = accuracy * max(stop.tol * (moments.q + blocks.value(w)), stop.atol)

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fenchel.certificate.moments import is_moderate
-from fenchel.data.design import Vector
+from fenchel.certificate.centred import Centred
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import Penalty
@@ -17,7 +16,7 @@ from fenchel.solver.base import Result, Stop
 from fenchel.solver.blas import blas_threads
 from fenchel.solver.gram_path import GramPath
 from fenchel.solver.seed import seed_of
-from fenchel.solver.wide_path import MOST_LAMS, WidePath
+from fenchel.solver.wide_path import WidePath
 from fenchel.steps.descent_state import Part
 from fenchel.steps.primal_cd import is_cheap
 
@@ -31,10 +30,7 @@ STRIDE, ROUGH = 1.8, 0.1
 
 
 class Way(Protocol):
-    """Finds optima one after the other; `sizes` are those of columns and targets."""
-
-    @property
-    def sizes(self) -> tuple[Vector, float]: ...
+    """Finds optima one after the other."""
 
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optima for the first of these penalties; none where the first cannot be certified this way."""
@@ -51,7 +47,7 @@ class QuickPath:
     def solve(self, penalties: Sequence[Penalty]) -> list[Result]:
         """The optima for the first of these penalties, in order; none where `solve` has to find the next."""
         with blas_threads(self.threads), np.errstate(all="ignore"):  # overflow makes a gap infinite, never wrong
-            return self.way.solve(penalties, self.stop) if _is_moderate(self.way, penalties[:MOST_LAMS]) else []
+            return self.way.solve(penalties, self.stop)
 
 
 def quick_solve(problem: Any, stop: Stop) -> Result | None:
@@ -63,9 +59,10 @@ def quick_solve(problem: Any, stop: Stop) -> Result | None:
     if not _is_least_squares(problem) or not WidePath.suits(problem) or stop.max_seconds is not None:
         return None
     with blas_threads(problem.design.threads), np.errstate(all="ignore"):
-        way, penalty = WidePath(problem), problem.penalty
-        if not _is_moderate(way, [penalty]):
+        samples, penalty = Centred.of(problem), problem.penalty
+        if not samples.are_moderate:
             return None
+        way = WidePath(samples)
         steps = int(np.ceil(np.log(max(way.largest / penalty.sparsity / penalty.lam, 1.0)) / np.log(STRIDE)))
         rough = replace(stop, tol=max(stop.tol, ROUGH))
         for lam in penalty.lam * STRIDE ** np.arange(steps - 1, 0, -1):
@@ -84,9 +81,11 @@ def quick_path(problem: Any, options: Mapping[str, Any]) -> QuickPath | None:
     stop = Stop(options.get("tol", 1e-4), options.get("atol", 0.0))
     problem = problem.replace(design=problem.design.using(options.get("n_threads", 1)))
     with blas_threads(problem.design.threads), np.errstate(all="ignore"):
-        if is_cheap(Part.whole(problem)):
-            return QuickPath(GramPath(problem), stop, problem.design.threads)
-        return QuickPath(WidePath(problem), stop, problem.design.threads) if WidePath.suits(problem) else None
+        way = GramPath if is_cheap(Part.whole(problem)) else WidePath if WidePath.suits(problem) else None
+        samples = Centred.of(problem) if way is not None else None
+        if way is None or samples is None or not samples.are_moderate:
+            return None
+        return QuickPath(way(samples), stop, problem.design.threads)
 
 
 def _is_least_squares(problem: Any) -> bool:
@@ -94,11 +93,3 @@ def _is_least_squares(problem: Any) -> bool:
     if not isinstance(problem, Problem) or problem.design.constant or type(problem.loss) is not Squared:
         return False
     return problem.penalty.blocks(problem.shape[1]) is not None
-
-
-def _is_moderate(way: Way, penalties: Sequence[Penalty]) -> bool:
-    """Whether neither the data nor the penalties are so large or so small that squares overflow or vanish."""
-    columns, target = way.sizes
-    limits = [blocks for penalty in penalties if (blocks := penalty.blocks(len(columns))) is not None]
-    numbers = [(float(one.threshold.min()), float(one.threshold.max()), one.ridge) for one in limits]
-    return is_moderate(columns) and is_moderate(np.array([target])) and is_moderate(np.ravel(numbers))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fenchel.certificate.centred import Centred
-from fenchel.certificate.moments import MomentBounds
+from fenchel.certificate.moments import MomentBounds, has_moderate
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import Penalty
@@ -36,18 +36,13 @@ FIRST_ACCURACY, LEAST_ACCURACY = 1e-6, 1e-12
 class WidePath:
     """Solves some penalties after the other; weights and the working set carry over."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem, self.samples, d = problem, Centred.of(problem), problem.shape[1]
+    def __init__(self, samples: Centred) -> None:
+        self.problem, self.samples, d = samples.problem, samples, samples.problem.shape[1]
         self.lams, self.accuracy, self.w = FIRST_LAMS, FIRST_ACCURACY, np.zeros(d)
         score = np.abs(self.samples.duals(self.samples.y[None])[0])
         #: max |v_j| of w = 0.
         self.largest = float(score.max())
         self._enter(_top(score, FIRST_COLUMNS))
-
-    @property
-    def sizes(self) -> tuple[Vector, float]:
-        """Of columns and targets."""
-        return self.samples.sizes
 
     @staticmethod
     def suits(problem: Problem) -> bool:
@@ -68,6 +63,8 @@ class WidePath:
         """Weights and bounds for the first of these penalties; the next call goes on from the last of them."""
         while self.accuracy >= LEAST_ACCURACY:
             blocks = [_blocks(penalty, len(self.columns)) for penalty in penalties[: self.lams]]
+            if not all(map(has_moderate, blocks)):
+                return []
             weights, residuals = self._descend(blocks, stop)
             V, reached = self.samples.duals(residuals), []
             for one, w, r, v in zip(blocks, weights, residuals, V, strict=True):
