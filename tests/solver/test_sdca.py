@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
+from fenchel.certificate.judges import judge_of
 from fenchel.steps import SDCA, Start, sdca
 from fenchel.steps.outputs import Outputs
 from fenchel.steps.sampling import Sampler
@@ -272,6 +273,22 @@ def test_samples_drawn_with_replacement_are_visited_by_one_thread(sampling):
         assert shared.design.threads == threads
         found.append(solver.step(solver.begin(shared, zero(p), 0)).alpha)
     np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Squared()], ids=name)
+def test_steps_leave_what_a_judge_has_kept(loss):
+    """Candidates are the solver's own vectors, changed in place by the next epoch."""
+    p, method = problem(loss, lam=0.1), SDCA(shrink=False)
+    state, judge = method.step(method.begin(p, zero(p), 0)), judge_of(p)
+    (candidate,) = method.candidates(state)
+    assert judge.try_residual(candidate, judge.look_at(candidate.w, candidate.b, candidate.scores), "multipliers")
+    w, alpha, dual = judge.w.copy(), judge.best.alpha.copy(), judge.best.value
+    for _ in range(3):
+        method.step(state)
+    assert not np.array_equal(state.alpha, alpha)
+    assert np.array_equal(judge.w, w)
+    assert np.array_equal(judge.best.alpha, alpha)
+    assert p.dual(judge.best.alpha) == pytest.approx(dual, rel=1e-12)
 
 
 def test_estimates_only_schedule_checks():

@@ -141,6 +141,24 @@ def test_long_matrices_have_short_rounding_bounds():
     assert np.all(product.error <= 2e-13 * product.value)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_matrices_that_outgrow_the_cache_have_the_same_products(threads):
+    """Their kernels ask for what comes behind in memory: every length of a row, the last rows among them."""
+    sizes = np.arange(2050) % 2051
+    indices = np.concatenate([np.arange(size) for size in sizes])
+    X = sp.csr_array((rng.normal(size=len(indices)), indices, np.append(0, np.cumsum(sizes))), shape=(2050, 2050))
+    assert X.nnz > 2_000_000
+    design, w, a = Design(X, threads=threads), rng.normal(size=2050), rng.normal(size=2050) * (rng.random(2050) < 0.5)
+    for product, expected, size in (
+        (design.matvec_bounded(w), X @ w, abs(X) @ abs(w)),
+        (design.rmatvec_bounded(a), X.T @ a, abs(X).T @ abs(a)),
+    ):
+        assert np.all(np.abs(product.value - expected) <= 2.0 * product.error)
+        np.testing.assert_allclose(product.absolute, size, rtol=1e-12)
+    assert np.all(np.abs(design.matvec(w) - X @ w) <= 2.0 * design.matvec_bounded(w).error)
+    assert np.all(np.abs(design.rmatvec(a) - X.T @ a) <= 2.0 * design.rmatvec_bounded(a).error)
+
+
 @settings(max_examples=50, deadline=None)
 @given(scale=st.sampled_from([1e-150, 1e-100, 1.0, 1e100, 1e150]), p=st.floats(1, 50))
 def test_norms_neither_overflow_nor_underflow(scale, p):

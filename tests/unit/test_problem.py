@@ -1,11 +1,13 @@
 """The problem: primal, dual, link, weights, lam_max."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
 
 from fenchel import Problem, losses, penalties, sets, solve
+from fenchel.problem.vectors import is_finite, sum_of_squares
 from tests.registry import LOSSES, name, penalties_for, targets
 
 rng = np.random.default_rng(0)
@@ -95,3 +97,18 @@ def test_sets_project_to_the_nearest_point_and_support_bounds_every_point(convex
         normal = z - p
         attained = normal * p if not k else (normal * p).sum(axis=-1)
         np.testing.assert_allclose(convex.support(normal), attained, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 100_000])
+def test_sums_of_squares_are_right_to_the_last_digits(size):
+    x = np.random.default_rng(size).normal(size=2 * size) * np.logspace(-9, 9, 2 * size)
+    exact = math.fsum(value * value for value in x[::2])
+    assert abs(sum_of_squares(x[::2]) - exact) <= 70 * 2.0**-53 * exact
+
+
+def test_sums_of_squares_know_what_is_not_finite():
+    assert sum_of_squares(np.array([1e200, 1.0])) == np.inf
+    assert np.isnan(sum_of_squares(np.array([np.nan, np.inf])))
+    assert is_finite(np.array([1e200, -1e300]))
+    assert not is_finite(np.array([1.0, np.nan]))
+    assert not is_finite(np.array([-np.inf, 1.0]))

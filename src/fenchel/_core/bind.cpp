@@ -250,6 +250,7 @@ NB_MODULE(FENCHEL_MODULE, m) {
         const auto [sum, size, doubt] = bound_products(a.data(), z.data(), error.data(), s.data(), a.size());
         return std::make_tuple(sum, size, doubt);
     }, exact("a"), exact("z"), exact("error"), exact("s"));
+    m.def("sum_of_squares", [](Vector<double> x) { return sum_of_squares(x.data(), Index(x.size())); }, exact("x"));
     m.def("look_at_entries", [](Vector<double> x, Index threads) {
         nb::gil_scoped_release release;
         const Entries found = look_at_entries(x.data(), Index(x.size()), threads);

@@ -111,4 +111,8 @@ inline std::array<double, 3> bound_products(const double *a, const double *z, co
     });
 }
 
+inline double sum_of_squares(const double *x, Index n) {
+    return careful_sums<1>(n, [=](Index i, Index k, double (*found)[block_size]) { found[0][k] = x[i] * x[i]; })[0];
+}
+
 }  // namespace fenchel

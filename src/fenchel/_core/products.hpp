@@ -10,7 +10,7 @@
 
 namespace fenchel {
 
-template <class Line, class Values>
+template <bool in_order = false, class Line, class Values>
 double dot(const Line &x, const Values &w) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -19,31 +19,37 @@ double dot(const Line &x, const Values &w) {
 }
 
 // Lines are short: a few sums side by side beat what vector registers and their gathers take to set up.
-template <class T, class I>
+template <bool in_order = false, class T, class I>
 double dot(const SparseLine<T, I> &x, const double *w) {
     const auto term = [&](Index k) { return static_cast<double>(x.value[k]) * w[x.index(k)]; };
     double a = 0, b = 0, c = 0, d = 0;
+    const auto four = [&](Index k) { a += term(k), b += term(k + 1), c += term(k + 2), d += term(k + 3); };
     Index k = 0;
-    for (; k + 3 < x.size; k += 4) a += term(k), b += term(k + 1), c += term(k + 2), d += term(k + 3);
+    if constexpr (in_order)
+        for (; k + 7 < x.size; k += 8) x.prefetch_behind(k), four(k), four(k + 4);
+    for (; k + 3 < x.size; k += 4) four(k);
     for (; k < x.size; ++k) a += term(k);
     return (a + b) + (c + d);
 }
 
 // The same, and the sum of absolute values.
-template <class T, class I>
+template <bool in_order = false, class T, class I>
 std::pair<double, double> bounded_dot(const SparseLine<T, I> &x, const double *w) {
     double a = 0, b = 0, c = 0, d = 0, size_a = 0, size_b = 0, size_c = 0, size_d = 0;
     const auto add = [&](Index k, double &sum, double &size) {
         const double term = static_cast<double>(x.value[k]) * w[x.index(k)];
         sum += term, size += std::fabs(term);
     };
+    const auto four = [&](Index k) { add(k, a, size_a), add(k + 1, b, size_b), add(k + 2, c, size_c), add(k + 3, d, size_d); };
     Index k = 0;
-    for (; k + 3 < x.size; k += 4) add(k, a, size_a), add(k + 1, b, size_b), add(k + 2, c, size_c), add(k + 3, d, size_d);
+    if constexpr (in_order)
+        for (; k + 7 < x.size; k += 8) x.prefetch_behind(k), four(k), four(k + 4);
+    for (; k + 3 < x.size; k += 4) four(k);
     for (; k < x.size; ++k) add(k, a, size_a);
     return {(a + b) + (c + d), (size_a + size_b) + (size_c + size_d)};
 }
 
-template <class Line>
+template <bool in_order = false, class Line>
 std::pair<double, double> bounded_dot(const Line &x, const double *w) {
     double sum = 0, absolute = 0;
 #pragma omp simd reduction(+ : sum, absolute)
@@ -60,31 +66,34 @@ void add(const Line &x, double a, double *out) {
     for (Index k = 0; k < x.size; ++k) out[x.index(k)] += a * static_cast<double>(x.value[k]);
 }
 
+template <bool in_order, class Matrix>
+void gather_part(const Matrix &A, const double *w, double *out, double *bound, Index start, Index stop) {
+    for (Index i = start; i < stop; ++i) {
+        const auto x = A.line(i);
+        if (bound) std::tie(out[i], bound[i]) = bounded_dot<in_order>(x, w);
+        else out[i] = dot<in_order>(x, w);
+    }
+}
+
 // out[i] = line_i . w, and bound[i] = sum_k |line_ik w_k| when `bound` is given.
 // Returns the length of the longest chain of additions: |error| <= gamma_depth * bound.
 template <class Matrix>
 Index gather(const Matrix &A, const double *w, double *out, double *bound, Index threads) {
-    parallel(threads, [&](Index part) {
-        const Index stop = A.split(part + 1, threads);
-        for (Index i = A.split(part, threads); i < stop; ++i) {
-            const auto x = A.line(i);
-            if (!bound) {
-                out[i] = dot(x, w);
-                continue;
-            }
-            std::tie(out[i], bound[i]) = bounded_dot(x, w);
-        }
-    });
+    const auto product = A.outgrows_cache() ? gather_part<true, Matrix> : gather_part<false, Matrix>;
+    parallel(threads, [&](Index part) { product(A, w, out, bound, A.split(part, threads), A.split(part + 1, threads)); });
     return A.longest_line() + 1;
 }
 
 // Adds a_i line_i for start <= i < stop into `sum`, and |a_i line_i| beside it when Bound: pairs, so that both share a cache line.
 template <bool Bound, class Matrix>
 void scatter_block(const Matrix &A, const double *a, Index start, Index stop, double *sum) {
+    const bool far = A.outgrows_cache();
     for (Index i = start; i < stop; ++i) {
         if (a[i] == 0) continue;
         const auto x = A.line(i);
         const double ai = a[i];
+        if (far)
+            for (Index k = 0; k < x.size; k += 8) x.prefetch_behind(k);
         if constexpr (Bound) {
             for (Index k = 0; k < x.size; ++k) {
                 const double term = ai * static_cast<double>(x.value[k]);

@@ -18,6 +18,7 @@ struct DenseLine {
     const T *value;
     Index size;
     Index index(Index k) const { return k; }
+    void prefetch_behind(Index) const {}
 };
 
 template <class T, class I>
@@ -26,6 +27,13 @@ struct SparseLine {
     const I *indices;
     Index size;
     Index index(Index k) const { return static_cast<Index>(indices[k]); }
+    // Asks for what comes a page or so behind entry k in memory, where the processor by itself does not look: lines in order.
+    void prefetch_behind(Index k) const {
+#if defined(__GNUC__)
+        constexpr Index distance = 512;
+        __builtin_prefetch(value + k + distance, 0, 2), __builtin_prefetch(indices + k + distance, 0, 2);
+#endif
+    }
 };
 
 template <class T>
@@ -35,6 +43,7 @@ struct Dense {
     Index lines, width;
     DenseLine<T> line(Index i) const { return {data + i * width, width}; }
     Index entries() const { return lines * width; }
+    bool outgrows_cache() const { return false; }
     Index longest_line() const { return width; }
     // First line of part p of `parts` of about equal work.
     Index split(Index p, Index parts) const { return lines * p / parts; }
@@ -58,6 +67,8 @@ struct Sparse {
         return {data + start, indices + start, static_cast<Index>(indptr[i + 1]) - start};
     }
     Index entries() const { return static_cast<Index>(indptr[lines]); }
+    // Whether a pass in order waits for memory.
+    bool outgrows_cache() const { return entries() > 2'000'000; }
     Index longest_line() const {
         Index longest = 0;
         for (Index i = 0; i < lines; ++i) {

@@ -14,6 +14,7 @@ import numpy as np
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
+from fenchel.problem.vectors import is_finite
 from fenchel.steps import Scores
 
 #: Relative error granted to the scores, targets and multipliers that enter a loss or its conjugate.
@@ -72,7 +73,7 @@ def primal_bound(problem: Problem, w: Vector, b: float, scores: Scores | None = 
             z, size, doubt = product.value, product.absolute, (product.relative + 1.01 * slack, product.underflow)
         else:
             z, size, doubt = scores.z, scores.sizes, (scores.relative, scores.absolute)
-        if not (np.isfinite(slack) and np.all(np.isfinite(z))):
+        if not (np.isfinite(slack) and is_finite(z)):
             return PrimalBound(np.inf, np.inf, z)
         mean, rise, error = _mean_loss(problem, z, size, *doubt)
         upper = (1.0 + EVALUATION) * (mean + rise) + UNDERFLOW
@@ -149,6 +150,5 @@ def gap_between(upper: float, lower: float) -> float:
 
 def clip_to_domain(problem: Problem, alpha: Vector) -> Vector:
     """alpha moved into the domain of the conjugate, exactly; samples of weight zero get 0."""
-    low, high = problem.domain
-    inside = np.clip(alpha, low, high)
+    inside = np.clip(alpha, *problem.domain) if problem.bounded else alpha.copy()
     return inside if problem.weightless else np.where(problem.weights > 0, inside, 0.0)

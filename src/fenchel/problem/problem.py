@@ -110,6 +110,12 @@ class Problem:
         return self.loss.domain(self.y)
 
     @cached_property
+    def bounded(self) -> bool:
+        """Whether there are multipliers outside the domain."""
+        low, high = self.loss.domain(self.y[:1])
+        return bool(low[0] > -np.inf or high[0] < np.inf)
+
+    @cached_property
     def target_sizes(self) -> Vector | float:
         """|y_i|; one number for all labels."""
         return 1.0 if self.loss.is_classification else np.abs(self.y)
@@ -128,7 +134,10 @@ class Problem:
 
     def scores(self, w: Vector, b: float = 0.0) -> Vector:
         """z = X w + b."""
-        return self.design.matvec(w) + b
+        z = self.design.matvec(w)
+        if b:
+            z += b
+        return z
 
     def dual_vector(self, alpha: Vector) -> Vector:
         """v = (1/W) sum_i s_i alpha_i x_i."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from fenchel._core import kernels
 from fenchel.data.design import Vector
 
 Mask = NDArray[np.bool_]
@@ -22,14 +23,26 @@ def frozen(values: Array) -> Array:
     return copy
 
 
+def sum_of_squares(x: Vector) -> float:
+    """|x|_2^2, without a temporary vector and without the threads of BLAS, which go on waiting for work on a core that
+    the next step needs.
+    """
+    return kernels.sum_of_squares(np.ascontiguousarray(x, dtype=np.float64).ravel())
+
+
 def soft(x: Vector, t: Vector | float) -> Vector:
     """sign(x) max(0, |x| - t)."""
     return x - np.clip(x, -t, t)
 
 
+def is_finite(values: Vector) -> bool:
+    """Whether all are finite numbers: they are where their squares have a finite sum."""
+    return bool(np.isfinite(sum_of_squares(values)) or np.all(np.isfinite(values)))
+
+
 def finite(values: Vector) -> Vector:
     """The same; what is not a number becomes 0, and an infinity the largest number."""
-    return values if np.all(np.isfinite(values)) else np.nan_to_num(values)
+    return values if is_finite(values) else np.nan_to_num(values)
 
 
 def inside(ok: Mask, values: Vector) -> Vector:
@@ -55,8 +68,7 @@ def square_over(x: float, divisor: float) -> float:
 def p_norm(x: Vector, p: float) -> float:
     """|x|_p, scaled by the largest entry where something might overflow or underflow on the way."""
     if p == 2:
-        with np.errstate(over="ignore", under="ignore"):
-            total = float(np.sum(x * x))
+        total = sum_of_squares(x)
         if 1e-280 < total < 1e280:
             return float(np.sqrt(total))
     largest = float(np.max(np.abs(x), initial=0.0))

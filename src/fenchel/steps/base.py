@@ -10,7 +10,7 @@ import numpy as np
 
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
-from fenchel.problem.vectors import dual_exponent
+from fenchel.problem.vectors import dual_exponent, sum_of_squares
 
 State = TypeVar("State")
 
@@ -20,11 +20,8 @@ class Overflow(ArithmeticError):
 
 
 def length(x: Vector) -> float:
-    """|x|_2 from above, for bounds on rounding: what underflows is made good, what overflows is infinite.
-
-    Not by BLAS: its threads go on waiting for work on a core that the next epoch needs.
-    """
-    return float(np.sqrt(np.sum(x * x))) * (1.0 + 1e-6) + 1e-150
+    """|x|_2 from above, for bounds on rounding: what underflows is made good, what overflows is infinite."""
+    return float(np.sqrt(sum_of_squares(x))) * (1.0 + 1e-6) + 1e-150
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,8 @@ class Candidate:
     """A model that an algorithm offers for certification; multipliers if it has any of its own.
 
     `u` are the multipliers of D w for a penalty lam |D w|_1, one for each row of D; `residual` says, for an L2 penalty,
-    how well weights and multipliers go together. What an algorithm knows already need not be computed again.
+    how well weights and multipliers go together. What an algorithm knows already need not be computed again. Vectors
+    may be the algorithm's own, which it will change: whoever keeps them copies them.
     """
 
     w: Vector

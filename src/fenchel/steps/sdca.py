@@ -198,7 +198,7 @@ class SDCA:
     def candidates(self, state: SDCAState) -> Sequence[Candidate]:
         b = float(state.u[-1]) if state.problem.intercept else 0.0
         w = state.weights()
-        found = [Candidate(w, b, state.alpha.copy(), residual=state.residual, scores=state.scores(w, b))]
+        found = [Candidate(w, b, state.alpha, residual=state.residual, scores=state.scores(w, b))]
         if state.outputs is not None and state.outputs.epoch:
             other = state.outputs.average if self.output == "average" else state.outputs.random
             found.append(Candidate(state.weights(other), b, other))

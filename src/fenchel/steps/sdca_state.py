@@ -105,12 +105,12 @@ class SDCAState:
         return float(np.sum(self.problem.weights * self.alpha)) / self.problem.total_weight
 
     def weights(self, alpha: Vector | None = None) -> Vector:
-        """The weights that go with the current u, or with other multipliers."""
+        """The weights that go with the current u, which they may be a part of, or with other multipliers."""
         problem = self.problem
         if alpha is not None:
             return problem.link(alpha)
         u, penalty = self.u[:-1], problem.penalty
-        w = u.copy() if penalty.quadratic else penalty.grad_conjugate(u * penalty.strong_convexity)
+        w = u if penalty.quadratic else penalty.grad_conjugate(u * penalty.strong_convexity)
         constant = problem.design.constant
         return np.append(w, self.u[-1] / constant) if constant else w
 
