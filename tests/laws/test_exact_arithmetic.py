@@ -1,5 +1,6 @@
 """The certificate against exact rational arithmetic, on the same floating-point data."""
 
+from decimal import Decimal, localcontext
 from fractions import Fraction as Q
 from itertools import pairwise
 
@@ -20,6 +21,7 @@ LOSS = {
     losses.EpsilonInsensitive: lambda f, z, y: max(Q(0), abs(z - y) - Q(f.epsilon)),
     losses.SquaredEpsilonInsensitive: lambda f, z, y: max(Q(0), abs(z - y) - Q(f.epsilon)) ** 2,
     losses.Huber: lambda f, z, y: _huber(z - y, Q(f.delta)),
+    losses.Logistic: lambda f, z, y: _logistic(y * z),
 }
 PENALTY = {
     penalties.L2: lambda r, w: Q(r.lam) / 2 * sum(x * x for x in w),
@@ -33,6 +35,14 @@ PENALTY = {
 
 def _huber(r, delta):
     return r * r / 2 if abs(r) <= delta else delta * abs(r) - delta * delta / 2
+
+
+def _logistic(m):
+    """log(1 + exp(-m)) to 60 digits."""
+    with localcontext() as context:
+        context.prec = 60
+        margin = Decimal(abs(m.numerator)) / Decimal(m.denominator)
+        return Q((1 + (-margin).exp()).ln()) + max(Q(0), -m)
 
 
 def exact(problem, w, b):

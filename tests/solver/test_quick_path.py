@@ -89,7 +89,7 @@ def test_gaps_of_rough_weights_hold_in_exact_arithmetic():
     for intercept in (False, True):
         problem = task(5, 30, 4, intercept=intercept, offset=10.0)
         quick = path_module.quick_path(problem, {})
-        wide = wide_path.WidePath(Centred.of(task(5, 6, 20, intercept=intercept, offset=10.0)))
+        wide = wide_path.WideLeastSquares(Centred.of(task(5, 6, 20, intercept=intercept, offset=10.0)))
         for lam in (1.0, 1e-2):
             at, other = problem.with_lam(lam), wide.problem.with_lam(lam)
             for scale in (1.0, 1e-3):
@@ -178,9 +178,9 @@ def test_a_bad_tolerance_is_an_error():
 
 def test_many_missing_columns_are_taken_in_a_few_at_a_time(monkeypatch):
     """All that are missing at a small lam may be thousands: their Gram matrix has no room."""
-    sizes, enter = [], wide_path.WidePath._enter
+    sizes, enter = [], wide_path.WideLeastSquares._enter
     monkeypatch.setattr(
-        wide_path.WidePath, "_enter", lambda self, columns: sizes.append(len(columns)) or enter(self, columns)
+        wide_path.WideLeastSquares, "_enter", lambda self, columns: sizes.append(len(columns)) or enter(self, columns)
     )
     rng = np.random.default_rng(1)
     X = rng.normal(size=(100, 4000))

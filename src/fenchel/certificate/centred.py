@@ -57,15 +57,17 @@ class Centred:
         """The largest S_j."""
         return float(self.sizes[0].max())
 
-    def intercept(self, w: Vector) -> float:
-        """The best one."""
-        return 0.0 if self.mean is None else float(self.centre - self.mean @ w)
+    def intercept(self, w: Vector, columns: Indices | slice = slice(None)) -> float:
+        """The best one for weights of all columns, or of some."""
+        return 0.0 if self.mean is None else float(self.centre - self.mean[columns] @ w)
 
-    def duals(self, residuals: Vector) -> Vector:
+    def duals(self, residuals: Vector, out: Vector | None = None) -> Vector:
         """X' diag(p) r for every row r, of dense X, the columns' means taken off."""
         weighted = residuals * self.p
-        V = np.asarray(weighted @ self.problem.design.matrix)
-        return V if self.mean is None else V - np.outer(weighted.sum(axis=1), self.mean)
+        V = np.matmul(weighted, self.problem.design.matrix, out=out)
+        if self.mean is not None:
+            V -= np.outer(weighted.sum(axis=1), self.mean)
+        return V
 
     def bounds(self, blocks: Blocks, columns: Indices, w: Vector, r: Vector, v: Vector) -> MomentBounds:
         """P at weights w of some columns and the best intercept; D at the best feasible multiple of their residuals.

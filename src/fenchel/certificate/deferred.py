@@ -14,19 +14,28 @@ from fenchel.certificate.constructions import Construction
 from fenchel.certificate.judge import Judge
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
+from fenchel.problem.penalties.blocks import Indices
 from fenchel.problem.vectors import Mask
 
 
 @dataclass(frozen=True, eq=False)
 class Deferred:
-    """A model whose scores, dual point and evidence are found at the first question."""
+    """A model whose scores, dual point and evidence are found at the first question; it has weights on some columns."""
 
     problem: Problem
-    w: Vector
+    columns: Indices | slice
+    weights: Vector
     b: float
     primal: float
     upper: float
     gap: float
+
+    @property
+    def w(self) -> Vector:
+        """All weights."""
+        w = np.zeros(self.problem.shape[1])
+        w[self.columns] = self.weights
+        return w
 
     @cached_property
     def evidence(self) -> Evidence:

@@ -49,7 +49,8 @@ def is_moderate(sizes: Vector) -> bool:
 
 def has_moderate(blocks: Blocks) -> bool:
     """Whether the numbers of a penalty are of such a size."""
-    return is_moderate(np.array([blocks.threshold.min(), blocks.threshold.max(), blocks.ridge]))
+    numbers = float(blocks.threshold.min()), float(blocks.threshold.max()), blocks.ridge
+    return all(number == 0.0 or SMALLEST < number < LARGEST for number in numbers)
 
 
 @dataclass(frozen=True)

@@ -11,22 +11,22 @@ from fenchel.certificate.deferred import Deferred
 from fenchel.certificate.moments import MomentBounds
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
-from fenchel.problem.vectors import frozen
+from fenchel.problem.penalties.blocks import Indices
 from fenchel.solver.base import Check, Result, Stop, Trace
 
 
 class Found(Result):
-    """An optimum of the squared loss that primal coordinate descent found on second moments; `alpha` may be None."""
+    """An optimum that primal coordinate descent found without a solver's loop; `alpha` may be None."""
 
     @property
     def alpha(self) -> Vector:
-        """The multipliers of the squared loss: what the model leaves of the targets."""
+        """The multipliers that go with the scores: -phi'(z)."""
         known = self.__dict__.get("_alpha")
         if known is None:
             evidence = self.certificate.evidence
             assert isinstance(evidence, Deferred)
             problem = evidence.problem
-            known = self.__dict__["_alpha"] = np.asarray(problem.y - problem.scores(self.w, self.b))
+            known = self.__dict__["_alpha"] = -problem.loss.derivative(problem.scores(self.w, self.b), problem.y)
         return known
 
     @alpha.setter
@@ -41,17 +41,27 @@ class Found(Result):
         return Result, (self.w, self.b, self.alpha, self.certificate, self.trace, self.n_iter, self.solver, self.status)
 
 
-def found(problem: Problem, w: Vector, b: float, bounds: MomentBounds, stop: Stop, steps: int, seconds: float) -> Found:
-    """A certified result from bounds; no sample is looked at."""
-    trace, nonzeros = Trace(), int(np.count_nonzero(w))
-    trace.append(Check(steps, seconds, bounds.primal, bounds.dual, bounds.gap, nonzeros, w, b))
-    certificate = _certificate(problem, frozen(w), b, bounds, stop)
+def found(
+    problem: Problem,
+    columns: Indices | slice,
+    weights: Vector,
+    b: float,
+    bounds: MomentBounds,
+    stop: Stop,
+    steps: int,
+    seconds: float,
+) -> Found:
+    """A certified result from bounds, with weights on some columns, which nobody changes; no sample is looked at."""
+    trace, w = Trace(), np.zeros(problem.shape[1])
+    w[columns] = weights
+    trace.append(Check(steps, seconds, bounds.primal, bounds.dual, bounds.gap, int(np.count_nonzero(weights)), w, b))
+    evidence = Deferred(problem, columns, weights, b, bounds.primal, bounds.upper, bounds.gap)
     unknown: Any = None
-    return Found(w.copy(), b, unknown, certificate, trace, steps, "primal_cd", "certified")
+    return Found(w, b, unknown, _certificate(evidence, bounds, stop), trace, steps, "primal_cd", "certified")
 
 
-def _certificate(problem: Problem, w: Vector, b: float, bounds: MomentBounds, stop: Stop) -> Certificate:
-    gap, mu = bounds.gap, problem.penalty.strong_convexity
+def _certificate(evidence: Deferred, bounds: MomentBounds, stop: Stop) -> Certificate:
+    gap, mu = bounds.gap, evidence.problem.penalty.strong_convexity
     return Certificate(
         bounds.primal,
         bounds.dual,
@@ -63,5 +73,5 @@ def _certificate(problem: Problem, w: Vector, b: float, bounds: MomentBounds, st
         float(np.sqrt(2.0 * gap / mu)) * (1.0 + 1e-12) if mu > 0.0 else np.inf,
         stop.atol,
         bounds.at_zero,
-        Deferred(problem, w, b, bounds.primal, bounds.upper, gap),
+        evidence,
     )

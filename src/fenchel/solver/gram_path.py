@@ -55,5 +55,5 @@ class GramPath:
             bounds = moments.bounds(blocks, w)
             if bounds.reach(stop.tol, stop.atol):
                 self.w, b, problem = w, self.samples.intercept(w), self.problem.replace(penalty=penalty)
-                return [found(problem, w, b, bounds, stop, steps, time.perf_counter() - start)]
+                return [found(problem, slice(None), w, b, bounds, stop, steps, time.perf_counter() - start)]
         return []

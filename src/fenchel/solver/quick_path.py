@@ -9,21 +9,23 @@ from typing import Any, Protocol
 import numpy as np
 
 from fenchel.certificate.centred import Centred
-from fenchel.problem import Problem
+from fenchel.certificate.responses import Responses
+from fenchel.problem import Problem, Trait
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import Penalty
 from fenchel.solver.base import Result, Stop
 from fenchel.solver.blas import blas_threads
 from fenchel.solver.gram_path import GramPath
 from fenchel.solver.seed import seed_of
-from fenchel.solver.wide_path import WidePath
+from fenchel.solver.smooth_path import SmoothPath
+from fenchel.solver.wide_path import WideLeastSquares, WidePath, WideSmooth
 from fenchel.steps.descent_state import Part
 from fenchel.steps.primal_cd import is_cheap
 
 #: Options of `solve` that these ways heed, or that make no difference to them; and the solvers that they stand for.
 KNOWN = frozenset({"tol", "atol", "n_threads", "random_state", "solver", "callback"})
 SOLVERS = ("auto", "primal_cd")
-
+SMOOTH = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS})
 
 #: How many times smaller each lam of a short path is than the last, and the relative gap on the way.
 STRIDE, ROUGH = 1.8, 0.1
@@ -56,13 +58,15 @@ def quick_solve(problem: Any, stop: Stop) -> Result | None:
     From lam_max down every lam has few more weights than the last: that is quicker than the jump, whose first working
     sets are wrong.
     """
-    if not _is_least_squares(problem) or not WidePath.suits(problem) or stop.max_seconds is not None:
+    if not _has_groups(problem) or type(problem.loss) is not Squared or stop.max_seconds is not None:
+        return None
+    if not WidePath.suits(problem):
         return None
     with blas_threads(problem.design.threads), np.errstate(all="ignore"):
         samples, penalty = Centred.of(problem), problem.penalty
         if not samples.are_moderate:
             return None
-        way = WidePath(samples)
+        way = WideLeastSquares(samples)
         steps = int(np.ceil(np.log(max(way.largest / penalty.sparsity / penalty.lam, 1.0)) / np.log(STRIDE)))
         rough = replace(stop, tol=max(stop.tol, ROUGH))
         for lam in penalty.lam * STRIDE ** np.arange(steps - 1, 0, -1):
@@ -73,23 +77,34 @@ def quick_solve(problem: Any, stop: Stop) -> Result | None:
 
 
 def quick_path(problem: Any, options: Mapping[str, Any]) -> QuickPath | None:
-    """A quick way for the squared loss and a penalty on groups of weights, where the solver would be primal_cd."""
+    """A quick way for a smooth loss and a penalty on groups of weights, where the solver would be primal_cd."""
     asked = {name for name, value in options.items() if value is not None and value is not False}
-    if not _is_least_squares(problem) or not asked <= KNOWN or options.get("solver", "auto") not in SOLVERS:
+    if not _has_groups(problem) or not asked <= KNOWN or options.get("solver", "auto") not in SOLVERS:
         return None
     seed_of(options.get("random_state"))  # which has no effect, but must be one
     stop = Stop(options.get("tol", 1e-4), options.get("atol", 0.0))
     problem = problem.replace(design=problem.design.using(options.get("n_threads", 1)))
     with blas_threads(problem.design.threads), np.errstate(all="ignore"):
-        way = GramPath if is_cheap(Part.whole(problem)) else WidePath if WidePath.suits(problem) else None
-        samples = Centred.of(problem) if way is not None else None
-        if way is None or samples is None or not samples.are_moderate:
-            return None
-        return QuickPath(way(samples), stop, problem.design.threads)
+        way = _way(problem)
+        return None if way is None else QuickPath(way, stop, problem.design.threads)
 
 
-def _is_least_squares(problem: Any) -> bool:
-    """With a penalty on groups of weights, and no penalised intercept."""
-    if not isinstance(problem, Problem) or problem.design.constant or type(problem.loss) is not Squared:
+def _way(problem: Problem) -> Way | None:
+    """On all columns where they are few, on working sets where samples are."""
+    narrow = is_cheap(Part.whole(problem))
+    if not narrow and not WidePath.suits(problem):
+        return None
+    if type(problem.loss) is Squared:
+        samples = Centred.of(problem)
+        return (GramPath if narrow else WideLeastSquares)(samples) if samples.are_moderate else None
+    responses = Responses(problem)
+    if not problem.loss.traits >= SMOOTH or not responses.are_moderate:
+        return None
+    return (SmoothPath if narrow else WideSmooth)(responses)
+
+
+def _has_groups(problem: Any) -> bool:
+    """A penalty on groups of weights, and no penalised intercept."""
+    if not isinstance(problem, Problem) or problem.design.constant:
         return False
     return problem.penalty.blocks(problem.shape[1]) is not None

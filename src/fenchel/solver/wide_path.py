@@ -1,26 +1,30 @@
-"""Least squares along a grid of lam where samples are few and dense: working sets for several lams at a time.
+"""A grid of lam where samples are few and dense: working sets for several lams at a time.
 
-Weights are looked for in a working set E, on its Gram matrix. The residuals of several lams make one matrix, whose
-product with X both certifies them all and names the columns that E lacks; lams up to the first that lacks one are
-done.
+Weights are looked for in a working set E. The multipliers of several lams make one matrix, whose product with X both
+certifies them all and names the columns that E lacks; lams up to the first that lacks one are done.
 """
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from fenchel.certificate.centred import Centred
 from fenchel.certificate.moments import MomentBounds, has_moderate
-from fenchel.data.design import Vector
-from fenchel.problem import Problem
+from fenchel.certificate.responses import Response, Responses
+from fenchel.data.design import Rounded, Vector
+from fenchel.problem import Problem, Trait
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks, Indices
 from fenchel.solver.base import Result, Stop
 from fenchel.solver.found import found
 from fenchel.solver.gram_path import eased
+from fenchel.solver.smooth_path import SmoothPath
 from fenchel.steps.gram_descent import minimise, ridged
 
 #: The most samples, and the most columns of a working set.
@@ -31,71 +35,100 @@ FIRST_COLUMNS, GROWTH = 64, 3
 FIRST_LAMS, MOST_LAMS = 4, 8
 #: The accuracy of the descent, as a part of the gap that is asked for: first, and at last.
 FIRST_ACCURACY, LEAST_ACCURACY = 1e-6, 1e-12
+#: The same for a working set of a loss that is not quadratic, whose gap is proven.
+PART = 0.1
 
 
-class WidePath:
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A model of the working set, its multipliers, and what else its bounds need."""
+
+    columns: Indices
+    w: Vector
+    b: float
+    multipliers: Vector
+    response: Response | None = None
+
+
+class WidePath(ABC):
     """Solves some penalties after the other; weights and the working set carry over."""
 
-    def __init__(self, samples: Centred) -> None:
-        self.problem, self.samples, d = samples.problem, samples, samples.problem.shape[1]
-        self.lams, self.accuracy, self.w = FIRST_LAMS, FIRST_ACCURACY, np.zeros(d)
-        score = np.abs(self.samples.duals(self.samples.y[None])[0])
+    samples: Any  # have `duals`: the products of several multipliers with X
+    columns: Indices  # of the working set
+
+    def __init__(self, problem: Problem, multipliers: Vector, b: float = 0.0) -> None:
+        """With the multipliers and the intercept of w = 0."""
+        self.problem, self.last = problem, Trial(np.arange(0), np.zeros(0), b, multipliers)
+        self.lams, self.accuracy, self.room = FIRST_LAMS, FIRST_ACCURACY, np.empty((MOST_LAMS, problem.shape[1]))
+        score = np.abs(self.samples.duals(multipliers[None])[0])
         #: max |v_j| of w = 0.
         self.largest = float(score.max())
         self._enter(_top(score, FIRST_COLUMNS))
 
     @staticmethod
     def suits(problem: Problem) -> bool:
-        """Dense data of few samples and more columns, single weights."""
-        design, blocks = problem.design, problem.penalty.blocks(problem.shape[1])
+        """Dense data of few samples and more columns; single weights, all with one threshold."""
+        design, penalty = problem.design, problem.penalty
         dense = not design.is_sparse and design.dtype == np.float64
-        return dense and design.shape[0] <= min(MOST_SAMPLES, design.shape[1]) and blocks is not None and blocks.singles
+        single = penalty.separable and Trait.BLOCK_PENALTY in penalty.traits
+        return dense and design.shape[0] <= min(MOST_SAMPLES, design.shape[1]) and single
+
+    @abstractmethod
+    def _enter(self, columns: Indices) -> None:
+        """Another working set."""
+
+    @abstractmethod
+    def _descend(self, penalties: Sequence[Blocks], stop: Stop) -> list[Trial]:
+        """A model for each of these penalties on the working set, or for the first of them."""
+
+    @abstractmethod
+    def _bounds(self, blocks: Blocks, trial: Trial, v: Vector) -> MomentBounds:
+        """P and D of a model with the product of its multipliers with every column."""
 
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optima for the first of these penalties, as many as are found; none where a working set is not enough."""
         start, results = time.perf_counter(), list[Result]()
-        for penalty, (w, bounds) in zip(penalties, self.advance(penalties, stop), strict=False):
+        for penalty, (trial, bounds) in zip(penalties, self.advance(penalties, stop), strict=False):
             problem, seconds = self.problem.replace(penalty=penalty), time.perf_counter() - start
-            results.append(found(problem, w, self.samples.intercept(w), bounds, stop, 1, seconds))
+            results.append(found(problem, trial.columns, trial.w, trial.b, bounds, stop, 1, seconds))
         return results
 
-    def advance(self, penalties: Sequence[Penalty], stop: Stop) -> list[tuple[Vector, MomentBounds]]:
-        """Weights and bounds for the first of these penalties; the next call goes on from the last of them."""
+    def advance(self, penalties: Sequence[Penalty], stop: Stop) -> list[tuple[Trial, MomentBounds]]:
+        """Models and bounds for the first of these penalties; the next call goes on from the last of them."""
         while self.accuracy >= LEAST_ACCURACY:
             blocks = [_blocks(penalty, len(self.columns)) for penalty in penalties[: self.lams]]
             if not all(map(has_moderate, blocks)):
                 return []
-            weights, residuals = self._descend(blocks, stop)
-            V, reached = self.samples.duals(residuals), []
-            for one, w, r, v in zip(blocks, weights, residuals, V, strict=True):
-                bounds = self.samples.bounds(one, self.columns, w, r, v)
+            trials = self._descend(blocks, stop)
+            if not trials:
+                return []
+            multipliers, reached = np.array([trial.multipliers for trial in trials]), []
+            V = self.samples.duals(multipliers, self.room[: len(trials)])
+            for one, trial, v in zip(blocks, trials, V, strict=False):
+                bounds = self._bounds(one, trial, v)
                 if not bounds.reach(stop.tol, stop.atol):
                     break
-                self.w = np.zeros_like(self.w)
-                self.w[self.columns] = w
-                reached.append((self.w, bounds))
-            if len(reached) == len(blocks):
+                self.last = trial
+                reached.append((trial, bounds))
+            if len(reached) == len(trials):
                 self.lams = min(2 * self.lams, MOST_LAMS)
                 return reached
-            self.lams = max(1, self.lams // 2)
-            missing = float(blocks[len(reached)].threshold[0]), V[len(reached)]
-            if reached or not (self._extend(*missing) or self._sharpen()):
+            self.lams = max(2, self.lams // 2)
+            extended = self._extend(float(blocks[len(reached)].threshold[0]), V[len(reached)])
+            if reached or not (extended or self._sharpen()):
                 return reached
         return []
+
+    def _carried(self) -> Vector:
+        """The last weights, on the working set."""
+        w = np.zeros(self.problem.shape[1])
+        w[self.last.columns] = self.last.w
+        return w[self.columns]
 
     def _sharpen(self) -> bool:
         """Descend further from now on, unless that was far enough already."""
         self.accuracy *= 1e-3
         return self.accuracy >= LEAST_ACCURACY
-
-    def _enter(self, columns: Indices) -> None:
-        """Another working set."""
-        self.columns = np.sort(columns)
-        self.part = self.problem.design.matrix[:, self.columns]
-        if self.samples.mean is not None:
-            self.part = self.part - self.samples.mean[self.columns]
-        weighted = self.samples.p[:, None] * self.part
-        self.G, self.c = np.ascontiguousarray(self.part.T @ weighted), weighted.T @ self.samples.y
 
     def _extend(self, threshold: float, v: Vector) -> bool:
         """Take in the columns that this dual vector says are missing, and those next to them; False if none are."""
@@ -106,7 +139,7 @@ class WidePath:
         if not missing:
             return False
         score[inside] = np.inf
-        size, alive = len(self.columns), int(np.count_nonzero(self.w))
+        size, alive = len(self.columns), int(np.count_nonzero(self.last.w))
         more = max(min(missing, size), GROWTH * alive - size, FIRST_COLUMNS // 2)
         if size + more > MOST_COLUMNS:
             self.accuracy = 0.0  # this is not the way
@@ -114,16 +147,68 @@ class WidePath:
         self._enter(_top(score, size + more))
         return True
 
-    def _descend(self, penalties: Sequence[Blocks], stop: Stop) -> tuple[Vector, Vector]:
-        """Weights of the working set and residuals, a row for each penalty."""
-        w, weights = self.w[self.columns], np.empty((len(penalties), len(self.columns)))
-        target = self.samples.sizes[1]
+
+class WideLeastSquares(WidePath):
+    """On the Gram matrix of the working set; the residuals are the multipliers."""
+
+    def __init__(self, samples: Centred) -> None:
+        self.samples = samples
+        super().__init__(samples.problem, samples.y)
+
+    def _enter(self, columns: Indices) -> None:
+        samples: Centred = self.samples
+        self.columns = np.sort(columns)
+        self.part = self.problem.design.matrix[:, self.columns]
+        if samples.mean is not None:
+            self.part = self.part - samples.mean[self.columns]
+        weighted = samples.p[:, None] * self.part
+        self.G, self.c = np.ascontiguousarray(self.part.T @ weighted), weighted.T @ samples.y
+
+    def _descend(self, penalties: Sequence[Blocks], stop: Stop) -> list[Trial]:
+        samples: Centred = self.samples
+        w, weights = self._carried(), np.empty((len(penalties), len(self.columns)))
+        target = samples.sizes[1]
         enough = self.accuracy * max(stop.tol * target * target, stop.atol)
         for k, blocks in enumerate(penalties):
             H = ridged(self.G, blocks.ridge)
             minimise(H, eased(blocks), w, H @ w - self.c, enough)
             weights[k] = w
-        return weights, self.samples.y - weights @ self.part.T
+        residuals = samples.y - weights @ self.part.T
+        columns = self.columns
+        return [Trial(columns, w, samples.intercept(w, columns), r) for w, r in zip(weights, residuals, strict=True)]
+
+    def _bounds(self, blocks: Blocks, trial: Trial, v: Vector) -> MomentBounds:
+        samples: Centred = self.samples
+        return samples.bounds(blocks, self.columns, trial.w, trial.multipliers, v)
+
+
+class WideSmooth(WidePath):
+    """Newton steps on the working set, to a part of the gap that is proven there."""
+
+    def __init__(self, samples: Responses) -> None:
+        self.samples, b = samples, samples.best_constant
+        zeros = np.zeros(samples.problem.shape[0])
+        super().__init__(samples.problem, samples.at(Rounded(zeros + b, zeros)).a, b)
+
+    def _enter(self, columns: Indices) -> None:
+        self.columns = np.sort(columns)
+        part = self.problem.replace(design=self.problem.design.only(self.columns))
+        self.inner = SmoothPath(Responses(part), self._carried(), self.last.b)
+
+    def _descend(self, penalties: Sequence[Blocks], stop: Stop) -> list[Trial]:
+        trials = []
+        goal = replace(stop, tol=PART * stop.tol, atol=PART * stop.atol)
+        for blocks in penalties:
+            if self.inner.descend(blocks, goal) is None:
+                break
+            point = self.inner.point
+            trials.append(Trial(self.columns, point.w, point.b, point.response.a, point.response))
+        return trials
+
+    def _bounds(self, blocks: Blocks, trial: Trial, v: Vector) -> MomentBounds:
+        assert trial.response is not None
+        samples: Responses = self.samples
+        return samples.bounds(blocks, blocks.value(trial.w), trial.response, v)
 
 
 def _top(score: Vector, count: int) -> Indices:

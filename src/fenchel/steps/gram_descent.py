@@ -18,7 +18,7 @@ from fenchel.steps.descent_state import DescentState
 from fenchel.steps.quadratic_model import Model
 
 #: Passes over the matrix between two faces, the most faces of one step, and the most Newton steps on a face.
-LIMITS = (10, 60, 8)
+LIMITS = (5, 60, 8)
 #: LAPACK's solution of a positive definite system, for the compiled core to call.
 POSV = cython_lapack.__pyx_capi__["dposv"]
 
