@@ -105,7 +105,8 @@ def test_gaps_of_rough_weights_hold_in_exact_arithmetic():
                 samples = wide.samples
                 residuals = (samples.y - wide.part @ u)[None]
                 dual = samples.duals(residuals)[0]
-                bounds = samples.bounds(other.penalty.blocks(20), wide.columns, u, residuals[0], dual)
+                blocks = [other.penalty.blocks(20)]
+                (bounds,) = samples.bounds(blocks, wide.columns, u[None], residuals, dual[None])
                 b = samples.intercept(u)
                 optimum = fl.solve(other, tol=1e-13, warn=False)
                 assert exact(other, u, b) <= bounds.upper

@@ -196,10 +196,28 @@ void line_norms(const Matrix &A, double p, const double *s, double *out) {
     }
 }
 
+template <class T>
+void add_squares(const DenseLine<T> &x, double weight, double *sum) {
+#pragma omp simd
+    for (Index k = 0; k < x.size; ++k) sum[k] += weight * static_cast<double>(x.value[k]) * static_cast<double>(x.value[k]);
+}
+
+template <class T, class I>
+void add_squares(const SparseLine<T, I> &x, double weight, double *sum) {
+    for (Index k = 0; k < x.size; ++k) sum[x.index(k)] += weight * static_cast<double>(x.value[k]) * static_cast<double>(x.value[k]);
+}
+
 // out[j] = (sum_i s_i |A_ij|^p)^(1/p) across lines, max over i with s_i > 0 for p = inf.
 template <class Matrix>
 void across_norms(const Matrix &A, double p, const double *s, double *out) {
     std::vector<double> largest(A.width, 0.0), sum(A.width, 0.0);
+    if (p == 2) {
+        for (Index i = 0; i < A.lines; ++i) add_squares(A.line(i), s[i], sum.data());
+        bool fine = true;  // neither overflow nor underflow
+        for (Index j = 0; j < A.width; ++j) fine &= sum[j] > 1e-280 && sum[j] < 1e280, out[j] = std::sqrt(sum[j]);
+        if (fine) return;
+        std::fill(sum.begin(), sum.end(), 0.0);
+    }
     const auto each = [&](auto &&visit) {
         for (Index i = 0; i < A.lines; ++i) {
             if (s[i] == 0) continue;

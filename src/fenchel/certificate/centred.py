@@ -10,6 +10,7 @@ at most e S_j |r|_p with e = 8 gamma_(n + 200). And beside a constant, residuals
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,26 +70,50 @@ class Centred:
             V -= np.outer(weighted.sum(axis=1), self.mean)
         return V
 
-    def bounds(self, blocks: Blocks, columns: Indices, w: Vector, r: Vector, v: Vector) -> MomentBounds:
-        """P at weights w of some columns and the best intercept; D at the best feasible multiple of their residuals.
+    def bounds(
+        self, penalties: Sequence[Blocks], columns: Indices, W: Vector, R: Vector, V: Vector
+    ) -> list[MomentBounds]:
+        """P at weights of some columns, a row of W for each penalty, and the best intercept; D at the best feasible
+        multiple of their residuals, the rows of R. V has the residuals' products with every column.
 
-        The penalty is of single weights, all with one threshold; v is the residuals' product with every column.
+        Penalties are of single weights, all with one threshold.
         """
-        p, y, (lengths, target) = self.p, self.y, self.sizes
-        mean = 0.0 if self.mean is None else float(p @ r)
-        square, inner = float(p @ (r - mean) ** 2), float(p @ ((r - mean) * y))
-        length, size = float(np.sqrt(square)) * UP, (target + float(lengths[columns] @ np.abs(w))) * UP
-        sums, rounding = 8.0 * gamma(len(y) + 200), 8.0 * gamma(len(w) + 200)
-        off, penalty = (sums + rounding) * size, blocks.value(w)
+        lengths, target = self.sizes
+        means = np.zeros(len(R)) if self.mean is None else R @ self.p
+        rest = R if self.mean is None else R - means[:, None]
+        squares, inners = (rest * rest) @ self.p, rest @ (self.p * self.y)
+        sizes = (target + np.abs(W) @ lengths[columns]) * UP
+        tops = np.maximum(V.max(axis=1), -V.min(axis=1))
+        return [
+            self._bounds(blocks, blocks.value(w), v, *map(float, numbers))
+            for blocks, w, v, *numbers in zip(penalties, W, V, means, squares, inners, sizes, tops, strict=True)
+        ]
+
+    def _bounds(
+        self,
+        blocks: Blocks,
+        penalty: float,
+        v: Vector,
+        mean: float,
+        square: float,
+        inner: float,
+        size: float,
+        top: float,
+    ) -> MomentBounds:
+        """Of one model; `top` is the largest |v_j|."""
+        lengths, target = self.sizes
+        length = float(np.sqrt(square)) * UP
+        sums, rounding = 8.0 * gamma(len(self.y) + 200), 8.0 * gamma(len(blocks.column) + 200)
+        off, threshold = (sums + rounding) * size, float(blocks.threshold[0])
         reach = length + off
         upper = 0.5 * (reach * reach * (1.0 + sums) + off * off) + penalty * (1.0 + rounding)
-        error, threshold = sums * (length + abs(mean)), float(blocks.threshold[0])
+        error = sums * (length + abs(mean))
         if blocks.ridge:
             excess = np.maximum(0.0, np.abs(v) + error * lengths - threshold)
             theta, conjugate = 1.0, float(np.sum(excess**2)) / (2.0 * blocks.ridge)
         else:
-            largest = max(float(v.max()), -float(v.min()), 1e-300) + error * self.widest
             best = inner / square if square > 0.0 else 1.0
+            largest = max(top, 1e-300) + error * self.widest
             theta, conjugate = max(0.0, min(threshold / largest * DOWN, best)), 0.0
         dual = theta * (inner - 0.5 * theta * square) - conjugate
         # sum p (r - mean) y has terms as large as those of |r|_p S_y

@@ -157,9 +157,9 @@ def path(
         penalties = [problem.penalty.with_lam(float(lam)) for lam in grid]
         for result in _until_interrupted(along(problem, penalties, screen=screen, clock=clock, tol=tol, **options)):
             results.append(result)
-            bar.show(
-                len(results) / len(grid), f"lam {grid[len(results) - 1]:.3g}, {np.count_nonzero(result.w)} nonzeros"
-            )
+            if progress:
+                state = f"lam {grid[len(results) - 1]:.3g}, {np.count_nonzero(result.w)} nonzeros"
+                bar.show(len(results) / len(grid), state)
             if clock.over or result.status == "interrupted":
                 break
     if warn:

@@ -70,7 +70,7 @@ def quick_solve(problem: Any, stop: Stop) -> Result | None:
         steps = int(np.ceil(np.log(max(way.largest / penalty.sparsity / penalty.lam, 1.0)) / np.log(STRIDE)))
         rough = replace(stop, tol=max(stop.tol, ROUGH))
         for lam in penalty.lam * STRIDE ** np.arange(steps - 1, 0, -1):
-            if not way.advance([penalty.with_lam(float(lam))], rough):
+            if not way.approach(penalty.with_lam(float(lam)), rough):
                 return None
         results = way.solve([penalty], stop)
         return results[0] if results else None

@@ -31,10 +31,12 @@ from fenchel.steps.gram_descent import minimise, ridged
 MOST_SAMPLES, MOST_COLUMNS = 500, 1000
 #: Columns of the first working set, and how many times those that are not zero the next have.
 FIRST_COLUMNS, GROWTH = 64, 3
+#: The part of the largest score, or of the threshold, that the best columns surely exceed.
+HALF = 0.5
 #: How many lams are looked at together: first, and at most.
 FIRST_LAMS, MOST_LAMS = 4, 8
 #: The accuracy of the descent, as a part of the gap that is asked for: first, and at last.
-FIRST_ACCURACY, LEAST_ACCURACY = 1e-6, 1e-12
+FIRST_ACCURACY, LEAST_ACCURACY = 1e-7, 1e-12
 #: The same for a working set of a loss that is not quadratic, whose gap is proven.
 PART = 0.1
 
@@ -63,7 +65,7 @@ class WidePath(ABC):
         score = np.abs(self.samples.duals(multipliers[None])[0])
         #: max |v_j| of w = 0.
         self.largest = float(score.max())
-        self._enter(_top(score, FIRST_COLUMNS))
+        self._enter(_top(score, FIRST_COLUMNS, HALF * self.largest))
 
     @staticmethod
     def suits(problem: Problem) -> bool:
@@ -82,8 +84,8 @@ class WidePath(ABC):
         """A model for each of these penalties on the working set, or for the first of them."""
 
     @abstractmethod
-    def _bounds(self, blocks: Blocks, trial: Trial, v: Vector) -> MomentBounds:
-        """P and D of a model with the product of its multipliers with every column."""
+    def _bounds(self, penalties: Sequence[Blocks], trials: Sequence[Trial], V: Vector) -> list[MomentBounds]:
+        """P and D of models with the products of their multipliers with every column, the rows of V."""
 
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optima for the first of these penalties, as many as are found; none where a working set is not enough."""
@@ -104,8 +106,7 @@ class WidePath(ABC):
                 return []
             multipliers, reached = np.array([trial.multipliers for trial in trials]), []
             V = self.samples.duals(multipliers, self.room[: len(trials)])
-            for one, trial, v in zip(blocks, trials, V, strict=False):
-                bounds = self._bounds(one, trial, v)
+            for trial, bounds in zip(trials, self._bounds(blocks[: len(trials)], trials, V), strict=True):
                 if not bounds.reach(stop.tol, stop.atol):
                     break
                 self.last = trial
@@ -113,11 +114,20 @@ class WidePath(ABC):
             if len(reached) == len(trials):
                 self.lams = min(2 * self.lams, MOST_LAMS)
                 return reached
-            self.lams = max(2, self.lams // 2)
+            self.lams, self.last = max(2, self.lams // 2), self.last if reached else trials[0]
             extended = self._extend(float(blocks[len(reached)].threshold[0]), V[len(reached)])
             if reached or not (extended or self._sharpen()):
                 return reached
         return []
+
+    def approach(self, penalty: Penalty, stop: Stop) -> bool:
+        """Go through a lam on the way to another: take in the columns that it lacks; False where that is not the way."""
+        blocks = _blocks(penalty, len(self.columns))
+        trials = self._descend([blocks], stop) if has_moderate(blocks) else []
+        if trials:
+            self.last = trials[0]
+            self._extend(float(blocks.threshold[0]), self.samples.duals(self.last.multipliers[None], self.room[:1])[0])
+        return bool(trials) and self.accuracy >= LEAST_ACCURACY
 
     def _carried(self) -> Vector:
         """The last weights, on the working set."""
@@ -144,7 +154,7 @@ class WidePath(ABC):
         if size + more > MOST_COLUMNS:
             self.accuracy = 0.0  # this is not the way
             return False
-        self._enter(_top(score, size + more))
+        self._enter(_top(score, size + more, HALF * threshold))
         return True
 
 
@@ -169,17 +179,21 @@ class WideLeastSquares(WidePath):
         w, weights = self._carried(), np.empty((len(penalties), len(self.columns)))
         target = samples.sizes[1]
         enough = self.accuracy * max(stop.tol * target * target, stop.atol)
+        H, slope = self.G, self.G @ w - self.c
         for k, blocks in enumerate(penalties):
-            H = ridged(self.G, blocks.ridge)
-            minimise(H, eased(blocks), w, H @ w - self.c, enough)
+            if blocks.ridge:
+                H = ridged(self.G, blocks.ridge)
+                slope = H @ w - self.c
+            minimise(H, eased(blocks), w, slope, enough)
             weights[k] = w
         residuals = samples.y - weights @ self.part.T
         columns = self.columns
         return [Trial(columns, w, samples.intercept(w, columns), r) for w, r in zip(weights, residuals, strict=True)]
 
-    def _bounds(self, blocks: Blocks, trial: Trial, v: Vector) -> MomentBounds:
+    def _bounds(self, penalties: Sequence[Blocks], trials: Sequence[Trial], V: Vector) -> list[MomentBounds]:
         samples: Centred = self.samples
-        return samples.bounds(blocks, self.columns, trial.w, trial.multipliers, v)
+        weights, residuals = (np.array([getattr(trial, name) for trial in trials]) for name in ("w", "multipliers"))
+        return samples.bounds(penalties, self.columns, weights, residuals, V)
 
 
 class WideSmooth(WidePath):
@@ -205,17 +219,21 @@ class WideSmooth(WidePath):
             trials.append(Trial(self.columns, point.w, point.b, point.response.a, point.response))
         return trials
 
-    def _bounds(self, blocks: Blocks, trial: Trial, v: Vector) -> MomentBounds:
-        assert trial.response is not None
+    def _bounds(self, penalties: Sequence[Blocks], trials: Sequence[Trial], V: Vector) -> list[MomentBounds]:
         samples: Responses = self.samples
-        return samples.bounds(blocks, blocks.value(trial.w), trial.response, v)
+        found = []
+        for blocks, trial, v in zip(penalties, trials, V, strict=True):
+            assert trial.response is not None
+            found.append(samples.bounds(blocks, blocks.value(trial.w), trial.response, v))
+        return found
 
 
-def _top(score: Vector, count: int) -> Indices:
-    """Where the largest so many scores are."""
-    if count >= len(score):
-        return np.arange(len(score))
-    return np.argpartition(-score, count)[:count].astype(np.int64)
+def _top(score: Vector, count: int, guess: float) -> Indices:
+    """Where the largest so many scores are, which all but surely are larger than the guess."""
+    places: Indices = np.flatnonzero(score >= guess)
+    if len(places) < count:
+        places = np.arange(len(score))
+    return places if count >= len(places) else places[np.argpartition(-score[places], count)[:count]]
 
 
 def _blocks(penalty: Penalty, d: int) -> Blocks:
