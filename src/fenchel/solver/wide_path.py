@@ -121,7 +121,7 @@ class WidePath(ABC):
         return []
 
     def approach(self, penalty: Penalty, stop: Stop) -> bool:
-        """Go through a lam on the way to another: take in the columns that it lacks; False where that is not the way."""
+        """Go through a lam on the way to another: take in the columns that it lacks; False if that is not the way."""
         blocks = _blocks(penalty, len(self.columns))
         trials = self._descend([blocks], stop) if has_moderate(blocks) else []
         if trials:
