@@ -156,6 +156,30 @@ def test_options_of_a_solver_are_heeded(options):
     assert not any(isinstance(result, Found) for result in path)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"foo": False}, {"check_every": False}, {"max_iter": False}, {"callback": 3}, {"callback": 0}],
+    ids=str,
+)
+def test_options_that_make_no_sense_are_errors_here_too(options):
+    with pytest.raises((TypeError, ValueError), match=next(iter(options))):
+        fl.path(task(4, 40, 5), n_lams=3, **options)
+
+
+def test_callbacks_cannot_change_a_result():
+    def spoil(check):
+        check.w[:] = 7.0
+
+    with pytest.raises(ValueError, match="read-only"):
+        fl.path(task(4, 40, 5), n_lams=3, callback=spoil)
+
+
+@pytest.mark.parametrize("penalty", [fl.penalties.ElasticNet(0.1, 0.0), fl.penalties.L1(1e-320)], ids=str)
+def test_penalties_without_a_largest_lam_or_far_below_it_are_solved(penalty):
+    problem = task(1, 10, 30, weighted=False).replace(penalty=penalty)
+    assert np.isfinite(fl.solve(problem, max_iter=50, warn=False).certificate.primal)
+
+
 def test_callbacks_hear_of_every_lam():
     rows = []
     path = fl.path(task(4, 40, 5), n_lams=6, callback=rows.append)

@@ -1,6 +1,8 @@
 """Paths of losses that are smooth but not quadratic: Newton steps on Hessians used again, bounds of their own."""
 
 import importlib
+import time
+from fractions import Fraction as Q
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel.certificate.responses import Responses
-from fenchel.data.design import Rounded
+from fenchel.data.design import Rounded, gamma
 from fenchel.solver import smooth_path, wide_path
 from fenchel.solver.found import Found
 from tests.laws.test_exact_arithmetic import exact
@@ -121,20 +123,106 @@ def test_numbers_that_overflow_prove_nothing():
         assert not samples.bounds(blocks, 1.0, response, np.zeros(4)).reach(1e6, 0.0)
 
 
-def test_one_sided_labels_are_left_to_the_solver():
-    """The best intercept of one class is infinite: no multipliers but zero balance."""
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_rounding_of_scores_and_sums_is_allowed_for(loss):
+    """Weights whose scores all but cancel beside a large offset: P as computed is off by more than its last digits."""
+    beyond = 0
+    for seed in range(40):
+        problem = task(loss, 20, 6, seed=seed, offset=1e8)
+        samples, rng = Responses(problem), np.random.default_rng(seed)
+        w = rng.normal(size=6)
+        w[-1] = -w[:-1].sum()
+        product = problem.design.matvec_bounded(w)
+        response, blocks = samples.at(product), problem.penalty.blocks(6)
+        v = problem.design.rmatvec(samples.p * response.a)
+        bounds = samples.bounds(blocks, blocks.value(w), response, v)
+        value = exact(problem, w, 0.0)
+        assert value <= bounds.upper
+        beyond += value > bounds.primal
+    assert beyond  # or the allowance would not have been needed
+
+
+def test_the_product_with_the_columns_is_allowed_for():
+    """A column far from zero beside multipliers that sum to zero: v as computed is off, and may be too small."""
+    beyond = 0
+    for seed in range(40):
+        problem = task(fl.losses.Huber(0.7), 25, 3, seed=seed, intercept=True, offset=1e9)
+        samples = Responses(problem)
+        point = smooth_path.SmoothPath(samples).point
+        terms = [Q(s) * Q(a) for s, a in zip(problem.weights, point.response.a, strict=True)]
+        truth = [sum(t * Q(x) for t, x in zip(terms, column, strict=True)) for column in problem.design.matrix.T]
+        total = sum(map(Q, problem.weights))
+        doubt = 8.0 * gamma(25 + 200) * float(np.sqrt(samples.p @ point.response.a**2)) * samples.lengths
+        off = [abs(exact / total - Q(v)) for exact, v in zip(truth, point.v, strict=True)]
+        assert all(one <= Q(most) for one, most in zip(off, doubt, strict=True))
+        beyond += any(abs(exact / total) > Q(abs(v)) for exact, v in zip(truth, point.v, strict=True))
+    assert beyond
+
+
+def test_multipliers_of_one_sign_prove_nothing_beside_an_intercept():
+    problem = task(fl.losses.Logistic(), 20, 4, intercept=True)
+    samples, blocks = Responses(problem), problem.penalty.blocks(4)
+    response = samples.at(Rounded(np.where(problem.y > 0, -1.0, -800.0), np.zeros(20)))
+    assert response.a.min() > -1e-300
+    assert samples.bounds(blocks, 0.0, response, np.zeros(4)).lower == -np.inf
+
+
+def test_a_class_of_next_to_no_weight_is_certified_all_the_same():
     rng = np.random.default_rng(0)
     X, y, weights = rng.normal(size=(30, 3)), np.ones(30), np.ones(30)
     y[0], weights[0] = -1.0, 1e-12
     problem = fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L1(1.0), weights, intercept=True)
-    for result in fl.path(problem, lams=[1e-3, 1e-14], max_seconds=5.0, warn=False):
-        best = fl.solve(problem.with_lam(1e-3), tol=1e-10, max_seconds=5.0, warn=False)
+    for lam, result in zip(
+        [1e-3, 1e-14], fl.path(problem, lams=[1e-3, 1e-14], max_seconds=5.0, warn=False), strict=True
+    ):
+        best = fl.solve(problem.with_lam(lam), tol=1e-10, max_seconds=5.0, warn=False)
         assert result.certificate.primal - result.certificate.gap <= best.certificate.primal
 
 
+@pytest.mark.parametrize("loss", [fl.losses.Logistic(), fl.losses.SquaredHinge()], ids=name)
+def test_separable_data_do_not_stop_newton(loss):
+    """Curvatures fade away there: with a floor below them that stays, steps are far too short."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 20))
+    problem = fl.Problem(X, np.sign(X @ rng.normal(size=20)), loss, fl.penalties.L1(1.0))
+    path = fl.path(problem, eps=1e-5, n_lams=30)
+    assert np.mean([isinstance(result, Found) for result in path]) > 0.5
+    assert np.median([result.n_iter for result in path]) <= 10
+
+
+def test_a_tolerance_out_of_reach_is_soon_left_to_the_solver(monkeypatch):
+    steps, step = [], smooth_path.SmoothPath._step
+    monkeypatch.setattr(smooth_path.SmoothPath, "_step", lambda self, *a: steps.append(1) or step(self, *a))
+    problem = task(fl.losses.Logistic(), 300, 8)
+    fl.path(problem, n_lams=20, tol=1e-15, max_iter=None, warn=False)
+    assert len(steps) <= 100
+
+
+def test_the_time_is_heeded():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20000, 60))
+    problem = fl.Problem(X, np.sign(X @ rng.normal(size=60)), fl.losses.Logistic(), fl.penalties.L1(1.0))
+    start = time.perf_counter()
+    fl.path(problem, lams=[1e-7], tol=1e-9, max_seconds=0.1, warn=False)
+    assert time.perf_counter() - start < 5.0
+
+
+def test_results_say_how_they_came_about():
+    for loss, n, d, how in (
+        (fl.losses.Squared(), 50, 5, "second moments"),
+        (fl.losses.Squared(), 20, 300, "gradient"),
+        (fl.losses.Logistic(), 50, 5, "gradient"),
+        (fl.losses.Logistic(), 20, 300, "gradient"),
+    ):
+        path = fl.path(task(loss, n, d), n_lams=6, eps=0.1, tol=1e-6)
+        assert all(isinstance(result, Found) and how in result.certificate.how for result in path)
+        assert ("moments" in path[3].certificate.how) == (how == "second moments")
+    assert max(result.n_iter for result in path) > 1
+
+
 def test_hessians_are_used_again(monkeypatch):
-    formed, form = [], smooth_path.SmoothPath._form_model
-    monkeypatch.setattr(smooth_path.SmoothPath, "_form_model", lambda self: formed.append(1) or form(self))
+    formed, form = [], smooth_path.SmoothPath._form_hessian
+    monkeypatch.setattr(smooth_path.SmoothPath, "_form_hessian", lambda self: formed.append(1) or form(self))
     path = fl.path(task(fl.losses.Logistic(), 500, 12, intercept=True), eps=0.01, n_lams=100, tol=1e-3)
     assert all(isinstance(result, Found) for result in path)
     assert len(formed) <= 40
@@ -149,8 +237,10 @@ def test_what_a_result_knows_is_found_when_asked():
         np.testing.assert_allclose(result.alpha, -at.loss.derivative(at.scores(result.w, result.b), at.y))
         assert not np.any(result.certificate.zeros() & (result.w != 0.0))
         assert fl.solve(at, start=result, tol=1e-6).certificate.ok
-        result.w[:] = 0.0  # the caller's to change
-        assert result.certificate.evidence.w.any()
+        other = fl.path(problem, n_lams=8, eps=0.2, tol=1e-6)[5]
+        other.w[:] = 0.0  # the caller's to change
+        assert other.certificate.evidence.w.any()
+        np.testing.assert_array_equal(other.alpha, result.alpha)
 
 
 @pytest.mark.parametrize("loss", [fl.losses.Squared(), fl.losses.Logistic()], ids=name)

@@ -144,11 +144,11 @@ def test_long_matrices_have_short_rounding_bounds():
 @pytest.mark.parametrize("threads", [1, 2])
 def test_matrices_that_outgrow_the_cache_have_the_same_products(threads):
     """Their kernels ask for what comes behind in memory: every length of a row, the last rows among them."""
-    sizes = np.arange(2050) % 2051
+    sizes = np.append(np.random.default_rng(1).permutation(2050), [3, 0, 1])
     indices = np.concatenate([np.arange(size) for size in sizes])
-    X = sp.csr_array((rng.normal(size=len(indices)), indices, np.append(0, np.cumsum(sizes))), shape=(2050, 2050))
+    X = sp.csr_array((rng.normal(size=len(indices)), indices, np.append(0, np.cumsum(sizes))), shape=(2053, 2050))
     assert X.nnz > 2_000_000
-    design, w, a = Design(X, threads=threads), rng.normal(size=2050), rng.normal(size=2050) * (rng.random(2050) < 0.5)
+    design, w, a = Design(X, threads=threads), rng.normal(size=2050), rng.normal(size=2053) * (rng.random(2053) < 0.5)
     for product, expected, size in (
         (design.matvec_bounded(w), X @ w, abs(X) @ abs(w)),
         (design.rmatvec_bounded(a), X.T @ a, abs(X).T @ abs(a)),
@@ -165,6 +165,18 @@ def test_norms_neither_overflow_nor_underflow(scale, p):
     design = Design(scale * np.array([[3.0, -4.0], [0.0, 1.0]]))
     np.testing.assert_allclose(design.row_norms(p) / scale, [np.linalg.norm([3, 4], p), 1.0], rtol=1e-12)
     np.testing.assert_allclose(design.column_norms(p) / scale, [3.0, np.linalg.norm([4, 1], p)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("storage", [np.ascontiguousarray, sp.csr_array])
+def test_columns_of_any_size_and_weight_have_their_norms(storage):
+    """One sum of squares for all, and another look at those that overflow, underflow or are empty."""
+    X = np.array([[1.0, 1e-170, 1e200, 0.0, 1e-200, 3.0], [2.0, 1e-170, 1.0, 0.0, 1e-200, 4.0]])
+    for weights in ([1.0, 1.0], [1e200, 1e200], [1e-100, 3e-90], [0.0, 2.0]):
+        exact = [
+            float(np.sqrt(np.sum(np.array(weights, np.longdouble) * column.astype(np.longdouble) ** 2)))
+            for column in X.T
+        ]
+        np.testing.assert_allclose(Design(storage(X)).column_norms(2.0, weights), exact, rtol=1e-12)
 
 
 def test_designs_survive_pickling():

@@ -68,12 +68,14 @@ class ColumnDescent {
     // visited over groups named.
     double descend(const Index *which, Index count, double passes, double enough) {
         constexpr Index inner = 10;
+        const bool waits = columns_.outgrows_cache();
         std::vector<Index> alive;
         double made = 0;
         while (made < passes) {
             double most = balance();
             alive.clear();
             for (Index k = 0; k < count; ++k) {
+                if (waits) prefetch_group(which[k]);
                 most = std::max(most, step(which[k]));
                 if (is_alive(which[k])) alive.push_back(which[k]);
             }
@@ -101,6 +103,10 @@ class ColumnDescent {
         for (Index i = groups_.first[g]; i < groups_.first[g + 1]; ++i)
             if (w_[groups_.column[i]] != 0) return true;
         return false;
+    }
+
+    void prefetch_group(Index g) const {
+        for (Index i = groups_.first[g]; i < groups_.first[g + 1]; ++i) prefetch_behind(columns_.line(groups_.column[i]));
     }
 
     // The intercept's own step.

@@ -62,6 +62,11 @@ std::pair<double, double> bounded_dot(const Line &x, const double *w) {
 }
 
 template <class Line>
+void prefetch_behind(const Line &x) {
+    for (Index k = 0; k < x.size; k += 8) x.prefetch_behind(k);
+}
+
+template <class Line>
 void add(const Line &x, double a, double *out) {
     for (Index k = 0; k < x.size; ++k) out[x.index(k)] += a * static_cast<double>(x.value[k]);
 }
@@ -92,8 +97,7 @@ void scatter_block(const Matrix &A, const double *a, Index start, Index stop, do
         if (a[i] == 0) continue;
         const auto x = A.line(i);
         const double ai = a[i];
-        if (far)
-            for (Index k = 0; k < x.size; k += 8) x.prefetch_behind(k);
+        if (far) prefetch_behind(x);
         if constexpr (Bound) {
             for (Index k = 0; k < x.size; ++k) {
                 const double term = ai * static_cast<double>(x.value[k]);
@@ -207,30 +211,43 @@ void add_squares(const SparseLine<T, I> &x, double weight, double *sum) {
     for (Index k = 0; k < x.size; ++k) sum[x.index(k)] += weight * static_cast<double>(x.value[k]) * static_cast<double>(x.value[k]);
 }
 
-// out[j] = (sum_i s_i |A_ij|^p)^(1/p) across lines, max over i with s_i > 0 for p = inf.
+// out[j] = (sum_i s_i |A_ij|^p)^(1/p) across lines, max over i with s_i > 0 for p = inf; of all columns, or of those where `redo` is set.
 template <class Matrix>
-void across_norms(const Matrix &A, double p, const double *s, double *out) {
+void scaled_norms(const Matrix &A, double p, const double *s, const std::vector<char> *redo, double *out) {
     std::vector<double> largest(A.width, 0.0), sum(A.width, 0.0);
-    if (p == 2) {
-        for (Index i = 0; i < A.lines; ++i) add_squares(A.line(i), s[i], sum.data());
-        bool fine = true;  // neither overflow nor underflow
-        for (Index j = 0; j < A.width; ++j) fine &= sum[j] > 1e-280 && sum[j] < 1e280, out[j] = std::sqrt(sum[j]);
-        if (fine) return;
-        std::fill(sum.begin(), sum.end(), 0.0);
-    }
     const auto each = [&](auto &&visit) {
         for (Index i = 0; i < A.lines; ++i) {
             if (s[i] == 0) continue;
             const auto x = A.line(i);
-            for (Index k = 0; k < x.size; ++k) visit(s[i], x.index(k), std::fabs(static_cast<double>(x.value[k])));
+            for (Index k = 0; k < x.size; ++k) {
+                const Index j = x.index(k);
+                if (!redo || (*redo)[j]) visit(s[i], j, std::fabs(static_cast<double>(x.value[k])));
+            }
         }
     };
     each([&](double, Index j, double value) { largest[j] = std::max(largest[j], value); });
-    if (!std::isinf(p))
+    const bool empty = redo && std::all_of(largest.begin(), largest.end(), [](double value) { return value == 0; });
+    if (!std::isinf(p) && !empty)
         each([&](double weight, Index j, double value) {
             if (value > 0) sum[j] += weight * scaled_power(value, largest[j], p);
         });
-    for (Index j = 0; j < A.width; ++j) out[j] = largest[j] * root(sum[j], p);
+    for (Index j = 0; j < A.width; ++j)
+        if (!redo || (*redo)[j]) out[j] = largest[j] * root(sum[j], p);
+}
+
+template <class Matrix>
+void across_norms(const Matrix &A, double p, const double *s, double *out) {
+    if (p != 2) return scaled_norms(A, p, s, nullptr, out);
+    std::vector<double> sum(A.width, 0.0);
+    for (Index i = 0; i < A.lines; ++i) add_squares(A.line(i), s[i], sum.data());
+    std::vector<char> redo(A.width);
+    bool any = false;
+    for (Index j = 0; j < A.width; ++j) {
+        redo[j] = !(sum[j] > 1e-280 && sum[j] < 1e280);  // overflow, underflow, or nothing there
+        any |= redo[j];
+        out[j] = std::sqrt(sum[j]);
+    }
+    if (any) scaled_norms(A, p, s, &redo, out);
 }
 
 struct Entries {

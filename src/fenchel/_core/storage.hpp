@@ -30,8 +30,10 @@ struct SparseLine {
     // Asks for what comes a page or so behind entry k in memory, where the processor by itself does not look: lines in order.
     void prefetch_behind(Index k) const {
 #if defined(__GNUC__)
-        constexpr Index distance = 512;
-        __builtin_prefetch(value + k + distance, 0, 2), __builtin_prefetch(indices + k + distance, 0, 2);
+        constexpr Index distance = 512;  // addresses as numbers: they may lie beyond the arrays
+        const auto ask = [](std::uintptr_t place) { __builtin_prefetch(reinterpret_cast<const void *>(place), 0, 2); };
+        ask(reinterpret_cast<std::uintptr_t>(value) + (k + distance) * sizeof(T));
+        ask(reinterpret_cast<std::uintptr_t>(indices) + (k + distance) * sizeof(I));
 #endif
     }
 };

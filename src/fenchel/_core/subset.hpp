@@ -6,16 +6,19 @@ namespace fenchel {
 
 constexpr Index lines_ahead = 4;
 
-// Asks for lines before they are needed. Where most lines are visited in their order the processor does so itself, and better.
+// Asks for lines before they are needed. Where most lines are visited in their order the processor does so itself, and better, but
+// for the ends of pages.
 template <class Matrix>
 struct Ahead {
     const Matrix &A;
     const Index *which;
     Index stop;
-    bool asks;
-    Ahead(const Matrix &A, const Index *which, Index count, Index stop) : A(A), which(which), stop(stop), asks(4 * count < A.lines) {}
+    bool few, waits;
+    Ahead(const Matrix &A, const Index *which, Index count, Index stop)
+        : A(A), which(which), stop(stop), few(4 * count < A.lines), waits(!few && A.outgrows_cache()) {}
     void operator()(Index k) const {
-        if (asks && k + lines_ahead < stop) A.prefetch(which[k + lines_ahead]);
+        if (few && k + lines_ahead < stop) A.prefetch(which[k + lines_ahead]);
+        if (waits) prefetch_behind(A.line(which[k]));
     }
 };
 

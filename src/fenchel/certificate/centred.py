@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from fenchel.certificate.moments import DOWN, UP, MomentBounds, is_moderate, sizes_of
+from fenchel.certificate.bounds import DOWN, UP, Bounds, Samples, is_moderate
 from fenchel.data.design import Vector, gamma
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
@@ -24,11 +23,9 @@ from fenchel.problem.penalties.blocks import Blocks, Indices
 
 
 @dataclass(frozen=True, eq=False)
-class Centred:
-    """The samples of a problem with the squared loss; its penalty plays no role."""
+class Centred(Samples):
+    """Samples with the squared loss, without their means."""
 
-    problem: Problem
-    p: Vector
     mean: Vector | None  # of the columns, and of the targets: None and 0 without an intercept
     centre: float
     y: Vector  # the targets without their mean
@@ -36,27 +33,17 @@ class Centred:
     @classmethod
     def of(cls, problem: Problem) -> Centred:
         """With the means of columns and targets where there is an intercept."""
-        p, y = problem.weights / problem.total_weight, problem.y
         if not problem.intercept:
-            return cls(problem, p, None, 0.0, y)
+            return cls(problem, None, 0.0, problem.y)
+        p, y = problem.weights / problem.total_weight, problem.y
         total = float(p.sum())
         centre = float(p @ y) / total
-        return cls(problem, p, problem.design.rmatvec(p) / total, centre, y - centre)
-
-    @cached_property
-    def sizes(self) -> tuple[Vector, float]:
-        """S_j and S_y, from above."""
-        return sizes_of(self.problem)
+        return cls(problem, problem.design.rmatvec(p) / total, centre, y - centre)
 
     @property
     def are_moderate(self) -> bool:
         """Whether no column is, nor the targets are, so large or so small that squares overflow or vanish."""
-        return is_moderate(self.sizes[0]) and is_moderate(np.array([self.sizes[1]]))
-
-    @cached_property
-    def widest(self) -> float:
-        """The largest S_j."""
-        return float(self.sizes[0].max())
+        return super().are_moderate and is_moderate(np.array([self.target]))
 
     def intercept(self, w: Vector, columns: Indices | slice = slice(None)) -> float:
         """The best one for weights of all columns, or of some."""
@@ -64,25 +51,21 @@ class Centred:
 
     def duals(self, residuals: Vector, out: Vector | None = None) -> Vector:
         """X' diag(p) r for every row r, of dense X, the columns' means taken off."""
-        weighted = residuals * self.p
-        V = np.matmul(weighted, self.problem.design.matrix, out=out)
+        V = super().duals(residuals, out)
         if self.mean is not None:
-            V -= np.outer(weighted.sum(axis=1), self.mean)
+            V -= np.outer(residuals @ self.p, self.mean)
         return V
 
-    def bounds(
-        self, penalties: Sequence[Blocks], columns: Indices, W: Vector, R: Vector, V: Vector
-    ) -> list[MomentBounds]:
+    def bounds(self, penalties: Sequence[Blocks], columns: Indices, W: Vector, R: Vector, V: Vector) -> list[Bounds]:
         """P at weights of some columns, a row of W for each penalty, and the best intercept; D at the best feasible
         multiple of their residuals, the rows of R. V has the residuals' products with every column.
 
         Penalties are of single weights, all with one threshold.
         """
-        lengths, target = self.sizes
         means = np.zeros(len(R)) if self.mean is None else R @ self.p
         rest = R if self.mean is None else R - means[:, None]
         squares, inners = (rest * rest) @ self.p, rest @ (self.p * self.y)
-        sizes = (target + np.abs(W) @ lengths[columns]) * UP
+        sizes = (self.target + np.abs(W) @ self.lengths[columns]) * UP
         tops = np.maximum(V.max(axis=1), -V.min(axis=1))
         return [
             self._bounds(blocks, blocks.value(w), v, *map(float, numbers))
@@ -99,9 +82,9 @@ class Centred:
         inner: float,
         size: float,
         top: float,
-    ) -> MomentBounds:
+    ) -> Bounds:
         """Of one model; `top` is the largest |v_j|."""
-        lengths, target = self.sizes
+        lengths, target = self.lengths, self.target
         length = float(np.sqrt(square)) * UP
         sums, rounding = 8.0 * gamma(len(self.y) + 200), 8.0 * gamma(len(blocks.column) + 200)
         off, threshold = (sums + rounding) * size, float(blocks.threshold[0])
@@ -118,4 +101,6 @@ class Centred:
         dual = theta * (inner - 0.5 * theta * square) - conjugate
         # sum p (r - mean) y has terms as large as those of |r|_p S_y
         lower = dual - sums * (theta * (length * target + theta * square) + conjugate) - 1e-300
-        return MomentBounds(0.5 * square + penalty, upper * (1.0 + EVALUATION), dual, lower, 0.5 * target * target)
+        return Bounds(
+            0.5 * square + penalty, upper * (1.0 + EVALUATION), dual, lower, 0.5 * target * target, "gradient"
+        )

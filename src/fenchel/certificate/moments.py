@@ -22,81 +22,29 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.certificate.rounding import gap_between
+from fenchel.certificate.bounds import DOWN, UP, Bounds, Samples
 from fenchel.data.design import Vector, gamma
-from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.penalties.blocks import Blocks
 
-#: For sums of bounds, each rounded.
-UP = 1.0 + 1e-9
-DOWN = 1.0 - EVALUATION
-#: Sizes of columns, targets and thresholds whose squares and products neither overflow nor underflow.
-SMALLEST, LARGEST = 1e-50, 1e50
-
-
-def sizes_of(problem: Problem) -> tuple[Vector, float]:
-    """S_j and S_y, from above: sqrt(sum_i p_i x_ij^2) of every column, and the same of the targets."""
-    columns = problem.design.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight)
-    return columns * UP, float(np.sqrt(problem.mean(problem.y**2))) * UP
-
-
-def is_moderate(sizes: Vector) -> bool:
-    """Whether all numbers that are not zero are of a size for which the bounds here allow: rounding, no underflow."""
-    sizes = sizes[sizes != 0.0]
-    return bool(np.all((sizes > SMALLEST) & (sizes < LARGEST)))
-
-
-def has_moderate(blocks: Blocks) -> bool:
-    """Whether the numbers of a penalty are of such a size."""
-    numbers = float(blocks.threshold.min()), float(blocks.threshold.max()), blocks.ridge
-    return all(number == 0.0 or SMALLEST < number < LARGEST for number in numbers)
-
-
-@dataclass(frozen=True)
-class MomentBounds:
-    """P and D as computed, and the bounds on them in exact arithmetic."""
-
-    primal: float
-    upper: float
-    dual: float
-    lower: float
-    at_zero: float
-    """The mean loss where all scores are 0."""
-
-    @property
-    def gap(self) -> float:
-        """P - P* is at most this."""
-        return gap_between(self.upper, self.lower)
-
-    def reach(self, tol: float, atol: float) -> bool:
-        """Whether the gap is small enough."""
-        return bool(np.isfinite(self.gap) and self.gap <= max(tol * abs(self.primal), atol))
-
 
 @dataclass(frozen=True, eq=False)
-class Moments:
-    """The moments of a problem with the squared loss; its penalty plays no role."""
+class Moments(Samples):
+    """The moments of samples with the squared loss."""
 
-    problem: Problem
     G: Vector
     c: Vector
     q: float
     centred: bool  # whether means were taken off, for an intercept
 
     @cached_property
-    def sizes(self) -> tuple[Vector, float]:
-        """S_j and S_y, from above."""
-        return sizes_of(self.problem)
-
-    @cached_property
     def doubt(self) -> float:
         """The part of the sums of absolute values that sums over samples may be off by."""
         return 8.0 * gamma(self.problem.shape[0] + 200)
 
-    def bounds(self, blocks: Blocks, w: Vector) -> MomentBounds:
+    def bounds(self, blocks: Blocks, w: Vector) -> Bounds:
         """P at w and its best intercept, and D at the best multiple of its residuals that is feasible."""
-        d, (columns, targets) = len(w), self.sizes
+        d, columns, targets = len(w), self.lengths, self.target
         rounding = EVALUATION + gamma(2 * d + 16)  # of a sum over weights
         curved = self.G @ w
         slope = float(self.c @ w)
@@ -112,7 +60,7 @@ class Moments:
         dual = theta * (inner - 0.5 * theta * square) - conjugate
         lower = dual - theta * (1.0 + 0.5 * theta) * doubt
         lower -= 2.0 * rounding * (theta * (abs(inner) + theta * abs(square)) + conjugate) + 1e-300
-        return MomentBounds(primal, upper, dual, lower, 0.5 * targets * targets)
+        return Bounds(primal, upper, dual, lower, 0.5 * targets * targets, "gradient, from second moments")
 
 
 def _multiple(blocks: Blocks, v: Vector, inner: float, square: float) -> tuple[float, float]:
@@ -122,4 +70,4 @@ def _multiple(blocks: Blocks, v: Vector, inner: float, square: float) -> tuple[f
     with np.errstate(divide="ignore"):
         largest = float(np.min(blocks.threshold / blocks.norms(v), initial=np.inf)) * DOWN
     best = inner / square if square > 0.0 else 1.0
-    return max(0.0, min(largest, best)), 0.0
+    return max(0.0, min(largest, best)), 0.0  # zero where something is not a number

@@ -17,10 +17,9 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.certificate.moments import DOWN, UP, MomentBounds, is_moderate, sizes_of
+from fenchel.certificate.bounds import DOWN, UP, Bounds, Samples
 from fenchel.certificate.rounding import INPUT, UNDERFLOW, DualPoint, loss_bound
 from fenchel.data.design import UNIT_ROUNDOFF, Rounded, Vector, gamma
-from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.penalties.blocks import Blocks
@@ -38,30 +37,8 @@ class Response:
 
 
 @dataclass(frozen=True, eq=False)
-class Responses:
-    """The samples of a problem with a smooth compiled loss; its penalty plays no role."""
-
-    problem: Problem
-
-    @cached_property
-    def p(self) -> Vector:
-        """The samples' shares."""
-        return self.problem.weights / self.problem.total_weight
-
-    @cached_property
-    def sizes(self) -> Vector:
-        """S_j, from above."""
-        return sizes_of(self.problem)[0]
-
-    @cached_property
-    def widest(self) -> float:
-        """The largest S_j."""
-        return float(self.sizes.max())
-
-    @cached_property
-    def are_moderate(self) -> bool:
-        """Whether no column is so large or so small that squares overflow or vanish."""
-        return is_moderate(self.sizes)
+class Responses(Samples):
+    """Samples with a smooth compiled loss."""
 
     @cached_property
     def best_constant(self) -> float:
@@ -75,10 +52,6 @@ class Responses:
         """The mean loss where all scores are 0."""
         return self.problem.mean(self.problem.loss.value(np.zeros(self.problem.shape[0]), self.problem.y))
 
-    def duals(self, multipliers: Vector, out: Vector | None = None) -> Vector:
-        """X' diag(p) a for every row a, of dense X."""
-        return np.matmul(multipliers * self.p, self.problem.design.matrix, out=out)
-
     def at(self, scores: Rounded) -> Response:
         """The response to some scores."""
         problem, kernel = self.problem, self.problem.loss.kernel()
@@ -86,7 +59,7 @@ class Responses:
         a, h, total, _ = kernel.respond(scores.value, problem.y, problem.weights, scores.value, 0.0)
         return Response(scores, a, h, total / problem.total_weight)
 
-    def bounds(self, blocks: Blocks, penalty: float, response: Response, v: Vector) -> MomentBounds:
+    def bounds(self, blocks: Blocks, penalty: float, response: Response, v: Vector) -> Bounds:
         """P at a model with this R(w); D at the largest feasible multiple of its multipliers, up to themselves.
 
         v is the product of p a with every column; of single weights with one threshold, `blocks` may have fewer.
@@ -98,10 +71,17 @@ class Responses:
         shrink = self._imbalance(a) + 8.0 * UNIT_ROUNDOFF
         theta, conjugate = self._feasible(blocks, v, (sums + shrink) * length)
         if theta is None:
-            return MomentBounds(loss + penalty, upper, -np.inf, -np.inf, self.at_zero)
+            return Bounds(loss + penalty, upper, -np.inf, -np.inf, self.at_zero, "gradient")
         value, lower = loss_bound(self.problem, DualPoint(a if theta == 1.0 else theta * a, shrink=shrink))
         lower -= (1.0 + rounding) * conjugate + EVALUATION * abs(lower)
-        return MomentBounds(loss + penalty, upper, value - conjugate, lower, self.at_zero)
+        return Bounds(
+            loss + penalty,
+            upper,
+            value - conjugate,
+            lower,
+            self.at_zero,
+            "gradient" if theta == 1.0 else "gradient, rescaled",
+        )
 
     def _feasible(self, blocks: Blocks, v: Vector, doubt: float) -> tuple[float | None, float]:
         """theta, and R*(theta v) for any v within doubt S_j of this one; None where something overflowed."""
@@ -111,13 +91,14 @@ class Responses:
                 largest = max(float(v.max()), -float(v.min()), 1e-300) + doubt * self.widest
                 return (min(1.0, low / largest * DOWN), 0.0) if np.isfinite(largest) else (None, 0.0)
             blocks = Blocks.single(len(v), low, blocks.ridge)
-        worst = np.abs(v) + doubt * self.sizes
+        worst = np.abs(v) + doubt * self.lengths
         if not is_finite(worst):
             return None, 0.0
         if blocks.ridge:
             return 1.0, float(np.sum(blocks.excess(worst) ** 2)) / (2.0 * blocks.ridge)
         with np.errstate(divide="ignore"):
-            return min(1.0, float(np.min(blocks.threshold / blocks.norms(worst), initial=np.inf)) * DOWN), 0.0
+            theta = float(np.min(blocks.threshold / blocks.norms(worst), initial=np.inf)) * DOWN
+        return (min(1.0, theta), 0.0) if theta >= 0.0 else (None, 0.0)
 
     def _rise(self, response: Response, length: float) -> float:
         """What the mean loss may gain where every score is off by e_i: at most |a|_p |e|_p + L |e|_p^2 / 2."""
@@ -127,11 +108,10 @@ class Responses:
         return (length * off + 0.5 * self.problem.loss.smoothness * off * off) * UP
 
     def _imbalance(self, a: Vector) -> float:
-        """t, from above; infinite where one side is missing."""
+        """t, from above; infinite where one side is missing, or less than a seventh of the other."""
         if not self.problem.intercept:
             return 0.0
         term = self.p * a
         total, size = float(term.sum()), float(np.abs(term).sum())
         # the lighter side is (size - |total|) / 2, the heavier one (size + |total|) / 2; both are rounded
-        lighter = size - abs(total)
-        return 2.0 * abs(total) / (size + abs(total)) + 4.0 * EVALUATION if lighter > 0.25 * size else np.inf
+        return 2.0 * abs(total) / (size + abs(total)) + 4.0 * EVALUATION if abs(total) < 0.75 * size else np.inf

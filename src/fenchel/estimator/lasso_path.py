@@ -88,7 +88,7 @@ def elastic_net_path(
     for k, result in walk(problem, [elastic(alpha, ratio) for alpha in grid], options, start):
         coefs[:, k] = result.w
         results.append(slim(result))
-    warn_of(results, "alphas")
+    warn_of(results, what="alphas")
     gaps = np.array([result.certificate.gap for result in results])
     counts = [result.n_iter for result in results]
     return (grid, coefs, gaps, counts) if return_n_iter else (grid, coefs, gaps)

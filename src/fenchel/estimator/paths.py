@@ -158,12 +158,12 @@ def mean_start(paths: Sequence[Result], folds: Sequence[Fold], n: int) -> tuple[
     return np.mean([r.w for r in paths], axis=0), np.mean([r.b for r in paths], axis=0), alpha
 
 
-def warn_of(results: Sequence[Result], what: str = "fits to the folds") -> None:
-    """One warning for all the solves that fell short."""
+def warn_of(results: Sequence[Result], count: int | None = None, what: str = "fits to the folds") -> None:
+    """One warning for all the solves that fell short, of so many; of these by default."""
     short = [result for result in results if result.status != "certified"]
     if short:
         worst = max(short, key=lambda result: result.certificate.relative_gap)
-        text = f"{len(short)} of {len(results)} {what} fell short: {not_certified(worst)}"
+        text = f"{len(short)} of {count or len(results)} {what} fell short: {not_certified(worst)}"
         warnings.warn(text, NotCertifiedWarning, stacklevel=4)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from fenchel.data.design import Vector
 from fenchel.estimator.base import CertifiedZeros
@@ -48,9 +48,9 @@ class Walk:
     """What is kept of the fits to a fold along one path: for each alpha the error, and for each problem its weights."""
 
     errors: list[float]
-    weights: list[sp.csr_array]
+    weights: list[list[tuple[NDArray[np.intp], Vector]]]  # where they are not zero, and what they are there
     intercepts: list[Vector]
-    results: list[Result]
+    short: list[Result]  # those that were not certified
 
 
 class AlphaSearch(CertifiedZeros):
@@ -98,7 +98,8 @@ class AlphaSearch(CertifiedZeros):
         grids = [alpha_grid(_with(whole, self._penalty_at(1.0, ratio)), self._asked(), self.eps) for ratio in ratios]
         follow = partial(self._follow, data, list(zip(ratios, grids, strict=True)))
         walks = side_by_side(follow, folds, self._options())
-        warn_of([result for fold in walks for one in fold for result in one.results])
+        fits = len(whole) * sum(len(one.errors) for fold in walks for one in fold)
+        warn_of([result for fold in walks for one in fold for result in one.short], fits)
         errors = np.moveaxis(np.array([[one.errors for one in fold] for fold in walks]), 0, 2)
         i, j = choice(errors, self.rule)
         self._choose(grids[i][j], ratios[i])
@@ -123,9 +124,9 @@ class AlphaSearch(CertifiedZeros):
             results = [result for _, result in steps]
             coef, intercept = np.vstack([r.w for r in results]), np.array([r.b for r in results])
             kept.errors.append(self._error(coef, intercept, test))
-            kept.weights.append(sp.csr_array(coef))
+            kept.weights.append([(np.flatnonzero(w), w[w != 0.0]) for w in coef])
             kept.intercepts.append(intercept)
-            kept.results.extend(slim(result) for result in results)
+            kept.short.extend(slim(result) for result in results if result.status != "certified")
         return kept
 
 
@@ -135,6 +136,9 @@ def _with(problems: list[Any], penalty: Penalty) -> list[Any]:
 
 def _mean_start(problem: Any, k: int, walks: list[Walk], j: int) -> tuple[Vector, float, Vector]:
     """Where to begin on all of the data: the mean over the folds of the k-th model for the j-th alpha, -phi' there."""
-    w = np.mean([one.weights[j][[k]].toarray()[0] for one in walks], axis=0)
+    w = np.zeros(problem.shape[1])
+    for one in walks:
+        places, values = one.weights[j][k]
+        w[places] += values / len(walks)
     b = float(np.mean([one.intercepts[j][k] for one in walks]))
     return w, b, -problem.loss.derivative(problem.scores(w, b), problem.y)

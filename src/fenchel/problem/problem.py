@@ -111,9 +111,9 @@ class Problem:
 
     @cached_property
     def bounded(self) -> bool:
-        """Whether there are multipliers outside the domain."""
-        low, high = self.loss.domain(self.y[:1])
-        return bool(low[0] > -np.inf or high[0] < np.inf)
+        """Whether some multiplier's interval is not the whole line."""
+        low, high = self.domain
+        return bool(np.any(low > -np.inf) or np.any(high < np.inf))
 
     @cached_property
     def target_sizes(self) -> Vector | float:

@@ -11,7 +11,7 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
-_inside: list[Any] = []  # the limiter that the first run made, once for every run that is inside
+_inside: list[dict[Any, int]] = []  # what the first run changed, once for every run that is inside
 
 
 @contextmanager
@@ -23,16 +23,25 @@ def blas_threads(limit: int) -> Iterator[None]:
     side the first one sets it and the last one puts it back.
     """
     with _lock:
-        _inside.append(_inside[0] if _inside else _libraries().limit(limits=limit, user_api="blas"))
+        _inside.append(_inside[0] if _inside else _limited(limit))
     try:
         yield
     finally:
         with _lock:
-            limiter = _inside.pop()
+            before = _inside.pop()
             if not _inside:
-                limiter.restore_original_limits()
+                for library, threads in before.items():
+                    library.set_num_threads(threads)
+
+
+def _limited(limit: int) -> dict[Any, int]:
+    """Limit the libraries; those that had more, with what they had. Asking is quick, setting is not."""
+    before = {library: library.num_threads for library in _libraries() if library.num_threads > limit}
+    for library in before:
+        library.set_num_threads(limit)
+    return before
 
 
 @cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
+def _libraries() -> tuple[Any, ...]:
+    return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificate import Certificate
+from fenchel.certificate.bounds import Bounds
 from fenchel.certificate.deferred import Deferred
-from fenchel.certificate.moments import MomentBounds
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.blocks import Indices
@@ -16,7 +16,7 @@ from fenchel.solver.base import Check, Result, Stop, Trace
 
 
 class Found(Result):
-    """An optimum that primal coordinate descent found without a solver's loop; `alpha` may be None."""
+    """An optimum that primal coordinate descent found without a solver's loop; its alpha need not be given."""
 
     @property
     def alpha(self) -> Vector:
@@ -25,8 +25,8 @@ class Found(Result):
         if known is None:
             evidence = self.certificate.evidence
             assert isinstance(evidence, Deferred)
-            problem = evidence.problem
-            known = self.__dict__["_alpha"] = -problem.loss.derivative(problem.scores(self.w, self.b), problem.y)
+            problem, scores = evidence.problem, evidence.evidence.primal.z  # or an error if X is no longer what it was
+            known = self.__dict__["_alpha"] = -problem.loss.derivative(scores, problem.y)
         return known
 
     @alpha.setter
@@ -46,12 +46,13 @@ def found(
     columns: Indices | slice,
     weights: Vector,
     b: float,
-    bounds: MomentBounds,
+    bounds: Bounds,
     stop: Stop,
     steps: int,
     seconds: float,
 ) -> Found:
     """A certified result from bounds, with weights on some columns, which nobody changes; no sample is looked at."""
+    weights.flags.writeable = False
     trace, w = Trace(), np.zeros(problem.shape[1])
     w[columns] = weights
     trace.append(Check(steps, seconds, bounds.primal, bounds.dual, bounds.gap, int(np.count_nonzero(weights)), w, b))
@@ -60,7 +61,7 @@ def found(
     return Found(w, b, unknown, _certificate(evidence, bounds, stop), trace, steps, "primal_cd", "certified")
 
 
-def _certificate(evidence: Deferred, bounds: MomentBounds, stop: Stop) -> Certificate:
+def _certificate(evidence: Deferred, bounds: Bounds, stop: Stop) -> Certificate:
     gap, mu = bounds.gap, evidence.problem.penalty.strong_convexity
     return Certificate(
         bounds.primal,
@@ -69,7 +70,7 @@ def _certificate(evidence: Deferred, bounds: MomentBounds, stop: Stop) -> Certif
         gap / abs(bounds.primal) if bounds.primal else np.inf,
         max(0.0, gap - (bounds.primal - bounds.dual)),
         stop.tol,
-        "gradient, from second moments",
+        bounds.how,
         float(np.sqrt(2.0 * gap / mu)) * (1.0 + 1e-12) if mu > 0.0 else np.inf,
         stop.atol,
         bounds.at_zero,

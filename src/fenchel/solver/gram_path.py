@@ -13,8 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from fenchel.certificate.bounds import has_moderate
 from fenchel.certificate.centred import Centred
-from fenchel.certificate.moments import Moments, has_moderate
+from fenchel.certificate.moments import Moments
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.solver.base import Result, Stop

@@ -180,9 +180,9 @@ def along(
     last: Result | None = None
     quick, done = quick_path(problem, options), 0
     while done < len(penalties):
-        found = [] if quick is None else quick.solve(penalties[done:])
+        found = [] if quick is None else quick.solve(penalties[done:], None if clock is None else clock.left)
         for result in found if options.get("callback") else ():
-            options["callback"](Check(**vars(result.trace[0]), w=result.w, b=result.b))
+            options["callback"](Check(**vars(result.trace[0]), w=frozen(result.w), b=result.b))
         if not found:
             statement: Any = problem.replace(penalty=penalties[done])
             limit: dict[str, Any] = {} if clock is None else {"max_seconds": clock.left}

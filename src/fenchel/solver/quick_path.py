@@ -22,13 +22,19 @@ from fenchel.solver.wide_path import WideLeastSquares, WidePath, WideSmooth
 from fenchel.steps.descent_state import Part
 from fenchel.steps.primal_cd import is_cheap
 
-#: Options of `solve` that these ways heed, or that make no difference to them; and the solvers that they stand for.
+#: Options of `solve` that these ways heed, or that make no difference to them, and those that are as if not given; and
+#: the solvers that they stand for.
 KNOWN = frozenset({"tol", "atol", "n_threads", "random_state", "solver", "callback"})
+NEUTRAL = {"max_iter": None, "max_seconds": None, "check_every": None, "progress": False}
 SOLVERS = ("auto", "primal_cd")
 SMOOTH = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS})
 
+#: Lams in a row, or not, that a way could not certify before it is given up.
+MOST_FAILURES = 3
 #: How many times smaller each lam of a short path is than the last, and the relative gap on the way.
 STRIDE, ROUGH = 1.8, 0.1
+#: The most lams of a short path.
+MOST_STEPS = 50
 
 
 class Way(Protocol):
@@ -40,16 +46,21 @@ class Way(Protocol):
 
 @dataclass
 class QuickPath:
-    """A way, its tolerance and its threads."""
+    """A way, its tolerance and its threads; it is not asked again once it has failed a few times."""
 
     way: Way
     stop: Stop
     threads: int
+    failures: int = 0
 
-    def solve(self, penalties: Sequence[Penalty]) -> list[Result]:
+    def solve(self, penalties: Sequence[Penalty], seconds: float | None) -> list[Result]:
         """The optima for the first of these penalties, in order; none where `solve` has to find the next."""
+        if self.failures >= MOST_FAILURES:
+            return []
         with blas_threads(self.threads), np.errstate(all="ignore"):  # overflow makes a gap infinite, never wrong
-            return self.way.solve(penalties, self.stop)
+            found = self.way.solve(penalties, replace(self.stop, max_seconds=seconds))
+        self.failures += not found
+        return found
 
 
 def quick_solve(problem: Any, stop: Stop) -> Result | None:
@@ -60,16 +71,18 @@ def quick_solve(problem: Any, stop: Stop) -> Result | None:
     """
     if not _has_groups(problem) or type(problem.loss) is not Squared or stop.max_seconds is not None:
         return None
-    if not WidePath.suits(problem):
+    if not WidePath.suits(problem) or not problem.penalty.sparsity > 0.0:
         return None
     with blas_threads(problem.design.threads), np.errstate(all="ignore"):
         samples, penalty = Centred.of(problem), problem.penalty
         if not samples.are_moderate:
             return None
         way = WideLeastSquares(samples)
-        steps = int(np.ceil(np.log(max(way.largest / penalty.sparsity / penalty.lam, 1.0)) / np.log(STRIDE)))
+        steps = np.ceil(np.log(max(way.largest / penalty.sparsity / penalty.lam, 1.0)) / np.log(STRIDE))
+        if not steps <= MOST_STEPS:
+            return None
         rough = replace(stop, tol=max(stop.tol, ROUGH))
-        for lam in penalty.lam * STRIDE ** np.arange(steps - 1, 0, -1):
+        for lam in penalty.lam * STRIDE ** np.arange(int(steps) - 1, 0, -1):
             if not way.approach(penalty.with_lam(float(lam)), rough):
                 return None
         results = way.solve([penalty], stop)
@@ -78,8 +91,9 @@ def quick_solve(problem: Any, stop: Stop) -> Result | None:
 
 def quick_path(problem: Any, options: Mapping[str, Any]) -> QuickPath | None:
     """A quick way for a smooth loss and a penalty on groups of weights, where the solver would be primal_cd."""
-    asked = {name for name, value in options.items() if value is not None and value is not False}
-    if not _has_groups(problem) or not asked <= KNOWN or options.get("solver", "auto") not in SOLVERS:
+    asked = {name for name, value in options.items() if name not in NEUTRAL or value is not NEUTRAL[name]}
+    heard = options.get("callback") is None or callable(options["callback"])
+    if not (_has_groups(problem) and asked <= KNOWN and heard) or options.get("solver", "auto") not in SOLVERS:
         return None
     seed_of(options.get("random_state"))  # which has no effect, but must be one
     stop = Stop(options.get("tol", 1e-4), options.get("atol", 0.0))

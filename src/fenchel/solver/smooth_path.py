@@ -1,9 +1,8 @@
-"""Smooth losses along a grid of lam: proximal Newton steps on Hessians that are used again, on the columns that matter.
+"""Smooth losses along a grid of lam: proximal Newton steps whose Hessians are used again.
 
 A step is the minimum of a quadratic model around the last model, with the penalty as it is; from one lam to the next
 one step may do. Its Hessian needs many passes over the samples, so it is formed anew only when steps that a fresh one
-would have saved have cost as much, or when a step fails. Where columns are many and samples few, weights are looked for
-in a working set, for several lams at a time, as in `solver.wide_path`.
+would have saved have cost as much, or when a step fails or leaves much of the gap.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.certificate.moments import MomentBounds, has_moderate
+from fenchel.certificate.bounds import Bounds, has_moderate
 from fenchel.certificate.responses import Response, Responses
 from fenchel.data.design import Rounded, Vector
 from fenchel.problem.penalties import Penalty
@@ -22,32 +21,21 @@ from fenchel.problem.penalties.blocks import Blocks
 from fenchel.solver.base import Result, Stop
 from fenchel.solver.found import found
 from fenchel.solver.gram_path import eased
+from fenchel.steps.descent_state import DAMPING
 from fenchel.steps.gram_descent import gram_matrix, minimise, ridged
+from fenchel.steps.quadratic_model import Elimination
 
 #: The gap to which a step's model is solved, as a part of what is asked for.
 MODEL = 1e-3
 #: Steps for one lam, and how often a step that makes P larger is halved.
 MOST_STEPS, MOST_HALVES = 30, 10
-#: The least curvature of a sample, as a part of the largest that its loss has.
-DAMPING = 1e-3
 #: Steps that cost as much as a Hessian: it is formed anew when so many were needed beside the first for each lam.
 WASTE = 3
-#: A Hessian that leaves more of the gap than this is not used again.
-SLOW = 0.3
+#: A Hessian that leaves more of the gap than this is not used again. Fresh ones that leave more than that will not get
+#: there, if there are so many of them.
+SLOW, STUCK, MOST_STUCK = 0.3, 0.9, 4
 #: What may be missing of the intercept's equation, as a part of its terms, and the steps towards it.
 BALANCE, BALANCING = 1e-8, 4
-
-
-@dataclass(frozen=True, eq=False)
-class Model:
-    """The sum of all curvatures, the columns' means under them where there is an intercept, and the Hessian.
-
-    An intercept at its best for every w takes off the columns' means, as in `steps.quadratic_model`.
-    """
-
-    total: float
-    mean: Vector | None
-    H: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +55,8 @@ class SmoothPath:
         self.problem, self.samples = samples.problem, samples
         w = np.zeros(self.problem.shape[1]) if w is None else w
         self.point = self._complete(w, *self._balanced(w, samples.best_constant if b is None else b))
-        self.model: Model | None = None
-        self.waste = 0
+        self.hessian: tuple[Elimination, Vector] | None = None
+        self.waste, self.damping = 0, DAMPING[0]
 
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optimum for the first of these penalties, if it can be certified."""
@@ -82,52 +70,54 @@ class SmoothPath:
         problem, seconds = self.problem.replace(penalty=penalty), time.perf_counter() - start
         return [found(problem, slice(None), self.point.w, self.point.b, bounds, stop, steps, seconds)]
 
-    def descend(self, blocks: Blocks, stop: Stop) -> tuple[int, MomentBounds] | None:
+    def descend(self, blocks: Blocks, stop: Stop) -> tuple[int, Bounds] | None:
         """Newton steps until the gap is proven to be small enough; None if it does not become so."""
-        gap = np.inf
+        gap, stuck = np.inf, 0
+        end = np.inf if stop.max_seconds is None else time.perf_counter() + stop.max_seconds
         for steps in range(1, MOST_STEPS + 1):
-            enough = max(stop.tol * self.point.response.loss, stop.atol)
-            if not self._step(blocks, MODEL * min(enough, gap)):
-                return None
-            bounds, last = self._bounds(blocks), gap
+            enough, fresh = max(stop.tol * self.point.response.loss, stop.atol), self.hessian is None
+            full = self._step(blocks, MODEL * min(enough, gap))
+            point = self.point
+            bounds = self.samples.bounds(blocks, blocks.value(point.w), point.response, point.v)
             if bounds.reach(stop.tol, stop.atol):
                 return steps, bounds
-            gap, self.waste = bounds.gap, self.waste + 1
-            if self.waste >= WASTE or gap > SLOW * last:
-                self.model, self.waste = None, 0
+            out_of_reach = bounds.rounding > max(stop.tol * abs(bounds.primal), stop.atol)
+            stuck += fresh and not bounds.gap <= STUCK * gap
+            if out_of_reach or stuck >= MOST_STUCK or time.perf_counter() > end:
+                break
+            self.waste += 1
+            if not full or self.waste >= WASTE or bounds.gap > SLOW * gap:
+                self.hessian, self.waste = None, 0
+            gap = bounds.gap
+        self.hessian = None
         return None
 
-    def _bounds(self, blocks: Blocks) -> MomentBounds:
-        point = self.point
-        return self.samples.bounds(blocks, blocks.value(point.w), point.response, point.v)
-
     def _step(self, blocks: Blocks, accuracy: float) -> bool:
-        """Go to the minimum of the model, or part of the way; False if P does not fall."""
-        point, model = self.point, self.model or self._form_model()
-        u, slope = point.w.copy(), blocks.ridge * point.w - point.v
-        miss = 0.0 if model.mean is None else float(self.samples.p @ point.response.a)
-        if model.mean is not None:
-            slope += miss * model.mean
-        minimise(ridged(model.H, blocks.ridge), eased(blocks), u, slope, accuracy)
+        """Go to the minimum of the model, or part of the way, or stay where P does not fall; whether all of the way."""
+        point, (intercept, H) = self.point, self.hessian or self._form_hessian()
+        u, miss = point.w.copy(), float(self.samples.p @ point.response.a)
+        slope = intercept.slope(blocks.ridge * point.w - point.v, miss)
+        minimise(ridged(H, blocks.ridge), eased(blocks), u, slope, accuracy)
         move = u - point.w
-        shift = 0.0 if model.mean is None else miss / model.total - float(model.mean @ move)
-        before, t = point.response.loss + blocks.value(point.w), 1.0
-        for _ in range(MOST_HALVES):
+        before, shift = point.response.loss + blocks.value(point.w), intercept.shift(move, miss)
+        for t in 0.5 ** np.arange(MOST_HALVES):
             w = u if t == 1.0 else point.w + t * move
             b, response = self._balanced(w, point.b + t * shift)
             if response.loss + blocks.value(w) <= before * (1.0 + 1e-14):
                 self.point = self._complete(w, b, response)
-                return True
-            self.waste, t = WASTE, 0.5 * t
-        return False
+                break
+        else:
+            t = 0.0
+        self.damping = float(np.clip(self.damping * (0.1 if t == 1.0 else 10.0), *DAMPING[1:]))
+        return bool(t == 1.0)
 
-    def _form_model(self) -> Model:
-        """At the present curvatures."""
-        c = self.samples.p * np.maximum(self.point.response.h, DAMPING * self.problem.loss.smoothness)
-        total = float(c.sum())
-        mean = self.problem.design.rmatvec(c) / total if self.problem.intercept else None
-        self.model = Model(total, mean, gram_matrix(self.problem.design, c, mean))
-        return self.model
+    def _form_hessian(self) -> tuple[Elimination, Vector]:
+        """At the present curvatures, and what becomes of the intercept."""
+        problem = self.problem
+        c = self.samples.p * np.maximum(self.point.response.h, self.damping * problem.loss.smoothness)
+        intercept = Elimination.of(problem.design, c, problem.intercept)
+        self.hessian = intercept, gram_matrix(problem.design, c, intercept.mean)
+        return self.hessian
 
     def _balanced(self, w: Vector, b: float) -> tuple[float, Response]:
         """An intercept near b that is nearly at its best, and the response of that model."""

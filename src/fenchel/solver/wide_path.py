@@ -10,12 +10,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 
+from fenchel.certificate.bounds import Bounds, Samples, has_moderate
 from fenchel.certificate.centred import Centred
-from fenchel.certificate.moments import MomentBounds, has_moderate
 from fenchel.certificate.responses import Response, Responses
 from fenchel.data.design import Rounded, Vector
 from fenchel.problem import Problem, Trait
@@ -35,10 +35,11 @@ FIRST_COLUMNS, GROWTH = 64, 3
 HALF = 0.5
 #: How many lams are looked at together: first, and at most.
 FIRST_LAMS, MOST_LAMS = 4, 8
-#: The accuracy of the descent, as a part of the gap that is asked for: first, and at last.
-FIRST_ACCURACY, LEAST_ACCURACY = 1e-7, 1e-12
-#: The same for a working set of a loss that is not quadratic, whose gap is proven.
-PART = 0.1
+#: The accuracy of the descent, as a part of the gap that is asked for, first and at last: on the objective of least
+#: squares, or on a gap that is proven for the working set.
+QUADRATIC, PROVEN = (1e-7, 1e-12), (0.1, 1e-5)
+
+Of = TypeVar("Of", bound=Samples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,19 +51,22 @@ class Trial:
     b: float
     multipliers: Vector
     response: Response | None = None
+    steps: int = 1
 
 
-class WidePath(ABC):
+class WidePath(ABC, Generic[Of]):
     """Solves some penalties after the other; weights and the working set carry over."""
 
-    samples: Any  # have `duals`: the products of several multipliers with X
     columns: Indices  # of the working set
+    accuracies: tuple[float, float]
 
-    def __init__(self, problem: Problem, multipliers: Vector, b: float = 0.0) -> None:
+    def __init__(self, samples: Of, multipliers: Vector, b: float = 0.0) -> None:
         """With the multipliers and the intercept of w = 0."""
-        self.problem, self.last = problem, Trial(np.arange(0), np.zeros(0), b, multipliers)
-        self.lams, self.accuracy, self.room = FIRST_LAMS, FIRST_ACCURACY, np.empty((MOST_LAMS, problem.shape[1]))
-        score = np.abs(self.samples.duals(multipliers[None])[0])
+        self.samples, self.problem = samples, samples.problem
+        self.last = Trial(np.arange(0), np.zeros(0), b, multipliers)
+        self.lams, self.accuracy = FIRST_LAMS, self.accuracies[0]
+        self.room = np.empty((MOST_LAMS, self.problem.shape[1]))
+        score = np.abs(self._duals([self.last])[0])
         #: max |v_j| of w = 0.
         self.largest = float(score.max())
         self._enter(_top(score, FIRST_COLUMNS, HALF * self.largest))
@@ -84,28 +88,29 @@ class WidePath(ABC):
         """A model for each of these penalties on the working set, or for the first of them."""
 
     @abstractmethod
-    def _bounds(self, penalties: Sequence[Blocks], trials: Sequence[Trial], V: Vector) -> list[MomentBounds]:
+    def _bounds(self, penalties: Sequence[Blocks], trials: Sequence[Trial], V: Vector) -> list[Bounds]:
         """P and D of models with the products of their multipliers with every column, the rows of V."""
 
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optima for the first of these penalties, as many as are found; none where a working set is not enough."""
         start, results = time.perf_counter(), list[Result]()
-        for penalty, (trial, bounds) in zip(penalties, self.advance(penalties, stop), strict=False):
-            problem, seconds = self.problem.replace(penalty=penalty), time.perf_counter() - start
-            results.append(found(problem, trial.columns, trial.w, trial.b, bounds, stop, 1, seconds))
+        models = self.advance(penalties, stop)
+        seconds = (time.perf_counter() - start) / max(1, len(models))  # for each, of what they took together
+        for penalty, (trial, bounds) in zip(penalties, models, strict=False):
+            problem = self.problem.replace(penalty=penalty)
+            results.append(found(problem, trial.columns, trial.w, trial.b, bounds, stop, trial.steps, seconds))
         return results
 
-    def advance(self, penalties: Sequence[Penalty], stop: Stop) -> list[tuple[Trial, MomentBounds]]:
+    def advance(self, penalties: Sequence[Penalty], stop: Stop) -> list[tuple[Trial, Bounds]]:
         """Models and bounds for the first of these penalties; the next call goes on from the last of them."""
-        while self.accuracy >= LEAST_ACCURACY:
+        while self.accuracy >= self.accuracies[1]:
             blocks = [_blocks(penalty, len(self.columns)) for penalty in penalties[: self.lams]]
             if not all(map(has_moderate, blocks)):
                 return []
             trials = self._descend(blocks, stop)
             if not trials:
                 return []
-            multipliers, reached = np.array([trial.multipliers for trial in trials]), []
-            V = self.samples.duals(multipliers, self.room[: len(trials)])
+            V, reached = self._duals(trials), []
             for trial, bounds in zip(trials, self._bounds(blocks[: len(trials)], trials, V), strict=True):
                 if not bounds.reach(stop.tol, stop.atol):
                     break
@@ -126,8 +131,12 @@ class WidePath(ABC):
         trials = self._descend([blocks], stop) if has_moderate(blocks) else []
         if trials:
             self.last = trials[0]
-            self._extend(float(blocks.threshold[0]), self.samples.duals(self.last.multipliers[None], self.room[:1])[0])
-        return bool(trials) and self.accuracy >= LEAST_ACCURACY
+            self._extend(float(blocks.threshold[0]), self._duals(trials)[0])
+        return bool(trials) and self.accuracy >= self.accuracies[1]
+
+    def _duals(self, trials: Sequence[Trial]) -> Vector:
+        """The products of their multipliers with every column, in the rows of a matrix that is used again."""
+        return self.samples.duals(np.array([trial.multipliers for trial in trials]), self.room[: len(trials)])
 
     def _carried(self) -> Vector:
         """The last weights, on the working set."""
@@ -138,7 +147,7 @@ class WidePath(ABC):
     def _sharpen(self) -> bool:
         """Descend further from now on, unless that was far enough already."""
         self.accuracy *= 1e-3
-        return self.accuracy >= LEAST_ACCURACY
+        return self.accuracy >= self.accuracies[1]
 
     def _extend(self, threshold: float, v: Vector) -> bool:
         """Take in the columns that this dual vector says are missing, and those next to them; False if none are."""
@@ -158,16 +167,16 @@ class WidePath(ABC):
         return True
 
 
-class WideLeastSquares(WidePath):
+class WideLeastSquares(WidePath[Centred]):
     """On the Gram matrix of the working set; the residuals are the multipliers."""
 
+    accuracies = QUADRATIC
+
     def __init__(self, samples: Centred) -> None:
-        self.samples = samples
-        super().__init__(samples.problem, samples.y)
+        super().__init__(samples, samples.y)
 
     def _enter(self, columns: Indices) -> None:
-        samples: Centred = self.samples
-        self.columns = np.sort(columns)
+        samples, self.columns = self.samples, np.sort(columns)
         self.part = self.problem.design.matrix[:, self.columns]
         if samples.mean is not None:
             self.part = self.part - samples.mean[self.columns]
@@ -175,10 +184,9 @@ class WideLeastSquares(WidePath):
         self.G, self.c = np.ascontiguousarray(self.part.T @ weighted), weighted.T @ samples.y
 
     def _descend(self, penalties: Sequence[Blocks], stop: Stop) -> list[Trial]:
-        samples: Centred = self.samples
-        w, weights = self._carried(), np.empty((len(penalties), len(self.columns)))
-        target = samples.sizes[1]
-        enough = self.accuracy * max(stop.tol * target * target, stop.atol)
+        samples, columns = self.samples, self.columns
+        w, weights = self._carried(), np.empty((len(penalties), len(columns)))
+        enough = self.accuracy * max(stop.tol * samples.target**2, stop.atol)
         H, slope = self.G, self.G @ w - self.c
         for k, blocks in enumerate(penalties):
             if blocks.ridge:
@@ -187,22 +195,22 @@ class WideLeastSquares(WidePath):
             minimise(H, eased(blocks), w, slope, enough)
             weights[k] = w
         residuals = samples.y - weights @ self.part.T
-        columns = self.columns
         return [Trial(columns, w, samples.intercept(w, columns), r) for w, r in zip(weights, residuals, strict=True)]
 
-    def _bounds(self, penalties: Sequence[Blocks], trials: Sequence[Trial], V: Vector) -> list[MomentBounds]:
-        samples: Centred = self.samples
-        weights, residuals = (np.array([getattr(trial, name) for trial in trials]) for name in ("w", "multipliers"))
-        return samples.bounds(penalties, self.columns, weights, residuals, V)
+    def _bounds(self, penalties: Sequence[Blocks], trials: Sequence[Trial], V: Vector) -> list[Bounds]:
+        weights = np.array([trial.w for trial in trials])
+        residuals = np.array([trial.multipliers for trial in trials])
+        return self.samples.bounds(penalties, self.columns, weights, residuals, V)
 
 
-class WideSmooth(WidePath):
+class WideSmooth(WidePath[Responses]):
     """Newton steps on the working set, to a part of the gap that is proven there."""
 
+    accuracies = PROVEN
+
     def __init__(self, samples: Responses) -> None:
-        self.samples, b = samples, samples.best_constant
-        zeros = np.zeros(samples.problem.shape[0])
-        super().__init__(samples.problem, samples.at(Rounded(zeros + b, zeros)).a, b)
+        b, zeros = samples.best_constant, np.zeros(samples.problem.shape[0])
+        super().__init__(samples, samples.at(Rounded(zeros + b, zeros)).a, b)
 
     def _enter(self, columns: Indices) -> None:
         self.columns = np.sort(columns)
@@ -211,20 +219,20 @@ class WideSmooth(WidePath):
 
     def _descend(self, penalties: Sequence[Blocks], stop: Stop) -> list[Trial]:
         trials = []
-        goal = replace(stop, tol=PART * stop.tol, atol=PART * stop.atol)
+        goal = replace(stop, tol=self.accuracy * stop.tol, atol=self.accuracy * stop.atol)
         for blocks in penalties:
-            if self.inner.descend(blocks, goal) is None:
+            done = self.inner.descend(blocks, goal)
+            if done is None:
                 break
             point = self.inner.point
-            trials.append(Trial(self.columns, point.w, point.b, point.response.a, point.response))
+            trials.append(Trial(self.columns, point.w, point.b, point.response.a, point.response, done[0]))
         return trials
 
-    def _bounds(self, penalties: Sequence[Blocks], trials: Sequence[Trial], V: Vector) -> list[MomentBounds]:
-        samples: Responses = self.samples
+    def _bounds(self, penalties: Sequence[Blocks], trials: Sequence[Trial], V: Vector) -> list[Bounds]:
         found = []
         for blocks, trial, v in zip(penalties, trials, V, strict=True):
             assert trial.response is not None
-            found.append(samples.bounds(blocks, blocks.value(trial.w), trial.response, v))
+            found.append(self.samples.bounds(blocks, blocks.value(trial.w), trial.response, v))
         return found
 
 

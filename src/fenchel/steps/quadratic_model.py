@@ -6,32 +6,57 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.design import Design, Vector
 from fenchel.steps.descent_state import DescentState
 
 
 @dataclass(frozen=True)
-class Model:
-    """c, the curvature of every sample; the columns' means under it, where there is an intercept; and the slope.
+class Elimination:
+    """An unpenalised intercept that is at its best for every u, under some curvature c of the samples.
 
-    An unpenalised intercept that is at its best for every u takes e e'/C from the Hessian X' diag(c) X and e r/C from
-    the gradient, with e = X'c, C = sum c, r = mean a: the same as if every column had its mean, e / C, taken off.
+    It takes e e'/C from the Hessian X' diag(c) X and e r/C from the gradient, with e = X'c, C = sum c, r = mean a: the
+    same as if every column had its mean, e / C, taken off.
     """
+
+    total: float  # C
+    mean: Vector | None  # of the columns; None without an intercept
+
+    @classmethod
+    def of(cls, design: Design, c: Vector, intercept: bool) -> Elimination:
+        """For a design and its samples' curvature."""
+        total = float(c.sum())
+        return cls(total, design.rmatvec(c) / total if intercept else None)
+
+    def slope(self, slope: Vector, miss: float) -> Vector:
+        """That of the model, where the intercept's equation misses `miss`."""
+        return slope if self.mean is None else slope + miss * self.mean
+
+    def shift(self, move: Vector, miss: float) -> float:
+        """What the intercept does when the weights move."""
+        return 0.0 if self.mean is None else miss / self.total - float(self.mean @ move)
+
+
+@dataclass(frozen=True)
+class Model:
+    """c, the curvature of every sample; what becomes of the intercept; and the slope."""
 
     state: DescentState
     c: Vector
-    mean: Vector | None
+    intercept: Elimination
     slope: Vector  # of the loss and the ridge
 
     @classmethod
     def of(cls, state: DescentState) -> Model:
         """Around the present weights."""
         part, c = state.part, state.curvature()
-        v = part.design.rmatvec(state.shares * state.a)
-        if not state.problem.intercept:
-            return cls(state, c, None, part.blocks.ridge * state.w - v)
-        mean = part.design.rmatvec(c) / float(c.sum())
-        return cls(state, c, mean, part.blocks.ridge * state.w - v + float(state.shares @ state.a) * mean)
+        slope = part.blocks.ridge * state.w - part.design.rmatvec(state.shares * state.a)
+        intercept = Elimination.of(part.design, c, state.problem.intercept)
+        return cls(state, c, intercept, intercept.slope(slope, float(state.shares @ state.a)))
+
+    @property
+    def mean(self) -> Vector | None:
+        """The columns' means, where there is an intercept."""
+        return self.intercept.mean
 
     def curve(self, p: Vector) -> Vector:
         """The Hessian times p."""
@@ -46,8 +71,7 @@ class Model:
 
     def go(self, u: Vector) -> None:
         """Towards u, as far as P falls."""
-        state, move, shift = self.state, u - self.state.w, 0.0
-        if self.mean is not None:
-            shift = float(state.shares @ state.a) / float(self.c.sum()) - float(self.mean @ move)
+        state, move = self.state, u - self.state.w
+        shift = self.intercept.shift(move, float(state.shares @ state.a))
         state.passes += 2.0 * state.part.design.nnz / max(1, state.problem.design.nnz)
         state.search(u, state.b + shift, state.part.design.matvec(move) + shift)

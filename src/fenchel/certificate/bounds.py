@@ -1,0 +1,99 @@
+"""What bounds on P and D that come without a judge have in common: the sizes that rounding is bounded by.
+
+With shares p_i = s_i / W, column j has the size S_j = sqrt(sum_i p_i x_ij^2), and the targets have S_y.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fenchel.certificate.rounding import gap_between
+from fenchel.data.design import Vector
+from fenchel.problem import Problem
+from fenchel.problem.penalties.base import EVALUATION
+from fenchel.problem.penalties.blocks import Blocks
+
+#: For sums of bounds, each rounded.
+UP = 1.0 + 1e-9
+DOWN = 1.0 - EVALUATION
+#: Sizes of columns, targets and thresholds whose squares and products neither overflow nor underflow.
+SMALLEST, LARGEST = 1e-50, 1e50
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """P and D as computed, the bounds on them in exact arithmetic, and where the dual point came from."""
+
+    primal: float
+    upper: float
+    dual: float
+    lower: float
+    at_zero: float
+    """The mean loss where all scores are 0."""
+    how: str
+
+    @property
+    def gap(self) -> float:
+        """P - P* is at most this."""
+        return gap_between(self.upper, self.lower)
+
+    @property
+    def rounding(self) -> float:
+        """The part of the gap that no better model removes."""
+        return (self.upper - self.primal) + (self.dual - self.lower)
+
+    def reach(self, tol: float, atol: float) -> bool:
+        """Whether the gap is small enough."""
+        return bool(np.isfinite(self.gap) and self.gap <= max(tol * abs(self.primal), atol))
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The samples of a problem; its penalty plays no role."""
+
+    problem: Problem
+
+    @cached_property
+    def p(self) -> Vector:
+        """Their shares."""
+        return self.problem.weights / self.problem.total_weight
+
+    @cached_property
+    def lengths(self) -> Vector:
+        """S_j, from above."""
+        norms = self.problem.design.column_norms(2.0, self.problem.weights)
+        return np.asarray(norms / np.sqrt(self.problem.total_weight) * UP)
+
+    @cached_property
+    def target(self) -> float:
+        """S_y, from above."""
+        return float(np.sqrt(self.problem.mean(self.problem.y**2))) * UP
+
+    @cached_property
+    def widest(self) -> float:
+        """The largest S_j."""
+        return float(self.lengths.max())
+
+    def duals(self, multipliers: Vector, out: Vector | None = None) -> Vector:
+        """X' diag(p) a for every row a, of dense X."""
+        return np.matmul(multipliers * self.p, self.problem.design.matrix, out=out)
+
+    @property
+    def are_moderate(self) -> bool:
+        """Whether no column is so large or so small that squares overflow or vanish."""
+        return is_moderate(self.lengths)
+
+
+def is_moderate(sizes: Vector) -> bool:
+    """Whether all numbers that are not zero are of a size for which the bounds here allow: rounding, no underflow."""
+    sizes = sizes[sizes != 0.0]
+    return bool(np.all((sizes > SMALLEST) & (sizes < LARGEST)))
+
+
+def has_moderate(blocks: Blocks) -> bool:
+    """Whether the numbers of a penalty are of such a size."""
+    numbers = float(blocks.threshold.min()), float(blocks.threshold.max()), blocks.ridge
+    return all(number == 0.0 or SMALLEST < number < LARGEST for number in numbers)
