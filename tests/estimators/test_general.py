@@ -236,3 +236,16 @@ def test_certifying_with_other_columns_is_refused():
     assert fl.certify(model, frame, CANCER_Y).relative_gap < 1e-3
     with pytest.raises(ValueError, match="X has the column 'b' at position 0 where the model was fitted with 'a'"):
         fl.certify(model, frame[["b", "a", "c"]], CANCER_Y)
+
+
+@pytest.mark.parametrize("name", ["Ridge", "LogisticRegression", "LinearSVC", "Lasso", "QuantileRegressor", "LassoCV"])
+@pytest.mark.parametrize("value", ["no", 1, None])
+def test_an_intercept_is_wanted_or_not_and_nothing_else(name, value):
+    with pytest.raises(TypeError, match="fit_intercept must be True or False"):
+        getattr(fl, name)(fit_intercept=value).fit(CANCER_X, CANCER_Y)
+
+
+@pytest.mark.parametrize("quantile", [1.5, 0.0, "half", None])
+def test_a_quantile_lies_between_0_and_1(quantile):
+    with pytest.raises(ValueError, match="quantile must be a number between 0 and 1"):
+        fl.QuantileRegressor(quantile=quantile).fit(DIABETES_X, DIABETES_Y)

@@ -224,6 +224,16 @@ def test_auto_is_newton_where_narrow_and_sdca_where_wide():
     L2 = fl.penalties.L2(1e-3)
     assert fl.solve(fl.Problem(X, y, fl.losses.Logistic(), L2)).solver == "newton"
     assert fl.solve(fl.Problem(wide, labels, fl.losses.Logistic(), L2)).solver == "sdca"
+    loose, marks = separable(1500, 1200, density=0.02)
+    for loss, intercept, lam, solver in (
+        (fl.losses.Squared(), True, 1e-4, "newton"),  # no momentum helps a free intercept
+        (fl.losses.Squared(), False, 1e-2, "sdca"),
+        (fl.losses.Logistic(), True, 1e-5, "newton"),
+        (fl.losses.SquaredHinge(), True, 1e-4, "sdca"),  # curvatures come and go
+    ):
+        p = fl.Problem(loose, marks, loss, fl.penalties.L2(lam), intercept=intercept)
+        result = fl.solve(p)
+        assert (result.solver, result.certificate.ok) == (solver, True)
     assert fl.solve(fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(10.0))).solver == "newton"
     assert fl.solve(fl.Problem(many, signs, fl.losses.Hinge(), fl.penalties.L2(10.0))).solver == "sdca"
     assert fl.solve(fl.Problem(many, signs, fl.losses.Hinge(), fl.penalties.L2(1e-6))).solver == "newton"

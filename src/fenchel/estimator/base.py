@@ -18,6 +18,7 @@ from fenchel.data import Design
 from fenchel.data.design import Vector
 from fenchel.estimator.parameters import threads
 from fenchel.problem import Problem, Trait
+from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result, solve_many
@@ -85,6 +86,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _validate(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
         self._check_parameters()
+        require_flag(self.fit_intercept, "fit_intercept")
         return validate_data(  # type: ignore[no-any-return]
             self, X, y, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], y_numeric=False, **options
         )

@@ -107,7 +107,11 @@ class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[codes])
 
     def predict_certified(self, X: Any) -> tuple[NDArray[Any], Mask]:
-        """Labels, and whether the exact optimum of the objective provably predicts the same ones."""
+        """Labels, and whether the exact optimum of the objective provably predicts the same ones.
+
+        None is proven with an L1 penalty, nor for several classes in one problem with free intercepts: nothing bounds
+        how far the weights, or the intercepts, are from the optimum's.
+        """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False)
         labels, proven = self.certificate_.labels(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, ClassVar
 
 from fenchel.estimator.parameters import positive_alpha
@@ -95,6 +96,8 @@ class QuantileRegressor(Regression):
 
     def _check_parameters(self) -> None:
         positive_alpha(self.alpha)
+        if not (isinstance(self.quantile, numbers.Real) and 0.0 < self.quantile < 1.0):
+            raise ValueError(f"quantile must be a number between 0 and 1, both left out; got {self.quantile!r}")
 
     def _loss(self) -> Loss:
         return Pinball(self.quantile)

@@ -17,6 +17,8 @@ MULTIPLES = (30.0, 3.0, 0.3, 0.03)
 EPOCHS = 100
 #: Where the logarithmic axes end.
 FLOOR = 1e-7
+#: Inches for one entry of a legend.
+LABEL = 2.0
 
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#a2509a", "#6e7781"
 
@@ -112,7 +114,8 @@ def add_legend(figure: Any) -> None:
     found = {
         label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=len(found), frameon=False, fontsize=9)
+    ncols = min(len(found), max(1, int(figure.get_figwidth() // LABEL)))
+    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=ncols, frameon=False, fontsize=9)
 
 
 def _over_n(height: float) -> Callable[[Dataset], float]:

@@ -73,8 +73,14 @@ def plot_convergence(
     for marker, (name, certificate, time) in zip(cycle("os^Dv<>p"), beside, strict=False):
         label = f"{name}: {percent(certificate.relative_gap)}"
         axes.plot([time], [certificate.relative_gap], marker, color=OTHER, ms=7, mec="white", label=label)
+    from matplotlib import ticker
+
     scale_x = "log" if against == "seconds" else "linear"
     axes.set(xscale=scale_x, yscale="log", xlabel=against, ylabel="distance to the optimum (relative)", title=title)
+    if scale_x == "log":  # 1, 2 and 5 of every decade, as plain numbers, which have room
+        axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_minor_formatter(ticker.NullFormatter())
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.01, 0.5))

@@ -42,6 +42,9 @@ SMALL = 400
 #: Epochs of dual coordinate ascent that take about as long as all steps here, for a loss with kinks: for every column,
 #: which makes factors dearer, at least and at most.
 EPOCHS_PER_COLUMN, FEWEST_EPOCHS, MOST_EPOCHS = 0.11, 10.0, 35.0
+#: Epochs of coordinate ascent that take longer than Newton steps by conjugate gradients: with its momentum, and with a
+#: free intercept, which has none.
+WIDE_EPOCHS = (1000.0, 150.0)
 
 
 @dataclass(frozen=True)
@@ -62,12 +65,15 @@ class Newton:
 
     @staticmethod
     def suits(problem: Problem, tol: float) -> bool:
-        """Where the Hessian is narrow; with kinks and many rows, unless a few epochs of coordinate ascent do as
-        well.
+        """Where the Hessian is narrow; with kinks and many rows, unless a few epochs of coordinate ascent do as well.
+        Where it is wide, if coordinate ascent would take very many, and curvatures change little from step to step.
         """
         n, width = problem.shape[0], problem.shape[1] + problem.intercept
-        if width > WIDEST or width > max(2 * n, SMALL):
+        if width > max(2 * n, SMALL):
             return False
+        if width > WIDEST:
+            many = WIDE_EPOCHS[problem.intercept]
+            return not problem.loss.has_straight_parts and expected_epochs(problem, tol) > many
         if n <= FEW_ROWS and width <= SMALL:
             return True
         few = float(np.clip(EPOCHS_PER_COLUMN * width, FEWEST_EPOCHS, MOST_EPOCHS))
