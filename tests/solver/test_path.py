@@ -170,3 +170,12 @@ def test_another_lam_shares_the_checked_design():
     assert problem.penalty == L1(1.0)
     with pytest.raises(ValueError, match="lam must be a positive"):
         problem.with_lam(-1.0)
+
+
+@pytest.mark.parametrize(("given", "meant"), [({"lam": [1.0]}, "lams"), ({"n_lam": 3}, "n_lams"), ({"ep": 0.1}, "eps")])
+def test_a_misspelt_option_is_named(given, meant):
+    rng = np.random.default_rng(0)
+    for penalty in (fl.penalties.L1(1.0), fl.penalties.L2(1.0)):
+        problem = fl.Problem(rng.normal(size=(20, 3)), rng.normal(size=20), fl.losses.Squared(), penalty)
+        with pytest.raises(TypeError, match=f"{next(iter(given))!r}; is {meant} meant"):
+            fl.path(problem, **given)

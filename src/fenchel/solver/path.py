@@ -6,7 +6,9 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -150,6 +152,9 @@ def path(
         require_flag(flag, name)
     if "start" in options:
         raise TypeError("a path has no start: the largest lam begins at zero, each other where the last ended")
+    for name in options.keys() - signature(solve).parameters.keys():
+        for near in get_close_matches(name, ("lams", "eps", "n_lams", "screen", "max_seconds"), n=1, cutoff=0.75):
+            raise TypeError(f"path has no option {name!r}; is {near} meant?")
     grid = _grid(problem, lams, eps, n_lams)
     clock = Clock(max_seconds)
     results: list[Result] = []
@@ -265,5 +270,6 @@ def _warn(results: Sequence[Result], asked: int) -> None:
     if len(results) < asked or short:
         worst = max(short or results, key=lambda result: result.certificate.relative_gap)
         reached = f"{len(results)} of {asked} lams were reached, {len(short)} of them short of the tolerance"
-        text = f"{reached}: {not_certified(worst)}" if short else reached
+        ended = "" if len(results) == asked else ": interrupted, or out of time"
+        text = f"{reached}: {not_certified(worst)}" if short else reached + ended
         warnings.warn(text, NotCertifiedWarning, stacklevel=3)
