@@ -33,6 +33,7 @@ def penalties_for(d, lam=0.1):
         penalties.LpSquared(lam, 1.3),
         penalties.LpSquared(lam, 1.5, radius=0.4),
         penalties.GroupL2(lam, np.arange(d) // 2, weights=1.0 + np.arange((d + 1) // 2) / 4),
+        penalties.SparseGroup(lam, np.arange(d) // 3, 0.4, weights=1.0 + np.arange((d + 2) // 3) / 4),
         penalties.FusedL1(lam),
         penalties.FusedL1(lam, D=second_difference(d)),
         penalties.Entropy(lam),

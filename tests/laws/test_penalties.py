@@ -1,5 +1,7 @@
 """Laws that every penalty obeys."""
 
+from fractions import Fraction as Q
+
 import numpy as np
 import pytest
 
@@ -129,7 +131,7 @@ def test_subgradients_satisfy_fenchel_young_with_equality(penalty):
         if set_.directions is not None:
             low, high = np.maximum(set_.low, -1), np.minimum(set_.high, 1)
             u = low + rng.random(len(low)) * (high - low)
-            if isinstance(penalty, penalties.GroupL2):
+            if isinstance(penalty, penalties.GroupL2 | penalties.SparseGroup):
                 u = u / 4  # the box stands for a ball
             v = v + set_.directions @ u
         if isinstance(penalty, NormPenalty):
@@ -193,6 +195,9 @@ def test_total_variation_prox_agrees_with_a_conic_solver():
         lambda: penalties.GroupL2(1.0, np.array([0.5, 1.0])),
         lambda: penalties.GroupL2(1.0, np.array([0, 1]), weights=[1.0]),
         lambda: penalties.GroupL2(1.0, np.array([0, 1]), weights=[1.0, 0.0]),
+        lambda: penalties.SparseGroup(1.0, np.array([0, 1]), 0.0),
+        lambda: penalties.SparseGroup(1.0, np.array([0, 1]), 1.0),
+        lambda: penalties.SparseGroup(1.0, [[0, 1], [1, 2]]),
         lambda: penalties.FusedL1(1.0, D=np.array([[1.0, np.nan]])),
         lambda: penalties.FusedL1(1.0, D=np.ones(3)),
     ],
@@ -200,3 +205,21 @@ def test_total_variation_prox_agrees_with_a_conic_solver():
 def test_bad_parameters_are_refused(make):
     with pytest.raises(ValueError, match=r"must|names|weights|not finite"):
         make()
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 200])
+def test_the_dual_norm_of_sparse_groups_is_never_too_small(size):
+    """With t a little above it the group is inside its ball, with t a little below it is not: in exact arithmetic."""
+    rng = np.random.default_rng(size)
+    for _ in range(10):
+        penalty = penalties.SparseGroup(
+            1.0, np.zeros(size, dtype=int), float(rng.uniform(0.01, 0.99)), [10.0 ** rng.normal()]
+        )
+        v = rng.normal(size=size) * 10.0 ** rng.normal(size=size)
+        t, ratio, weight = penalty.dual_norm(v), Q(penalty.l1_ratio), Q(float(penalty.weights[0]))
+
+        def outside(t, v=v, ratio=ratio, weight=weight):
+            return sum(max(Q(0), abs(Q(x)) - ratio * t) ** 2 for x in v) > ((1 - ratio) * weight * t) ** 2
+
+        assert not outside(Q(t) * Q(1.0 + penalty.evaluation))
+        assert outside(Q(t) * Q(1.0 - penalty.evaluation))

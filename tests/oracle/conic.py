@@ -38,6 +38,10 @@ PENALTY = {
         [] if r.radius is None else [cp.pnorm(w, r.p, approx=False) <= r.radius],
     ),
     penalties.GroupL2: lambda r, w: (_groups(r, w), []),
+    penalties.SparseGroup: lambda r, w: (
+        r.lam * r.l1_ratio * cp.norm1(w) + (1 - r.l1_ratio) * _groups(r, w),
+        [],
+    ),
     penalties.FusedL1: lambda r, w: (r.lam * cp.norm1(cp.diff(w) if r.D is None else r.operator @ w), []),
     penalties.Entropy: lambda r, w: (-r.lam * cp.sum(cp.entr(w)), [cp.sum(w) == 1]),
 }

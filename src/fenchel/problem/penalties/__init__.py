@@ -2,8 +2,20 @@
 
 from fenchel.problem.penalties.base import Penalty, Subgradients
 from fenchel.problem.penalties.fused import FusedL1
+from fenchel.problem.penalties.groups import GroupL2, SparseGroup
 from fenchel.problem.penalties.lp import LpSquared
-from fenchel.problem.penalties.norms import L1, GroupL2
+from fenchel.problem.penalties.norms import L1
 from fenchel.problem.penalties.strong import L2, ElasticNet, Entropy
 
-__all__ = ["L1", "L2", "ElasticNet", "Entropy", "FusedL1", "GroupL2", "LpSquared", "Penalty", "Subgradients"]
+__all__ = [
+    "L1",
+    "L2",
+    "ElasticNet",
+    "Entropy",
+    "FusedL1",
+    "GroupL2",
+    "LpSquared",
+    "Penalty",
+    "SparseGroup",
+    "Subgradients",
+]
