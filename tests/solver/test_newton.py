@@ -234,6 +234,16 @@ def test_auto_is_newton_where_narrow_and_sdca_where_wide():
         p = fl.Problem(loose, marks, loss, fl.penalties.L2(lam), intercept=intercept)
         result = fl.solve(p)
         assert (result.solver, result.certificate.ok) == (solver, True)
+    dense = np.random.default_rng(0).normal(size=(6000, 500)) / 10.0
+    for loss, tol, intercept, solver in (
+        (fl.losses.Logistic(), 1e-3, False, "sdca"),  # a Hessian of 500 dense columns is dear
+        (fl.losses.Logistic(), 1e-3, True, "newton"),
+        (fl.losses.Squared(), 1e-3, False, "newton"),
+        (fl.losses.SquaredHinge(), 1e-6, False, "newton"),
+    ):
+        p = fl.Problem(dense, np.sign(dense[:, 0]), loss, fl.penalties.L2(1e-3), intercept=intercept)
+        result = fl.solve(p, tol=tol)
+        assert (result.solver, result.certificate.ok) == (solver, True)
     assert fl.solve(fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(10.0))).solver == "newton"
     assert fl.solve(fl.Problem(many, signs, fl.losses.Hinge(), fl.penalties.L2(10.0))).solver == "sdca"
     assert fl.solve(fl.Problem(many, signs, fl.losses.Hinge(), fl.penalties.L2(1e-6))).solver == "newton"

@@ -42,6 +42,9 @@ SMALL = 400
 #: Epochs of dual coordinate ascent that take about as long as all steps here, for a loss with kinks: for every column,
 #: which makes factors dearer, at least and at most.
 EPOCHS_PER_COLUMN, FEWEST_EPOCHS, MOST_EPOCHS = 0.11, 10.0, 35.0
+#: sqrt(1 + q) log(1 / tol) up to which momentum is quicker than Hessians of many dense columns, and the tolerance from
+#: which it is so where curvatures come and go.
+MOMENTUM, ROUGH_TOL = 110.0, 1e-4
 #: Epochs of coordinate ascent that take longer than Newton steps by conjugate gradients: with its momentum, and with a
 #: free intercept, which has none.
 WIDE_EPOCHS = (1000.0, 150.0)
@@ -76,6 +79,8 @@ class Newton:
             return not problem.loss.has_straight_parts and expected_epochs(problem, tol) > many
         if n <= FEW_ROWS and width <= SMALL:
             return True
+        if n > FEW_ROWS and width > SMALL and _momentum_is_quicker(problem, tol):
+            return False
         few = float(np.clip(EPOCHS_PER_COLUMN * width, FEWEST_EPOCHS, MOST_EPOCHS))
         return not problem.loss.kinks(problem.y[:1]) or expected_epochs(problem, tol) > few
 
@@ -152,3 +157,16 @@ def _move_centre(state: NewtonState) -> None:
     away = sheet.distance()
     if curved.any() and moved > 0.0:
         state.look_at(np.flatnonzero(away <= REACH * max(moved, float(away[curved].max()))))
+
+
+def _momentum_is_quicker(problem: Problem, tol: float) -> bool:
+    """Whether dual coordinate ascent, where it has momentum, needs fewer passes over dense rows than Hessians cost.
+
+    With the q of `expected_epochs` it makes about sqrt(1 + q) log(1 / tol) epochs.
+    """
+    loss = problem.loss
+    if problem.design.is_sparse or problem.intercept or loss.quadratic or loss.kinks(problem.y[:1]):
+        return False
+    digits = float(np.log(1.0 / min(max(tol, 1e-16), 0.5)))
+    epochs = np.sqrt(expected_epochs(problem, tol) * digits)  # (1 + q) digits, times digits
+    return bool(epochs <= MOMENTUM and (tol >= ROUGH_TOL or not loss.has_straight_parts))
