@@ -244,6 +244,7 @@ def test_auto_is_newton_where_narrow_and_sdca_where_wide():
         p = fl.Problem(dense, np.sign(dense[:, 0]), loss, fl.penalties.L2(1e-3), intercept=intercept)
         result = fl.solve(p, tol=tol)
         assert (result.solver, result.certificate.ok) == (solver, True)
+        assert fl.solve(p, tol=tol, n_threads=2).solver == "newton"  # threads share it
     assert fl.solve(fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(10.0))).solver == "newton"
     assert fl.solve(fl.Problem(many, signs, fl.losses.Hinge(), fl.penalties.L2(10.0))).solver == "sdca"
     assert fl.solve(fl.Problem(many, signs, fl.losses.Hinge(), fl.penalties.L2(1e-6))).solver == "newton"
