@@ -56,6 +56,19 @@ def exact(problem, w, b):
     return total / weight + PENALTY[type(problem.penalty)](problem.penalty, w)
 
 
+def gaps_of_paths_hold(problem, shares):
+    """No gap is below the distance to the best model known, both objectives exact, at shares of lam_max."""
+    for lam in problem.lam_max() * np.array(shares):
+        at = problem.with_lam(lam)
+        best = fl.solve(at, tol=1e-13, max_iter=100, warn=False)
+        lowest = exact(at, best.w, best.b)
+        for tol in (1e-1, 1e-4, 1e-8):
+            found = fl.path(problem, lams=[lam], tol=tol, max_seconds=1.0, warn=False)[0]
+            c = found.certificate
+            assert exact(at, found.w, found.b) - lowest <= c.gap
+            assert c.primal - c.gap <= lowest
+
+
 def plain(rng, n, d):
     return rng.normal(size=(n, d))
 

@@ -217,41 +217,6 @@ def test_warm_start_begins_with_all_samples():
     assert again.n_iter <= 2
 
 
-def test_auto_is_newton_where_narrow_and_sdca_where_wide():
-    X, y = separable(500, 5)
-    many, signs = separable(6000, 5)
-    wide, labels = separable(200, 3000, density=0.01)
-    L2 = fl.penalties.L2(1e-3)
-    assert fl.solve(fl.Problem(X, y, fl.losses.Logistic(), L2)).solver == "newton"
-    assert fl.solve(fl.Problem(wide, labels, fl.losses.Logistic(), L2)).solver == "sdca"
-    loose, marks = separable(1500, 1200, density=0.02)
-    for loss, intercept, lam, solver in (
-        (fl.losses.Squared(), True, 1e-4, "newton"),  # no momentum helps a free intercept
-        (fl.losses.Squared(), False, 1e-2, "sdca"),
-        (fl.losses.Logistic(), True, 1e-5, "newton"),
-        (fl.losses.SquaredHinge(), True, 1e-4, "sdca"),  # curvatures come and go
-    ):
-        p = fl.Problem(loose, marks, loss, fl.penalties.L2(lam), intercept=intercept)
-        result = fl.solve(p)
-        assert (result.solver, result.certificate.ok) == (solver, True)
-    dense = np.random.default_rng(0).normal(size=(6000, 500)) / 10.0
-    for loss, tol, intercept, solver in (
-        (fl.losses.Logistic(), 1e-3, False, "sdca"),  # a Hessian of 500 dense columns is dear
-        (fl.losses.Logistic(), 1e-3, True, "newton"),
-        (fl.losses.Squared(), 1e-3, False, "newton"),
-        (fl.losses.SquaredHinge(), 1e-6, False, "newton"),
-    ):
-        p = fl.Problem(dense, np.sign(dense[:, 0]), loss, fl.penalties.L2(1e-3), intercept=intercept)
-        result = fl.solve(p, tol=tol)
-        assert (result.solver, result.certificate.ok) == (solver, True)
-        assert fl.solve(p, tol=tol, n_threads=2).solver == "newton"  # threads share it
-    assert fl.solve(fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(10.0))).solver == "newton"
-    assert fl.solve(fl.Problem(many, signs, fl.losses.Hinge(), fl.penalties.L2(10.0))).solver == "sdca"
-    assert fl.solve(fl.Problem(many, signs, fl.losses.Hinge(), fl.penalties.L2(1e-6))).solver == "newton"
-    assert fl.solve(fl.Problem(np.asfortranarray(X), y, fl.losses.Logistic(), L2)).solver == "fista"
-    assert fl.solve(fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L1(1e-2))).solver == "primal_cd"
-
-
 def upper_bounds(loss, X, y):
     """Objectives at scale 1 as functions of lam, each at a point that a conic solver found: the least is P* or above.
 

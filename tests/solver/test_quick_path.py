@@ -13,7 +13,7 @@ import fenchel as fl
 from fenchel.certificate.centred import Centred
 from fenchel.solver import wide_path
 from fenchel.solver.found import Found
-from tests.laws.test_exact_arithmetic import exact
+from tests.laws.test_exact_arithmetic import exact, gaps_of_paths_hold
 
 path_module = importlib.import_module("fenchel.solver.path")  # the package has a function of that name
 PENALTIES = {
@@ -70,17 +70,7 @@ def test_few_samples_the_same_optima(penalty, intercept, monkeypatch):
 @pytest.mark.parametrize("penalty", ["L1", "elastic net"])
 @pytest.mark.parametrize(("n", "d"), [(30, 4), (8, 20)])
 def test_gaps_hold_in_exact_arithmetic(n, d, penalty, intercept, offset):
-    """No gap is below the distance to the best model known, both objectives taken in rational arithmetic."""
-    problem = task(0, n, d, penalty, intercept, offset=offset)
-    for lam in problem.lam_max() * np.array([1.0, 0.5, 0.1, 0.01]):
-        at = problem.with_lam(lam)
-        best = fl.solve(at, tol=1e-13, max_iter=100, warn=False)
-        lowest = exact(at, best.w, best.b)
-        for tol in (1e-1, 1e-4, 1e-8):
-            found = fl.path(problem, lams=[lam], tol=tol, max_seconds=1.0, warn=False)[0]
-            c = found.certificate
-            assert exact(at, found.w, found.b) - lowest <= c.gap
-            assert c.primal - c.gap <= lowest
+    gaps_of_paths_hold(task(0, n, d, penalty, intercept, offset=offset), [1.0, 0.5, 0.1, 0.01])
 
 
 def test_gaps_of_rough_weights_hold_in_exact_arithmetic():
