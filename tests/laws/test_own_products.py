@@ -15,7 +15,7 @@ from fenchel.certificate.judge import Judge
 from fenchel.data.design import Design
 from fenchel.problem import losses
 from fenchel.solver import run
-from fenchel.steps import SDCA, Newton, Start, sdca
+from fenchel.steps import SDCA, Newton, Start, sdca_state
 from tests.laws.test_exact_arithmetic import badly_scaled, cancelling, offset, plain, single
 from tests.registry import LOSSES, name, targets
 
@@ -97,15 +97,18 @@ def test_dual_ascent_with_an_intercept(options):
         assert residual <= candidate.residual.norm + candidate.residual.doubt
 
 
-def test_dual_ascent_by_two_threads(monkeypatch):
-    monkeypatch.setattr(sdca, "QUIET", 1.0)
-    monkeypatch.setattr(sdca, "MANY_SAMPLES", 0)
+@pytest.mark.parametrize("design", [plain, cancelling, badly_scaled, offset])
+@pytest.mark.parametrize("threads", [2, 5])
+@pytest.mark.parametrize("loss", [losses.Hinge(), losses.Squared()], ids=name)
+def test_dual_ascent_by_several_threads(loss, threads, design, monkeypatch):
+    monkeypatch.setattr(sdca_state, "ENTRIES_PER_THREAD", 1)
+    monkeypatch.setattr(sdca_state, "STEPS_PER_ROUND", 2)
     rng = np.random.default_rng(0)
-    design = Design(plain(rng, 40, 3))
-    design.threads = 2
-    problem = fl.Problem(design, targets(losses.Hinge(), rng, 40), losses.Hinge(), fl.penalties.L2(0.01))
-    assert problem.design.threads == 2
+    X = Design(design(rng, 40, 3))
+    X.threads = threads
+    problem = fl.Problem(X, targets(loss, rng, 40), loss, fl.penalties.L2(0.01))
     for state in states(problem, SDCA(), 5):
+        assert state.team(40)[0] == threads
         candidate = SDCA().candidates(state)[0]
         residual = exact_residual(problem, candidate.w, candidate.alpha)
         assert residual <= candidate.residual.norm + candidate.residual.doubt

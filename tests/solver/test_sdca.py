@@ -1,4 +1,4 @@
-"""Dual coordinate ascent: samplings, starts, outputs, shrinking, momentum, threads."""
+"""Dual coordinate ascent: samplings, starts, outputs, shrinking, momentum."""
 
 import warnings
 
@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel.certificate.judges import judge_of
-from fenchel.steps import SDCA, Start, sdca
+from fenchel.steps import SDCA, Start
 from fenchel.steps.outputs import Outputs
 from fenchel.steps.sampling import Sampler
 from tests.registry import LOSSES, name
@@ -150,7 +150,7 @@ def test_averages_are_over_every_iterate():
     for _ in range(3):
         for i in range(n):
             history.append(plain.alpha.copy())
-            plain.ascent.epoch(np.array([i]), plain.alpha, plain.u, np.inf, None, 1)
+            plain.ascent.epoch(np.array([i]), plain.alpha, plain.u, np.inf, None, 1, 1)
     # windows open at epochs 1, 2, 4, ...; after three epochs the older one began with the first
     np.testing.assert_allclose(state.outputs.average, np.mean(history, axis=0), atol=1e-12)
 
@@ -234,45 +234,6 @@ def test_weight_two_is_the_row_twice():
             weighted = fl.solve(problem(loss, sample_weight=weights), solver=solver, tol=1e-9)
             doubled = fl.solve(fl.Problem(X[twice], y[twice], loss, fl.penalties.L2(1e-3)), solver=solver, tol=1e-9)
             np.testing.assert_allclose(weighted.w, doubled.w, atol=2e-3)
-
-
-def test_threads_give_the_same_certificate(monkeypatch):
-    monkeypatch.setattr(sdca, "QUIET", 1.0)
-    rows = sp.random_array((20_000, 300), density=0.05, format="csr", rng=np.random.default_rng(1))
-    labels = np.where(rows @ np.random.default_rng(2).normal(size=300) > 0, 1.0, -1.0)
-    p = fl.Problem(rows, labels, fl.losses.Hinge(), fl.penalties.L2(1e-3))
-    for threads in (1, 2):
-        result = fl.solve(p, solver="sdca", tol=1e-5, n_threads=threads)
-        assert result.certificate.ok
-    again = [fl.solve(p, solver="sdca", tol=1e-5, random_state=5) for _ in range(2)]
-    np.testing.assert_array_equal(again[0].w, again[1].w)
-
-
-def test_u_follows_the_multipliers_with_threads(monkeypatch):
-    monkeypatch.setattr(sdca, "QUIET", 1.0)
-    rows = sp.random_array((20_000, 300), density=0.05, format="csr", rng=np.random.default_rng(1))
-    labels = np.where(rows @ np.random.default_rng(2).normal(size=300) > 0, 1.0, -1.0)
-    p = fl.Problem(rows, labels, fl.losses.Logistic(), fl.penalties.L2(1e-3), intercept=True)
-    p = p.replace(design=p.design.using(2))
-    assert p.design.threads == 2
-    solver = SDCA(accelerate=False)
-    state = solver.begin(p, zero(p), 0)
-    for _ in range(5):
-        state = solver.step(state)
-    np.testing.assert_allclose(state.u[:-1], p.dual_vector(state.alpha) / 1e-3, atol=1e-10)
-
-
-@pytest.mark.parametrize("sampling", ["uniform", "importance"])
-def test_samples_drawn_with_replacement_are_visited_by_one_thread(sampling):
-    """Two threads could meet on one sample, and a change of its multiplier would be lost."""
-    rows = np.random.default_rng(4).normal(size=(2000, 100))
-    p = fl.Problem(rows, np.resize([1.0, -1.0], 2000), fl.losses.Logistic(), fl.penalties.L2(1e-2))
-    solver, found = SDCA(sampling=sampling, accelerate=False), []
-    for threads in (1, 2):
-        shared = p.replace(design=p.design.using(threads))
-        assert shared.design.threads == threads
-        found.append(solver.step(solver.begin(shared, zero(p), 0)).alpha)
-    np.testing.assert_array_equal(found[0], found[1])
 
 
 @pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Squared()], ids=name)

@@ -102,7 +102,14 @@ class Ascent:
         W: float,
     ) -> None: ...
     def epoch(
-        self, order: NDArray[np.int64], alpha: Vector, u: Vector, margin: float, held: Vector | None, threads: int
+        self,
+        order: NDArray[np.int64],
+        alpha: Vector,
+        u: Vector,
+        margin: float,
+        held: Vector | None,
+        threads: int,
+        rounds: int,
     ) -> tuple[float, float, float, int, float, int]: ...
     def first_epoch(self, order: NDArray[np.int64], alpha: Vector, u: Vector) -> None: ...
 

@@ -7,10 +7,11 @@
 // the entries of u: inverse_rho = 0 switches it off, b0 = 0 is a penalised intercept, and a loop that moves b0 is the
 // proximal-point method for an unpenalised one.
 #pragma once
-#include <atomic>
+#include <optional>
 
 #include "links.hpp"
 #include "pass.hpp"
+#include "together.hpp"
 
 namespace fenchel {
 
@@ -58,8 +59,8 @@ inline Visit visit(const Logistic &loss, double a, double z, double q, double y,
 template <class Loss>
 constexpr bool costly = std::is_same_v<Loss, Logistic> || std::is_same_v<Loss, Exponential>;
 
-// u where one thread works on it.
-struct Own {
+// u, with the intercept behind it.
+struct Weights {
     double *values;
     template <class Link, class Line>
     double score(const Line &x, const Link &link) const {
@@ -86,29 +87,6 @@ struct Own {
     }
 };
 
-// u where several threads work on it: what they read may be a moment old; they write under a lock, so no change is lost.
-struct Shared {
-    double *values;
-    std::atomic_flag *lock;
-    double operator[](Index j) const { return std::atomic_ref(values[j]).load(std::memory_order_relaxed); }
-    template <class Link, class Line>
-    double score(const Line &x, const Link &link) const {
-        double sum = 0;
-        for (Index k = 0; k < x.size; ++k) sum += static_cast<double>(x.value[k]) * link.weight((*this)[x.index(k)]);
-        return sum;
-    }
-    double intercept(Index width) const { return (*this)[width]; }
-    void shift(Index j, double by) { std::atomic_ref(values[j]).store((*this)[j] + by, std::memory_order_relaxed); }
-    template <class Link, class Line>
-    void move(const Line &x, double a, Link &, Index width, double by) {
-        static_assert(Link::stateless);
-        while (lock->test_and_set(std::memory_order_acquire)) {}
-        shift(width, by);
-        for (Index k = 0; k < x.size; ++k) shift(x.index(k), a * static_cast<double>(x.value[k]));
-        lock->clear(std::memory_order_release);
-    }
-};
-
 // Software prefetch in two stages: what belongs to a sample, then its row.
 template <class Matrix>
 void look_ahead(const Matrix &rows, const Samples &data, const double *alpha, const Index *order, Index k, Index steps) {
@@ -130,18 +108,24 @@ bool stays(const Loss &loss, double a, double z, double q, double y, double marg
     return loss.dual_step(a, z + margin, q, y) == a && loss.dual_step(a, z - margin, q, y) == a;
 }
 
-// One step for each sample in `order`. Samples whose multiplier stays put by `margin` are dropped from it: order is
-// compacted in place; an infinite margin drops none. `held`, if given, collects sum_k k (change at step k), from which the
-// average over the pass follows.
-template <class Link, class Loss, class Matrix, class Weights>
-Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link link, const Scale &scale, Index *order, Index steps,
-            double *alpha, Weights u, double margin, double *held) {
+// What a pass does beside its steps.
+struct Watch {
+    double margin;       // samples whose multipliers stay put by this much are dropped; none if it is infinite
+    Index stride;        // one in so many samples is measured
+    double caution = 1;  // curvatures are taken to be so many times what they are
+};
+
+// One step for each sample in `order`, which is compacted in place where samples are dropped. `held`, if given, collects
+// sum_k k (change at step k), from which the average over the pass follows.
+template <class Link, class Loss, class Matrix>
+Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &link, const Scale &scale, Index *order, Index steps, double *alpha,
+            Weights u, const Watch &watch, double *held) {
     Pass pass;
-    Measure measure(costly<Loss>, steps);
+    Measure measure(watch.stride);
     for (Index k = 0; k < steps; ++k) {
         look_ahead(rows, data, alpha, order, k, steps);
         const Index i = order[k];
-        const double s = data.s[i], q = data.q[i], y = data.y[i], a = alpha[i];
+        const double s = data.s[i], q = watch.caution * data.q[i], y = data.y[i], a = alpha[i];
         if (s == 0) continue;
         const auto x = rows.line(i);
         const double z = u.score(x, link) + u.intercept(rows.width);
@@ -150,7 +134,7 @@ Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link link
         const double change = next - a;
         if (measured) pass.loss += s * phi, pass.gap += s * gap;
         if (change == 0) {
-            if (!(margin < infinity) || !stays(loss, a, z, q, y, margin)) order[pass.kept++] = i;
+            if (!(watch.margin < infinity) || !stays(loss, a, z, q, y, watch.margin)) order[pass.kept++] = i;
             continue;
         }
         order[pass.kept++] = i;
@@ -163,24 +147,24 @@ Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link link
     return measure.speak_for_all(pass);
 }
 
-// The same by several threads, each with its part of the order.
-template <class Loss, class Matrix>
-Pass ascend_together(const Loss &loss, const Matrix &rows, const Samples &data, Linear link, const Scale &scale, Index *order, Index steps,
-                     double *alpha, double *u, double margin, double *held, Index threads) {
-    std::vector<Pass> passes(threads);
-    std::atomic_flag lock;
-    const auto first = [&](Index part) { return steps * part / threads; };
-    parallel(threads, [&](Index part) {
-        passes[part] = ascend(loss, rows, data, link, scale, order + first(part), first(part + 1) - first(part), alpha,
-                              Shared{u, &lock}, margin, held);
+// The same by a team, each thread with its part of the order and its own copy of u.
+template <class Link, class Loss, class Matrix>
+std::optional<Pass> ascend_together(const Loss &loss, const Matrix &rows, const Samples &data, const Link &link, const Scale &scale, Index *order,
+                                    Index steps, double *alpha, double *u, const Watch &watch, const Together &team, std::vector<double> &room) {
+    const Watch cautious{watch.margin, watch.stride, team.caution()};
+    const Scale stretched{scale.step * team.stretch(), scale.shift * team.stretch(), scale.W};
+    std::vector<Pass> passes(team.threads);
+    const auto first = [&](Index part, Index round) { return steps * (part * team.rounds + round) / (team.threads * team.rounds); };
+    const bool done = move_together(team, u, rows.width + 1, room, [&](Index part, Index round, double *copy) {
+        Link own = link;
+        own.begin(copy, rows.width);
+        Index *mine = order + first(part, round);
+        const Index size = order + first(part, round + 1) - mine;
+        passes[part].append(ascend(loss, rows, data, own, stretched, mine, size, alpha, Weights{copy}, cautious, nullptr), mine, order + first(part, 0));
     });
+    if (!done) return std::nullopt;
     Pass all;
-    for (Index part = 0; part < threads; ++part) {
-        const Pass &one = passes[part];
-        std::copy(order + first(part), order + first(part) + one.kept, order + all.kept);
-        all.loss += one.loss, all.gap += one.gap, all.kept += one.kept, all.move = std::max(all.move, one.move);
-        all.path += one.path, all.moves += one.moves;
-    }
+    for (Index part = 0; part < team.threads; ++part) all.append(passes[part], order + first(part, 0), order);
     return all;
 }
 
@@ -189,7 +173,7 @@ Pass ascend_together(const Loss &loss, const Matrix &rows, const Samples &data, 
 template <class Link, class Loss, class Matrix>
 void first_pass(const Loss &loss, const Matrix &rows, const Samples &data, Link link, const Scale &scale, const Index *order, Index steps,
                 double *alpha, double *u) {
-    Own own{u};
+    Weights own{u};
     double weight = 0;
     for (Index k = 0; k < steps; ++k) {
         look_ahead(rows, data, alpha, order, k, steps);

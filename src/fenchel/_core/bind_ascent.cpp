@@ -34,18 +34,21 @@ class Ascent {
     }
 
     std::tuple<double, double, double, Index, double, Index> epoch(Order order, Mutable alpha, Mutable u, double margin, std::optional<Mutable> held,
-                                                    Index threads) const {
+                                                                   Index threads, Index rounds) {
         check(order, alpha, u);
         if (held) check_size(held->size(), rows_->lines(), "held");
+        if (threads < 1 || rounds < 1 || (held && threads > 1)) throw std::invalid_argument("a thread, a round, and averages by one thread");
         double *weighted = held ? held->data() : nullptr;
         nb::gil_scoped_release release;
         const Index steps = static_cast<Index>(order.size());
         const Pass pass = visit([&](const auto &loss, auto link, const auto &rows) {
+            const Watch watch{margin, Measure::stride(costly<std::decay_t<decltype(loss)>>, steps)};
+            if (threads > 1)
+                if (const auto all = ascend_together(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), u.data(), watch,
+                                                     {threads, rounds}, room_))
+                    return *all;
             link.begin(u.data(), rows.width);
-            if constexpr (std::is_same_v<decltype(link), Linear>)
-                if (threads > 1)
-                    return ascend_together(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), u.data(), margin, weighted, threads);
-            return ascend(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), Own{u.data()}, margin, weighted);
+            return ascend(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), Weights{u.data()}, watch, weighted);
         });
         return {pass.loss, pass.gap, pass.move, pass.kept, pass.path, pass.moves};
     }
@@ -66,6 +69,7 @@ class Ascent {
     nb::object keep_;
     Vector<double> y_, s_, q_;
     Scale scale_;
+    std::vector<double> room_;  // copies of u, for threads
 };
 
 void bind_ascent(nb::module_ &m) {
@@ -77,7 +81,7 @@ void bind_ascent(nb::module_ &m) {
     nb::class_<Ascent>(m, "Ascent")
         .def(nb::init<const Loss &, const Link &, nb::object, Vector<double>, Vector<double>, Vector<double>, double, double, double>(), "loss"_a, "link"_a,
              "rows"_a, exact("y"), exact("s"), exact("q"), "step"_a, "shift"_a, "W"_a)
-        .def("epoch", &Ascent::epoch, exact("order"), exact("alpha"), exact("u"), "margin"_a, "held"_a.none(), "threads"_a)
+        .def("epoch", &Ascent::epoch, exact("order"), exact("alpha"), exact("u"), "margin"_a, "held"_a.none(), "threads"_a, "rounds"_a)
         .def("first_epoch", &Ascent::first_epoch, exact("order"), exact("alpha"), exact("u"));
 }
 

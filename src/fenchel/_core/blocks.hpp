@@ -101,7 +101,7 @@ Pass ascend_blocks(const Loss &loss, const Matrix &rows, const Index *y, const d
     constexpr Index ahead = 4;
     const Index k = p.classes;
     Pass pass;
-    Measure measure(Loss::costly, steps);
+    Measure measure(Measure::stride(Loss::costly, steps));
     Workspace room(k);
     std::vector<double> z(p.stride), change(p.stride, 0.0);
     double *next = room.p.data();

@@ -1,5 +1,7 @@
 // What dual ascent notes on its way through the samples, for the price of what it computes anyway.
 #pragma once
+#include <algorithm>
+
 #include "storage.hpp"
 
 namespace fenchel {
@@ -12,12 +14,20 @@ struct Pass {
     double path = 0;  // sum s_i q_i (change of a_i)^2, over the steps that move something
     Index moves = 0;  // how many those are
     Index kept = 0;   // samples that stay in the order
+
+    // Samples after those, whose order begins at `from` where that of all begins at `to`.
+    void append(const Pass &next, const Index *from, Index *to) {
+        std::copy(from, from + next.kept, to + kept);
+        loss += next.loss, gap += next.gap, move = std::max(move, next.move);
+        path += next.path, moves += next.moves, kept += next.kept;
+    }
 };
 
 // Where a loss takes logarithms, every fourth of many samples is measured, and speaks for the others.
 class Measure {
   public:
-    Measure(bool costly, Index steps) : stride_(costly && steps >= 8192 ? 4 : 1) {}
+    explicit Measure(Index stride) : stride_(stride) {}
+    static Index stride(bool costly, Index steps) { return costly && steps >= 8192 ? 4 : 1; }
     bool due(Index step, double weight) {
         const bool due = step % stride_ == 0;
         visited_ += weight;

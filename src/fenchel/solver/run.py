@@ -77,7 +77,8 @@ def run(fit: Fit, solver: Solver[Any]) -> Result:
     """Step a solver until the stop rule says so, or Ctrl-C; the best model and the best bound seen come back."""
     status = ""
     try:
-        with blas_threads(fit.problem.design.threads):
+        # where a solver's own threads work, those of BLAS, which wait in loops, would be in their way
+        with blas_threads(1 if getattr(solver, "has_own_threads", False) else fit.problem.design.threads):
             status = _steps(fit, solver)
             if status != "certified":
                 status = _last_effort(fit, status)

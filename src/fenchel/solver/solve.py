@@ -61,7 +61,8 @@ def solve(
     progress : bool, default False
         Show a progress bar.
     n_threads : int or None, default 1
-        Threads for products with X; None for all cores. Results repeat bit for bit with one.
+        Threads for products with X and for epochs of dual ascent; None for all cores. Results repeat bit for bit with
+        one.
     start : Result or tuple (w, b, alpha), optional
         Where to begin.
     warn : bool, default True

@@ -36,8 +36,6 @@ ILL_CONDITIONED = 3.0
 #: From here on accelerated methods are faster.
 MANY_EPOCHS = 1000.0
 FEW_ROWS = 5000
-#: The share of steps that may move the weights, and the samples there must be, for several threads to share an epoch.
-QUIET, MANY_SAMPLES = 0.3, 2000
 
 
 @dataclass(frozen=True)
@@ -75,6 +73,7 @@ class SDCA:
     requires = frozenset({Trait.STRONGLY_CONVEX_PENALTY, Trait.COMPILED_LOSS, Trait.COMPILED_LINK})
     steps_per_check = 20
     passes_per_step = 2
+    has_own_threads = True
 
     def __post_init__(self) -> None:
         require_one_of(self.sampling, SAMPLINGS, "sdca: sampling")
@@ -220,6 +219,7 @@ class SDCA:
         Where the loss is straight on that interval, its slope is the optimal multiplier.
         """
         self.look_at_all(state)
+        state.alone, state.checked = state.alone or gap >= state.checked, gap  # no progress: threads are in the way
         state.primal = primal
         problem = state.problem
         if state.momentum is None:
@@ -239,23 +239,19 @@ class SDCA:
 
     def _pass(self, state: SDCAState, order: NDArray[np.int64], margin: float) -> tuple[float, float, float, int]:
         """One epoch of the kernel, and what the outputs need to know of it."""
-        # samples drawn with replacement may be with two threads at once, and one's multiplier would be lost; where
-        # every step moves the weights, threads wait for one another's writes longer than they save
-        shared = state.sampler.visits_once and state.busy <= QUIET and len(order) >= MANY_SAMPLES
-        threads = state.problem.design.threads if shared else 1
         if state.outputs is None:
-            loss, gap, move, kept, path, moves = state.ascent.epoch(order, state.alpha, state.u, margin, None, threads)
-            state.moved(path, moves)
-            state.busy = moves / max(1, len(order))
+            team = state.team(len(order))
+            loss, gap, move, kept, path, moves = state.ascent.epoch(order, state.alpha, state.u, margin, None, *team)
+            state.moved(path, moves, *team)
             return loss, gap, move, kept
         # split at a random step, where an iterate may be drawn
         held, steps = np.zeros_like(state.alpha), len(order)
         cut = int(state.sampler.rng.integers(1, steps + 1))
-        first = state.ascent.epoch(order[:cut], state.alpha, state.u, margin, held, 1)
+        first = state.ascent.epoch(order[:cut], state.alpha, state.u, margin, held, 1, 1)
         state.moved(*first[4:])
         inside = state.alpha.copy()
         later = np.zeros_like(held)
-        second = state.ascent.epoch(order[cut:], state.alpha, state.u, margin, later, 1)
+        second = state.ascent.epoch(order[cut:], state.alpha, state.u, margin, later, 1, 1)
         state.moved(*second[4:])
         # a change at step k holds for the iterates after it: alpha_end - (1/steps) sum_k k (change at step k)
         mean = state.alpha - (held + later + cut * (state.alpha - inside)) / steps

@@ -17,6 +17,10 @@ from fenchel.steps.momentum import Momentum
 from fenchel.steps.outputs import Outputs
 from fenchel.steps.sampling import Sampler
 
+#: Entries that keep a thread busy for longer than it takes to start, samples between two exchanges, how many times the
+#: entries of those outnumber the weights, and exchanges in an epoch.
+ENTRIES_PER_THREAD, STEPS_PER_ROUND, COPIES_PER_ROUND, MOST_ROUNDS = 100_000, 100, 6, 16
+
 
 @dataclass
 class SDCAState:
@@ -37,7 +41,8 @@ class SDCAState:
     rate: float = 1.0
     passes: float = 0.0
     partial: bool = False
-    busy: float = 1.0  # the share of the last epoch's steps that moved the weights
+    alone: bool = False  # one thread makes the steps
+    checked: float = np.inf  # the gap of the last check
     drift: float = np.inf  # how far u may be from what the multipliers make it, in the 2-norm
 
     def refresh(self) -> None:
@@ -63,14 +68,31 @@ class SDCAState:
         """|u|, with a penalised intercept as a weight among the others."""
         return length(self.u[:-1]) + (abs(self.u[-1] / c) if (c := self.problem.design.constant) else 0.0)
 
-    def moved(self, path: float, moves: int) -> None:
+    def team(self, steps: int) -> tuple[int, int]:
+        """Threads for so many steps, and how often they exchange what they found.
+
+        Samples drawn with replacement may be with two threads at once, and one's multiplier would be lost.
+        """
+        n, width = self.problem.shape[0], len(self.u)
+        entries = self.problem.design.nnz * steps / n
+        threads = min(self.problem.design.threads, int(entries // ENTRIES_PER_THREAD), steps // STEPS_PER_ROUND)
+        if self.alone or threads < 2 or not self.sampler.visits_once:
+            return 1, 1
+        rounds = min(entries / (COPIES_PER_ROUND * width), steps / STEPS_PER_ROUND) / threads
+        return threads, int(np.clip(rounds, 1, MOST_ROUNDS))
+
+    def moved(self, path: float, moves: int, threads: int = 1, rounds: int = 1) -> None:
         """Note what so many steps may have added to the drift.
 
         A step adds c x_i to u, with |c x_i|^2 <= change^2 s_i q_i / (mu W): the sum of those lengths is at most
         sqrt(moves path / (mu W)), `path` being the sum of s_i q_i change^2, and u never was longer than it is now plus
-        that sum. Each step rounds what it adds, a few times, and what it adds to.
+        that sum. Each step rounds what it adds, a few times, and what it adds to. Threads make steps longer in copies
+        of u, by less than their number, and a sum of the copies with factors of 5/3 in all, threads + 3 roundings,
+        ends a round.
         """
         way = np.sqrt(moves * path / (self.curvature * self.problem.total_weight)) * (1.0 + 1e-6)
+        if threads > 1:
+            moves, way = moves + 2 * (threads + 3) * rounds, (1 + threads) * way
         self.drift += UNIT_ROUNDOFF * (moves * (self.size + way) + 16.0 * way) * (1.0 + 1e-6) + moves * 1e-300
 
     def scores(self, w: Vector, b: float) -> Scores | None:

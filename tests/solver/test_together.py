@@ -1,0 +1,132 @@
+"""Dual coordinate ascent by several threads, each with weights of its own."""
+
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fenchel as fl
+from fenchel.solver.run import Fit, Stop, run
+from fenchel.steps import SDCA, sdca_state
+from tests.registry import name
+from tests.solver.test_sdca import zero
+
+PENALTIES = [fl.penalties.L2(1e-3), fl.penalties.ElasticNet(1e-3, 0.5), fl.penalties.LpSquared(1e-3, 1.5)]
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Threads share epochs of small problems as well."""
+    monkeypatch.setattr(sdca_state, "ENTRIES_PER_THREAD", 1)
+    monkeypatch.setattr(sdca_state, "STEPS_PER_ROUND", 5)
+
+
+def shared(problem, threads):
+    """The same problem with just so many threads, however few its entries and the cores are."""
+    design = copy.copy(problem.design)
+    design.threads = threads
+    return problem.replace(design=design)
+
+
+def text(loss, penalty, n=2000, d=300, **options):
+    rows = sp.random_array((n, d), density=0.05, format="csr", rng=np.random.default_rng(1))
+    labels = np.where(rows @ np.random.default_rng(2).normal(size=d) > 0, 1.0, -1.0)
+    return fl.Problem(rows, labels, loss, penalty, **options)
+
+
+def alike(n=1000, d=5):
+    """Rows that are nearly the same: what one thread does along them, all do."""
+    rng = np.random.default_rng(3)
+    return 1.0 + 0.1 * rng.normal(size=(n, d)), np.resize([1.0, -1.0], n)
+
+
+def solved(problem, threads, tol=1e-5, seed=0, **options):
+    return run(Fit(shared(problem, threads), Stop(tol=tol, max_iter=3000), zero(problem), seed), SDCA(**options))
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+@pytest.mark.parametrize("penalty", PENALTIES, ids=name)
+@pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Logistic(), fl.losses.Squared()], ids=name)
+def test_the_same_optimum_certified(loss, penalty, threads, eager):
+    problem = text(loss, penalty, n=500, d=60)
+    one, many = solved(problem, 1), solved(problem, threads)
+    assert one.certificate.ok
+    assert many.certificate.ok
+    assert many.certificate.dual <= one.certificate.primal
+    assert one.certificate.dual <= many.certificate.primal
+
+
+@pytest.mark.parametrize("threads", [2, 4])
+@pytest.mark.parametrize("accelerate", [True, False])
+@pytest.mark.parametrize("loss", [fl.losses.Logistic(), fl.losses.Squared(), fl.losses.SquaredHinge()], ids=name)
+def test_what_all_threads_do_is_not_done_as_many_times(loss, accelerate, threads, eager):
+    """Along a direction that all rows share every thread goes all the way: the sum of their moves would go too far."""
+    problem = fl.Problem(*alike(), loss, fl.penalties.L2(1e-2))
+    one, many = (solved(problem, k, tol=1e-6, accelerate=accelerate) for k in (1, threads))
+    assert many.certificate.ok
+    assert many.n_iter <= 1.5 * threads * one.n_iter
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=name)
+def test_same_seed_same_bits_with_any_number_of_threads(penalty, eager):
+    problem = text(fl.losses.Hinge(), penalty, n=500, d=60)
+    for threads in (1, 2, 3):
+        first, again = (solved(problem, threads, tol=1e-3, seed=5) for _ in range(2))
+        np.testing.assert_array_equal(first.w, again.w)
+        np.testing.assert_array_equal(first.alpha, again.alpha)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_u_follows_the_multipliers(threads, eager):
+    p = shared(text(fl.losses.Logistic(), fl.penalties.L2(1e-3), intercept=True), threads)
+    solver = SDCA(accelerate=False)
+    state = solver.begin(p, zero(p), 0)
+    assert state.team(2000)[0] == threads
+    for _ in range(5):
+        state = solver.step(state)
+    np.testing.assert_allclose(state.u[:-1], p.dual_vector(state.alpha) / 1e-3, atol=1e-10)
+
+
+def test_every_sample_is_visited_once(eager):
+    p = shared(text(fl.losses.Squared(), fl.penalties.L2(1e-3)), 3)
+    state = SDCA(accelerate=False).begin(p, zero(p), 0)
+    order = np.arange(1999)
+    *_, kept, _, moves = state.ascent.epoch(order, state.alpha, state.u, np.inf, None, 3, 7)
+    assert kept == moves == 1999
+    np.testing.assert_array_equal(order, np.arange(1999))
+    assert np.count_nonzero(state.alpha) == 1999
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "importance"])
+def test_samples_drawn_with_replacement_are_visited_by_one_thread(sampling, eager):
+    """Two threads could meet on one sample, and a change of its multiplier would be lost."""
+    p = text(fl.losses.Logistic(), fl.penalties.L2(1e-2))
+    solver, found = SDCA(sampling=sampling, accelerate=False), []
+    for threads in (1, 2):
+        found.append(solver.step(solver.begin(shared(p, threads), zero(p), 0)).alpha)
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_threads_that_bring_no_progress_are_let_go(eager):
+    p = shared(text(fl.losses.Squared(), fl.penalties.L2(1e-3)), 2)
+    solver = SDCA()
+    state = solver.step(solver.begin(p, zero(p), 0))
+    z = p.scores(state.weights(), 0.0)
+    for gap, team in ((1.0, 2), (0.5, 2), (0.5, 1), (0.1, 1)):
+        solver.observe(state, z, 1.0, gap)
+        assert state.team(2000)[0] == team
+
+
+def test_little_work_is_done_by_one_thread():
+    p = shared(text(fl.losses.Squared(), fl.penalties.L2(1e-3)), 2)
+    assert SDCA().begin(p, zero(p), 0).team(2000) == (1, 1)
+
+
+@pytest.mark.parametrize(("threads", "rounds", "held"), [(0, 1, False), (2, 0, False), (2, 1, True)])
+def test_the_kernel_rejects_what_it_cannot_do(threads, rounds, held):
+    p = text(fl.losses.Squared(), fl.penalties.L2(1e-3))
+    state = SDCA().begin(p, zero(p), 0)
+    averages = np.zeros(2000) if held else None
+    with pytest.raises(ValueError, match="averages by one thread"):
+        state.ascent.epoch(np.arange(2000), state.alpha, state.u, np.inf, averages, threads, rounds)
