@@ -15,7 +15,7 @@ from fenchel.certificate.judge import Judge
 from fenchel.data.design import Design
 from fenchel.problem import losses
 from fenchel.solver import run
-from fenchel.steps import SDCA, Newton, Start, sdca_state
+from fenchel.steps import SDCA, Newton, Start, team
 from tests.laws.test_exact_arithmetic import badly_scaled, cancelling, offset, plain, single
 from tests.registry import LOSSES, name, targets
 
@@ -101,14 +101,16 @@ def test_dual_ascent_with_an_intercept(options):
 @pytest.mark.parametrize("threads", [2, 5])
 @pytest.mark.parametrize("loss", [losses.Hinge(), losses.Squared()], ids=name)
 def test_dual_ascent_by_several_threads(loss, threads, design, monkeypatch):
-    monkeypatch.setattr(sdca_state, "ENTRIES_PER_THREAD", 1)
-    monkeypatch.setattr(sdca_state, "STEPS_PER_ROUND", 2)
+    monkeypatch.setattr(team, "WORK_PER_THREAD", 1)
+    monkeypatch.setattr(team, "COPIES_PER_ROUND", 0.1)
+    monkeypatch.setattr(team, "LEAST_ROUNDS", 1)
+    monkeypatch.setattr(team, "STEPS_PER_ROUND", 2)
     rng = np.random.default_rng(0)
     X = Design(design(rng, 40, 3))
     X.threads = threads
     problem = fl.Problem(X, targets(loss, rng, 40), loss, fl.penalties.L2(0.01))
     for state in states(problem, SDCA(), 5):
-        assert state.team(40)[0] == threads
+        assert state.team.of(40)[0] == threads
         candidate = SDCA().candidates(state)[0]
         residual = exact_residual(problem, candidate.w, candidate.alpha)
         assert residual <= candidate.residual.norm + candidate.residual.doubt

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel.solver.run import Fit, Stop, run
-from fenchel.steps import SDCA, sdca_state
+from fenchel.steps import SDCA, BlockSDCA, Start, team
 from tests.registry import name
 from tests.solver.test_sdca import zero
 
@@ -18,8 +18,9 @@ PENALTIES = [fl.penalties.L2(1e-3), fl.penalties.ElasticNet(1e-3, 0.5), fl.penal
 @pytest.fixture
 def eager(monkeypatch):
     """Threads share epochs of small problems as well."""
-    monkeypatch.setattr(sdca_state, "ENTRIES_PER_THREAD", 1)
-    monkeypatch.setattr(sdca_state, "STEPS_PER_ROUND", 5)
+    monkeypatch.setattr(team, "WORK_PER_THREAD", 1)
+    monkeypatch.setattr(team, "COPIES_PER_ROUND", 0.1)
+    monkeypatch.setattr(team, "STEPS_PER_ROUND", 5)
 
 
 def shared(problem, threads):
@@ -77,12 +78,31 @@ def test_same_seed_same_bits_with_any_number_of_threads(penalty, eager):
         np.testing.assert_array_equal(first.alpha, again.alpha)
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", [fl.losses.Multinomial(), fl.losses.CrammerSinger()], ids=name)
+@pytest.mark.parametrize("penalty", PENALTIES[:2], ids=name)
+def test_many_classes(penalty, loss, intercept, eager):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(600, 8))
+    y = np.argmax(X[:, :4] + rng.normal(size=(600, 4)), axis=1)
+    problem = fl.MulticlassProblem(X, y, loss, penalty, intercept=intercept)
+    found = []
+    for threads in (1, 2, 3, 3):
+        start = Start(np.zeros((4, 8)), np.zeros(4), np.zeros((600, 4)))
+        found.append(run(Fit(shared(problem, threads), Stop(tol=1e-3, max_iter=3000), start, 0), BlockSDCA()))
+        assert found[-1].certificate.ok
+        assert found[-1].certificate.dual <= found[0].certificate.primal
+        assert found[0].certificate.dual <= found[-1].certificate.primal
+    assert not np.array_equal(found[1].alpha, found[0].alpha)
+    np.testing.assert_array_equal(found[2].alpha, found[3].alpha)
+
+
 @pytest.mark.parametrize("threads", [2, 3])
 def test_u_follows_the_multipliers(threads, eager):
     p = shared(text(fl.losses.Logistic(), fl.penalties.L2(1e-3), intercept=True), threads)
     solver = SDCA(accelerate=False)
     state = solver.begin(p, zero(p), 0)
-    assert state.team(2000)[0] == threads
+    assert state.team.of(2000)[0] == threads
     for _ in range(5):
         state = solver.step(state)
     np.testing.assert_allclose(state.u[:-1], p.dual_vector(state.alpha) / 1e-3, atol=1e-10)
@@ -113,14 +133,14 @@ def test_threads_that_bring_no_progress_are_let_go(eager):
     solver = SDCA()
     state = solver.step(solver.begin(p, zero(p), 0))
     z = p.scores(state.weights(), 0.0)
-    for gap, team in ((1.0, 2), (0.5, 2), (0.5, 1), (0.1, 1)):
+    for gap, threads in ((1.0, 2), (0.5, 2), (0.5, 1), (0.1, 1)):
         solver.observe(state, z, 1.0, gap)
-        assert state.team(2000)[0] == team
+        assert state.team.of(2000)[0] == threads
 
 
 def test_little_work_is_done_by_one_thread():
     p = shared(text(fl.losses.Squared(), fl.penalties.L2(1e-3)), 2)
-    assert SDCA().begin(p, zero(p), 0).team(2000) == (1, 1)
+    assert SDCA().begin(p, zero(p), 0).team.of(2000) == (1, 1)
 
 
 @pytest.mark.parametrize(("threads", "rounds", "held"), [(0, 1, False), (2, 0, False), (2, 1, True)])

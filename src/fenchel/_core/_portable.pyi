@@ -223,13 +223,14 @@ def ascend_blocks(
     order: NDArray[np.int64],
     alpha: Vector,
     u: Vector,
-    b: Vector,
     mu: float,
     threshold: float,
     inverse_rho: float,
     W: float,
     margin: float,
-) -> tuple[float, float, float, int]: ...
+    threads: int,
+    rounds: int,
+) -> tuple[float, float, float, int, int]: ...
 def descend_columns(
     columns: Lines,
     column: NDArray[np.int64],

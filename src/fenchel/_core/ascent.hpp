@@ -7,10 +7,7 @@
 // the entries of u: inverse_rho = 0 switches it off, b0 = 0 is a penalised intercept, and a loop that moves b0 is the
 // proximal-point method for an unpenalised one.
 #pragma once
-#include <optional>
-
 #include "links.hpp"
-#include "pass.hpp"
 #include "together.hpp"
 
 namespace fenchel {
@@ -153,19 +150,11 @@ std::optional<Pass> ascend_together(const Loss &loss, const Matrix &rows, const 
                                     Index steps, double *alpha, double *u, const Watch &watch, const Together &team, std::vector<double> &room) {
     const Watch cautious{watch.margin, watch.stride, team.caution()};
     const Scale stretched{scale.step * team.stretch(), scale.shift * team.stretch(), scale.W};
-    std::vector<Pass> passes(team.threads);
-    const auto first = [&](Index part, Index round) { return steps * (part * team.rounds + round) / (team.threads * team.rounds); };
-    const bool done = move_together(team, u, rows.width + 1, room, [&](Index part, Index round, double *copy) {
+    return pass_together(team, order, steps, u, rows.width + 1, room, [&](Index *mine, Index size, double *copy) {
         Link own = link;
         own.begin(copy, rows.width);
-        Index *mine = order + first(part, round);
-        const Index size = order + first(part, round + 1) - mine;
-        passes[part].append(ascend(loss, rows, data, own, stretched, mine, size, alpha, Weights{copy}, cautious, nullptr), mine, order + first(part, 0));
+        return ascend(loss, rows, data, own, stretched, mine, size, alpha, Weights{copy}, cautious, nullptr);
     });
-    if (!done) return std::nullopt;
-    Pass all;
-    for (Index part = 0; part < team.threads; ++part) all.append(passes[part], order + first(part, 0), order);
-    return all;
 }
 
 // Modified SGD (section 4 of the paper), the first pass from zero: sample t takes the step of the problem of the first t

@@ -36,25 +36,30 @@ std::tuple<OutputMatrix, Index> block_product(const Lines &A, const Matrix<doubl
     return {out.array, depth};
 }
 
-std::tuple<double, double, double, Index> ascend_block_rows(const BlockLoss &loss, const Lines &rows, Vector<Index> y, Vector<double> s, Vector<double> squared_norm,
-                       nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu> order, MutableMatrix alpha, MutableMatrix u, Mutable b,
-                       double mu, double threshold, double inverse_rho, double W, double margin) {
-    const Index n = rows.lines(), k = b.size();
+std::tuple<double, double, double, Index, Index> ascend_block_rows(const BlockLoss &loss, const Lines &rows, Vector<Index> y, Vector<double> s, Vector<double> squared_norm,
+                       nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu> order, MutableMatrix alpha, MutableMatrix u,
+                       double mu, double threshold, double inverse_rho, double W, double margin, Index threads, Index rounds) {
+    const Index n = rows.lines(), k = alpha.shape(1);
     for (Index size : {Index(y.size()), Index(s.size()), Index(squared_norm.size()), Index(alpha.shape(0))})
         check_size(size, n, "an array over the samples");
-    check_size(alpha.shape(1), k, "a row of alpha");
-    check_size(u.shape(0), rows.width(), "u");
+    check_size(u.shape(0), rows.width() + 1, "u");
+    if (threads < 1 || rounds < 1) throw std::invalid_argument("an epoch takes a thread and a round");
     check_stride(u.shape(1));
     if (Index(u.shape(1)) < k) throw std::invalid_argument("u has fewer columns than there are classes");
     for (Index i = 0; i < n; ++i)
         if (y(i) < 0 || y(i) >= k) throw std::invalid_argument("y names a class that does not exist");
     for (size_t step = 0; step < order.size(); ++step)
         if (order(step) < 0 || order(step) >= n) throw std::invalid_argument("order names a sample that does not exist");
-    const BlockAscent p{k, Index(u.shape(1)), mu, threshold, inverse_rho, W};
     const Index steps = order.size();
+    BlockAscent p{k, Index(u.shape(1)), mu, threshold, inverse_rho, W, margin, 1};
+    const BlockSamples data{y.data(), s.data(), squared_norm.data()};
     nb::gil_scoped_release release;
     const auto run = [&]<bool Soft>(const auto &phi, const auto &M) {
-        return ascend_blocks<Soft>(phi, M, y.data(), s.data(), squared_norm.data(), order.data(), steps, alpha.data(), u.data(), b.data(), p, margin);
+        p.measured = Measure::stride(phi.costly, steps);
+        if (threads > 1)
+            if (const auto all = ascend_blocks_together<Soft>(phi, M, data, order.data(), steps, alpha.data(), u.data(), p, {threads, rounds}))
+                return *all;
+        return ascend_blocks<Soft>(phi, M, data, order.data(), steps, alpha.data(), u.data(), p);
     };
     const Pass pass = std::visit(
         [&](const auto &phi) {
@@ -63,7 +68,7 @@ std::tuple<double, double, double, Index> ascend_block_rows(const BlockLoss &los
             });
         },
         loss);
-    return {pass.loss, pass.gap, pass.move, pass.kept};
+    return {pass.loss, pass.gap, pass.move, pass.kept, pass.moves};
 }
 
 template <class L>
@@ -90,8 +95,8 @@ void bind_blocks(nb::module_ &m) {
         return block_product(A, B, A.lines(), A.width(), threads, [](const auto &...arguments) { return scatter_blocks(arguments...); });
     }, "lines"_a, "blocks"_a, "threads"_a);
     m.def("ascend_blocks", &ascend_block_rows, "loss"_a, "rows"_a, "y"_a, "s"_a, "squared_norm"_a, nb::arg("order").noconvert(),
-          nb::arg("alpha").noconvert(), nb::arg("u").noconvert(), nb::arg("b").noconvert(), "mu"_a, "threshold"_a, "inverse_rho"_a, "W"_a,
-          "margin"_a);
+          nb::arg("alpha").noconvert(), nb::arg("u").noconvert(), "mu"_a, "threshold"_a, "inverse_rho"_a, "W"_a,
+          "margin"_a, "threads"_a, "rounds"_a);
 }
 
 }  // namespace fenchel

@@ -6,6 +6,7 @@
 #include "block_losses.hpp"
 #include "pass.hpp"
 #include "products.hpp"
+#include "together.hpp"
 
 namespace fenchel {
 
@@ -86,59 +87,79 @@ Index scatter_blocks(const Matrix &A, const double *a, Index stride, double *out
     return std::min(A.lines, block) + A.lines / block + threads + 2;
 }
 
+struct BlockSamples {
+    const Index *y;
+    const double *s, *squared_norm;
+};
+
 struct BlockAscent {
     Index classes, stride;
-    double mu, threshold;    // as in ascent.hpp
+    double mu, threshold;  // as in ascent.hpp
     double inverse_rho, W;
+    double margin;
+    Index measured;                   // one in so many samples
+    double stretch = 1, caution = 1;  // as in together.hpp
 };
 
 // One step for each sample in `order`: alpha (lines x classes) and u = v / mu (width x stride) change in place, and so do the
-// intercepts b = b0 + inverse_rho sum_i s_i alpha_i / W. Samples whose block would stay where it is with scores off by `margin` are
-// dropped from the order, which is compacted in place; an infinite margin drops none.
+// intercepts b = b0 + inverse_rho sum_i s_i alpha_i / W, a row behind u. Samples whose block would stay where it is with scores off by
+// `margin` are dropped from the order, which is compacted in place; an infinite margin drops none.
 template <bool Soft, class Loss, class Matrix>
-Pass ascend_blocks(const Loss &loss, const Matrix &rows, const Index *y, const double *s, const double *squared_norm, Index *order,
-                   Index steps, double *alpha, double *u, double *b, const BlockAscent &p, double margin) {
+Pass ascend_blocks(const Loss &loss, const Matrix &rows, const BlockSamples &data, Index *order, Index steps, double *alpha, double *u,
+                   const BlockAscent &p) {
     constexpr Index ahead = 4;
     const Index k = p.classes;
     Pass pass;
-    Measure measure(Measure::stride(Loss::costly, steps));
+    Measure measure(p.measured);
     Workspace room(k);
     std::vector<double> z(p.stride), change(p.stride, 0.0);
-    double *next = room.p.data();
+    double *next = room.p.data(), *b = u + rows.width * p.stride;
     for (Index step = 0; step < steps; ++step) {
         if (step + ahead < steps) rows.prefetch(order[step + ahead]);
-        const Index i = order[step];
-        if (s[i] == 0) continue;
+        const Index i = order[step], y = data.y[i];
+        const double s = data.s[i];
+        if (s == 0) continue;
         const auto x = rows.line(i);
         double *a = alpha + i * k;
-        const double share = s[i] / p.W, q = share * (squared_norm[i] / p.mu + p.inverse_rho);
+        const double share = s / p.W, q = p.caution * share * (data.squared_norm[i] / p.mu + p.inverse_rho);
         dot_block<Soft>(x, u, p.stride, p.threshold, z.data());
         for (Index j = 0; j < k; ++j) {
             z[j] += b[j];
             next[j] = -a[j];
         }
-        next[y[i]] = std::max(0.0, 1 - a[y[i]]);
-        if (measure.due(step, s[i])) {
-            const auto [maximum, own] = loss.level(next, z.data(), y[i], k);
-            pass.loss += s[i] * (maximum - z[y[i]]), pass.gap += s[i] * (maximum - own);
+        next[y] = std::max(0.0, 1 - a[y]);
+        if (measure.due(step, s)) {
+            const auto [maximum, own] = loss.level(next, z.data(), y, k);
+            pass.loss += s * (maximum - z[y]), pass.gap += s * (maximum - own);
         }
-        loss.dual_step(next, z.data(), q, y[i], k, room);
-        next[y[i]] = 0;
+        loss.dual_step(next, z.data(), q, y, k, room);
+        next[y] = 0;
         double rest = 0, move = 0;
         for (Index j = 0; j < k; ++j) rest += next[j];
-        next[y[i]] = -std::min(rest, 1.0);  // alpha_y = 1 - p_y, from the other entries: they are exact where it is small
+        next[y] = -std::min(rest, 1.0);  // alpha_y = 1 - p_y, from the other entries: they are exact where it is small
         for (Index j = 0; j < k; ++j) {
             const double d = -next[j] - a[j];
             move = std::max(move, std::fabs(d));
             a[j] = -next[j];
-            b[j] += share * d * p.inverse_rho;
-            change[j] = share * d / p.mu;
+            b[j] += p.stretch * share * d * p.inverse_rho;
+            change[j] = p.stretch * share * d / p.mu;
         }
         pass.move = std::max(pass.move, q * move);
-        if (move > 0) add_block(x, change.data(), p.stride, u);
-        if (move > 0 || !(margin < infinity && room.lead >= margin)) order[pass.kept++] = i;
+        if (move > 0) add_block(x, change.data(), p.stride, u), ++pass.moves;
+        if (move > 0 || !(p.margin < infinity && room.lead >= p.margin)) order[pass.kept++] = i;
     }
     return measure.speak_for_all(pass);
+}
+
+// The same by a team.
+template <bool Soft, class Loss, class Matrix>
+std::optional<Pass> ascend_blocks_together(const Loss &loss, const Matrix &rows, const BlockSamples &data, Index *order, Index steps, double *alpha,
+                                           double *u, BlockAscent p, const Together &team) {
+    p.stretch = team.stretch(), p.caution = team.caution();
+    std::vector<double> room;
+    return pass_together(team, order, steps, u, (rows.width + 1) * p.stride, room, [&](Index *mine, Index size, double *copy) {
+        return ascend_blocks<Soft>(loss, rows, data, mine, size, alpha, copy, p);
+    });
 }
 
 }  // namespace fenchel

@@ -10,11 +10,12 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <vector>
 
-#include "storage.hpp"
+#include "pass.hpp"
 
 namespace fenchel {
 
@@ -94,6 +95,22 @@ bool move_together(const Together &team, double *u, Index width, std::vector<dou
             meeting.wait(turn);
         }
     });
+}
+
+// An epoch by a team: pass(order, steps, copy) for parts of the order, which is compacted as each of them compacts its own. Nothing if
+// there are not so many threads.
+template <class F>
+std::optional<Pass> pass_together(const Together &team, Index *order, Index steps, double *u, Index width, std::vector<double> &room, const F &pass) {
+    std::vector<Pass> passes(team.threads);
+    const auto first = [&](Index part, Index round) { return order + steps * (part * team.rounds + round) / (team.threads * team.rounds); };
+    const bool done = move_together(team, u, width, room, [&](Index part, Index round, double *copy) {
+        Index *mine = first(part, round);
+        passes[part].append(pass(mine, first(part, round + 1) - mine, copy), mine, first(part, 0));
+    });
+    if (!done) return std::nullopt;
+    Pass all;
+    for (Index part = 0; part < team.threads; ++part) all.append(passes[part], first(part, 0), order);
+    return all;
 }
 
 }  // namespace fenchel

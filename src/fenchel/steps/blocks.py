@@ -22,6 +22,7 @@ from fenchel.steps.faces import ascend_faces
 from fenchel.steps.sampling import Sampler
 from fenchel.steps.sdca import BLOCK
 from fenchel.steps.sdca_state import reach
+from fenchel.steps.team import Team
 
 #: How often free multipliers are set together.
 EPOCHS_PER_FACE = 10
@@ -31,17 +32,19 @@ STEP_COST = 20.0
 
 @dataclass
 class BlockState:
-    """Multipliers alpha (n x k), u = V' / mu (d x k, padded) and the intercepts, changed in place by the kernel."""
+    """Multipliers alpha (n x k), and u = V' / mu (d x k, padded) with the intercepts as a row behind it: changed in
+    place by the kernel.
+    """
 
     problem: MulticlassProblem
     loss: kernels.BlockLoss
     squared_norms: Vector
     alpha: Vector
     u: Vector
-    b: Vector
     centre: Vector
     inverse_rho: float
     sampler: Sampler
+    team: Team
     epochs: int = 0
     allowance: float = 0.0  # what steps on faces may cost: as much as the passes so far, less what they have cost
     margin: float = np.inf
@@ -50,6 +53,11 @@ class BlockState:
     rate: float = 1.0
     passes: float = 0.0
     partial: bool = False
+
+    @property
+    def b(self) -> Vector:
+        """The intercepts, a part of u."""
+        return self.u[-1, : self.problem.n_classes]
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,7 @@ class BlockSDCA:
     requires = frozenset({Trait.STRONGLY_CONVEX_PENALTY, Trait.COMPILED_LOSS})
     steps_per_check = 20
     passes_per_step = 1
+    has_own_threads = True
 
     @staticmethod
     def obstacle(problem: MulticlassProblem) -> str | None:
@@ -88,7 +97,9 @@ class BlockSDCA:
         centre = np.array(start.b, dtype=np.float64) if problem.intercept else np.zeros(k)
         pool = np.flatnonzero(problem.weights > 0).astype(np.int64)
         sampler = Sampler("permutation", np.random.default_rng(seed), pool, block=BLOCK)
-        return BlockState(problem, problem.loss.kernel(), norms, alpha, u, centre, centre, inverse_rho, sampler)
+        u[-1, :k] = centre
+        team = Team(design, u.size, u.shape[1])
+        return BlockState(problem, problem.loss.kernel(), norms, alpha, u, centre, inverse_rho, sampler, team)
 
     def step(self, state: BlockState) -> BlockState:
         problem, penalty, sampler = state.problem, state.problem.penalty, state.sampler
@@ -97,8 +108,8 @@ class BlockSDCA:
             self.look_at_all(state)
         whole, order = sampler.whole, sampler.next()
         share = len(order) / problem.shape[0]
-        state.b = state.centre + state.inverse_rho / W * (problem.weights @ state.alpha)
-        loss, gap, move, kept = kernels.ascend_blocks(
+        state.b[:] = self._intercepts(state)
+        loss, gap, move, kept, moves = kernels.ascend_blocks(
             state.loss,
             problem.design.lines,
             problem.y,
@@ -107,17 +118,18 @@ class BlockSDCA:
             order,
             state.alpha,
             state.u,
-            state.b,
             penalty.strong_convexity,
             threshold(penalty),
             state.inverse_rho,
             W,
             state.margin,
+            *state.team.of(len(order)),
         )
         sampler.keep(kept)
+        state.team.busy = moves / max(1, len(order))
         state.margin = move if move > 0.0 else np.inf
         if problem.intercept:
-            state.centre = state.b
+            state.centre = state.b.copy()
         state.epochs, state.passes = state.epochs + 1, state.passes + share
         if whole:
             state.primal = loss / W + self._penalty(state)
@@ -130,7 +142,7 @@ class BlockSDCA:
 
     def progress(self, state: BlockState) -> Progress:
         """What the last epoch saw on its way, and on to its end; shrunk samples count nothing until they are back."""
-        return Progress(state.primal, state.gap * state.rate, state.passes, state.partial)
+        return Progress(state.primal, state.gap * state.rate * state.team.optimism, state.passes, state.partial)
 
     def look_at_all(self, state: BlockState) -> None:
         """Take shrunk samples back in."""
@@ -140,13 +152,14 @@ class BlockSDCA:
     def observe(self, state: BlockState, z: Vector, primal: float, gap: float) -> None:
         """After a check: take shrunk samples back in."""
         self.look_at_all(state)
+        state.team.checked(gap)
         state.primal = primal
 
     def _penalty(self, state: BlockState) -> float:
         """R at the current model, roughly where intercepts are penalised."""
         penalty = state.problem.penalty
         if threshold(penalty) == 0.0:
-            return 0.5 * penalty.strong_convexity * float(np.vdot(state.u, state.u))
+            return 0.5 * penalty.strong_convexity * float(np.sum(state.u[:-1] ** 2))
         return penalty.value(self.candidates(state)[0].w.ravel())
 
     def _finish(self, state: BlockState) -> None:
@@ -160,20 +173,27 @@ class BlockSDCA:
         state.alpha = found.alpha
         state.u = self._u(problem, found.alpha)
         if problem.intercept:
-            state.b = state.centre = found.b
+            state.centre = found.b
+        state.b[:] = found.b if problem.intercept else self._intercepts(state)
+
+    @staticmethod
+    def _intercepts(state: BlockState) -> Vector:
+        """As they follow from the multipliers."""
+        problem = state.problem
+        return state.centre + state.inverse_rho / problem.total_weight * (problem.weights @ state.alpha)
 
     @staticmethod
     def _u(problem: MulticlassProblem, alpha: Vector) -> Vector:
-        """V' / mu, padded."""
+        """V' / mu, padded, and a row of zeros."""
         stored, k = problem.design.matrix.shape[1], problem.n_classes
-        u = np.zeros((stored, padded(k)))
-        u[:, :k] = problem.dual_vector(alpha)[:, :stored].T / problem.penalty.strong_convexity
+        u = np.zeros((stored + 1, padded(k)))
+        u[:-1, :k] = problem.dual_vector(alpha)[:, :stored].T / problem.penalty.strong_convexity
         return u
 
     def candidates(self, state: BlockState) -> Sequence[Candidate]:
         t, k = threshold(state.problem.penalty), state.problem.n_classes
-        u = np.ascontiguousarray(state.u[:, :k].T)
-        B, b = u - np.clip(u, -t, t), state.b
+        u = np.ascontiguousarray(state.u[:-1, :k].T)
+        B, b = u - np.clip(u, -t, t), state.b.copy()
         if constant := state.problem.design.constant:
             B, b = np.column_stack([B, b / constant]), np.zeros(k)
         return [Candidate(B, b, state.alpha.copy())]

@@ -165,8 +165,8 @@ def _momentum_is_quicker(problem: Problem, tol: float) -> bool:
     With the q of `expected_epochs` it makes about sqrt(1 + q) log(1 / tol) epochs.
     """
     loss, design = problem.loss, problem.design
-    if design.is_sparse or design.threads > 1 or problem.intercept or loss.quadratic or loss.kinks(problem.y[:1]):
-        return False  # several threads share a Hessian, but not epochs in which all weights move
+    if design.is_sparse or problem.intercept or loss.quadratic or loss.kinks(problem.y[:1]):
+        return False
     digits = float(np.log(1.0 / min(max(tol, 1e-16), 0.5)))
     epochs = np.sqrt(expected_epochs(problem, tol) * digits)  # (1 + q) digits, times digits
     return bool(epochs <= MOMENTUM and (tol >= ROUGH_TOL or not loss.has_straight_parts))

@@ -27,6 +27,7 @@ from fenchel.steps.momentum import Momentum
 from fenchel.steps.outputs import OUTPUTS, Outputs
 from fenchel.steps.sampling import SAMPLINGS, Sampler
 from fenchel.steps.sdca_state import SDCAState, ascent_of
+from fenchel.steps.team import Team
 
 STARTS = ("zeros", "sgd")
 #: Samples whose multipliers, targets and weights share a cache line.
@@ -130,7 +131,9 @@ class SDCA:
         sampler = Sampler.of(problem, self.sampling, seed, q, self.block or BLOCK)
         outputs = None if self.output == "last" else Outputs(problem.shape[0], sampler.rng)
         alpha, u = start.alpha.copy(), np.zeros(width + 1)
-        state = SDCAState(problem, ascent, norms, alpha, u, inverse_rho, sampler, outputs, momentum)
+        # samples drawn with replacement may be with two threads at once, and one's multiplier would be lost
+        team = Team(design, width + 1, alone=not sampler.visits_once)
+        state = SDCAState(problem, ascent, norms, alpha, u, inverse_rho, sampler, outputs, momentum, team)
         if self.init == "sgd":
             alpha[:] = 0.0
             # every sample once, whatever the sampling: a multiplier is set, not changed
@@ -205,7 +208,7 @@ class SDCA:
 
     def progress(self, state: SDCAState) -> Progress:
         """What the last epoch saw on its way, and on to its end; shrunk samples count nothing until they are back."""
-        return Progress(state.primal, state.gap * state.rate, state.passes, state.partial)
+        return Progress(state.primal, state.gap * state.rate * state.team.optimism, state.passes, state.partial)
 
     def look_at_all(self, state: SDCAState) -> None:
         """Take shrunk samples back in."""
@@ -219,7 +222,7 @@ class SDCA:
         Where the loss is straight on that interval, its slope is the optimal multiplier.
         """
         self.look_at_all(state)
-        state.alone, state.checked = state.alone or gap >= state.checked, gap  # no progress: threads are in the way
+        state.team.checked(gap)
         state.primal = primal
         problem = state.problem
         if state.momentum is None:
@@ -240,9 +243,10 @@ class SDCA:
     def _pass(self, state: SDCAState, order: NDArray[np.int64], margin: float) -> tuple[float, float, float, int]:
         """One epoch of the kernel, and what the outputs need to know of it."""
         if state.outputs is None:
-            team = state.team(len(order))
+            team = state.team.of(len(order))
             loss, gap, move, kept, path, moves = state.ascent.epoch(order, state.alpha, state.u, margin, None, *team)
             state.moved(path, moves, *team)
+            state.team.busy = moves / max(1, len(order))
             return loss, gap, move, kept
         # split at a random step, where an iterate may be drawn
         held, steps = np.zeros_like(state.alpha), len(order)

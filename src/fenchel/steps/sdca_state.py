@@ -16,10 +16,7 @@ from fenchel.steps.border import DEPTH
 from fenchel.steps.momentum import Momentum
 from fenchel.steps.outputs import Outputs
 from fenchel.steps.sampling import Sampler
-
-#: Entries that keep a thread busy for longer than it takes to start, samples between two exchanges, how many times the
-#: entries of those outnumber the weights, and exchanges in an epoch.
-ENTRIES_PER_THREAD, STEPS_PER_ROUND, COPIES_PER_ROUND, MOST_ROUNDS = 100_000, 100, 6, 16
+from fenchel.steps.team import Team
 
 
 @dataclass
@@ -35,14 +32,13 @@ class SDCAState:
     sampler: Sampler
     outputs: Outputs | None
     momentum: Momentum | None
+    team: Team
     margin: float = np.inf
     gap: float = np.inf
     primal: float = np.inf
     rate: float = 1.0
     passes: float = 0.0
     partial: bool = False
-    alone: bool = False  # one thread makes the steps
-    checked: float = np.inf  # the gap of the last check
     drift: float = np.inf  # how far u may be from what the multipliers make it, in the 2-norm
 
     def refresh(self) -> None:
@@ -67,19 +63,6 @@ class SDCAState:
     def size(self) -> float:
         """|u|, with a penalised intercept as a weight among the others."""
         return length(self.u[:-1]) + (abs(self.u[-1] / c) if (c := self.problem.design.constant) else 0.0)
-
-    def team(self, steps: int) -> tuple[int, int]:
-        """Threads for so many steps, and how often they exchange what they found.
-
-        Samples drawn with replacement may be with two threads at once, and one's multiplier would be lost.
-        """
-        n, width = self.problem.shape[0], len(self.u)
-        entries = self.problem.design.nnz * steps / n
-        threads = min(self.problem.design.threads, int(entries // ENTRIES_PER_THREAD), steps // STEPS_PER_ROUND)
-        if self.alone or threads < 2 or not self.sampler.visits_once:
-            return 1, 1
-        rounds = min(entries / (COPIES_PER_ROUND * width), steps / STEPS_PER_ROUND) / threads
-        return threads, int(np.clip(rounds, 1, MOST_ROUNDS))
 
     def moved(self, path: float, moves: int, threads: int = 1, rounds: int = 1) -> None:
         """Note what so many steps may have added to the drift.

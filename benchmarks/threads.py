@@ -1,0 +1,102 @@
+"""What several threads bring: fits by one and by --threads, in turns, with other seeds, medians and ratios.
+
+    python -m benchmarks.threads [--data FILE | --data-dir DIR --set NAME] [--threads 2] [--repeats 7]
+
+Without data the built-in text is taken.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+import fenchel as fl
+from benchmarks.datasets import BUILT_IN, IN_FOLDER, Data, from_file, from_folder
+
+LOSSES = {
+    "hinge": fl.losses.Hinge(),
+    "squared hinge": fl.losses.SquaredHinge(),
+    "logistic": fl.losses.Logistic(),
+    "ridge": fl.losses.Squared(),
+}
+
+
+@click.command(help=__doc__)
+@click.option("--data", "file", type=click.Path(exists=True, path_type=Path), help="Your own data, two classes.")
+@click.option("--format", "format_", default=None, help="Of the data; told from the file's name by default.")
+@click.option(
+    "--data-dir", type=click.Path(exists=True, file_okay=False, path_type=Path), help="As for benchmarks.race."
+)
+@click.option("--set", "name", default="text", show_default=True, help=f"{', '.join([*BUILT_IN, *IN_FOLDER])}.")
+@click.option(
+    "--cache", type=click.Path(path_type=Path), default="race", show_default=True, help="For what is made of sets."
+)
+@click.option("--threads", default=2, show_default=True, help="Compared with one.")
+@click.option("--repeats", default=7, show_default=True, help="Fits of each kind.")
+@click.option("--limit", default=10.0, show_default=True, help="Seconds that a fit may take.")
+def main(
+    file: Path | None,
+    format_: str | None,
+    data_dir: Path | None,
+    name: str,
+    cache: Path,
+    threads: int,
+    repeats: int,
+    limit: float,
+) -> None:
+    data = _data(file, format_, data_dir, name, cache)
+    X, y = data.X, data.y
+    table = Table("loss", "lam n", "tol", "solver", "1 thread", f"{threads} threads", "ratio", "ahead")
+    for tol in (1e-3, 1e-6):
+        for share in (10.0, 1.0, 0.1):
+            for called, loss in LOSSES.items():
+                task = (X, y, loss, fl.penalties.L2(share / len(y)))
+                table.add_row(called, f"{share:g}", f"{tol:g}", *_compare(task, tol, threads, repeats, limit))
+    console = Console()
+    console.print(str(data))
+    console.print(table)
+
+
+def _data(file: Path | None, format_: str | None, data_dir: Path | None, name: str, cache: Path) -> Data:
+    if file is not None:
+        return from_file(file, format_)
+    if name in BUILT_IN:
+        return BUILT_IN[name]()
+    if data_dir is None or name not in IN_FOLDER:
+        raise click.UsageError(
+            f"--set {name} is none of {', '.join(BUILT_IN)}, nor with --data-dir of {', '.join(IN_FOLDER)}"
+        )
+    return from_folder(data_dir, name, cache)
+
+
+def _compare(task: Any, tol: float, threads: int, repeats: int, limit: float) -> list[str]:
+    one, many = [], []
+    for seed in range(repeats):
+        one.append(_fit(task, tol, 1, seed, limit))
+        many.append(_fit(task, tol, threads, seed, limit))
+    before, after = (median(seconds for seconds, _ in fits) for fits in (one, many))
+    ahead = sum(a[0] > b[0] for a, b in zip(one, many, strict=True))
+    ended = all(result.certificate.ok for _, result in one + many)
+    return [
+        many[-1][1].solver,
+        f"{1e3 * before:.0f} ms",
+        f"{1e3 * after:.0f} ms" + ("" if ended else ", not all ended"),
+        f"{before / after:.2f}",
+        f"{ahead} of {repeats}",
+    ]
+
+
+def _fit(task: Any, tol: float, threads: int, seed: int, limit: float) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = fl.solve(fl.Problem(*task), tol=tol, n_threads=threads, random_state=seed, max_seconds=limit, warn=False)
+    return time.perf_counter() - start, result
+
+
+if __name__ == "__main__":
+    main()
