@@ -53,6 +53,7 @@ slow: .venv/test .venv/bench
 
 bench: .venv/bench
 	$(PY) -m benchmarks.certify
+	$(PY) -m benchmarks.threads
 	$(PY) -m benchmarks.race --lams 1
 	$(PY) -m benchmarks.race --sparse --lams 50
 

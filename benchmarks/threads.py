@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 import fenchel as fl
 from benchmarks.datasets import BUILT_IN, IN_FOLDER, Data, from_file, from_folder
@@ -52,7 +52,9 @@ def main(
 ) -> None:
     data = _data(file, format_, data_dir, name, cache)
     X, y = data.X, data.y
-    table = Table("loss", "lam n", "tol", "solver", "1 thread", f"{threads} threads", "ratio", "ahead")
+    table = Table(
+        Column("loss", no_wrap=True), "lam n", "tol", "solver", "1 thread", f"{threads} threads", "ratio", "ahead"
+    )
     for tol in (1e-3, 1e-6):
         for share in (10.0, 1.0, 0.1):
             for called, loss in LOSSES.items():
