@@ -3,8 +3,7 @@
     python -m benchmarks.certify [--data FILE] [--format svmlight]
 
 Everything is timed in one run, interleaved, and reported as medians and ratios: machines are noisy. Without --data
-the matrix
-is generated: 50000 x 48000 with 6.7 million nonzeros and the skewed columns of text.
+the matrix is generated: 50000 x 48000 with 6.7 million nonzeros and the skewed columns of text.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from rich.table import Table
 from sklearn.svm import LinearSVC
 
 import fenchel as fl
-from fenchel.data import samples
+from benchmarks.datasets import large_text
 
 ROUNDS = 11
 
@@ -46,8 +45,8 @@ def main(data: str | None, format_: str | None) -> None:
 
 def _load(data: str | None, format_: str | None) -> tuple[Any, Any]:
     if data is None:
-        sample = samples.make_classification(50_000, 48_000, density=6.7e6 / (50_000 * 48_000), random_state=0)
-        return sample.X, np.asarray(sample.y, dtype=np.float64)
+        generated = large_text()
+        return generated.X, generated.y
     X, y = fl.read(data, format=format_)
     classes, codes = fl.data.encode_labels(y)
     if len(classes) != 2:

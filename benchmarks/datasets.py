@@ -99,6 +99,12 @@ BUILT_IN: dict[str, Callable[[], Data]] = {
 }
 
 
+def large_text() -> Data:
+    """50000 x 48000 with 6.7 million nonzeros and the skewed columns of text."""
+    sample = samples.make_classification(50_000, 48_000, density=6.7e6 / (50_000 * 48_000), random_state=0)
+    return two_class("text", sample.X, sample.y)
+
+
 def from_file(path: Path, format: str | None = None) -> Data:
     """A file that `fenchel.read` reads, with labels of two kinds."""
     X, y = fl.read(path, format=format)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.threads [--data FILE | --data-dir DIR --set NAME] [--threads 2] [--repeats 7]
 
-Without data the built-in text is taken.
+Without data the matrix is generated, as for benchmarks.certify: threads are for large data.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 import fenchel as fl
-from benchmarks.datasets import BUILT_IN, IN_FOLDER, Data, from_file, from_folder
+from benchmarks.datasets import IN_FOLDER, Data, from_file, from_folder, large_text
 
 LOSSES = {
     "hinge": fl.losses.Hinge(),
@@ -33,7 +33,7 @@ LOSSES = {
 @click.option(
     "--data-dir", type=click.Path(exists=True, file_okay=False, path_type=Path), help="As for benchmarks.race."
 )
-@click.option("--set", "name", default="text", show_default=True, help=f"{', '.join([*BUILT_IN, *IN_FOLDER])}.")
+@click.option("--set", "name", type=click.Choice(list(IN_FOLDER)), default=None, help="A set of the folder.")
 @click.option(
     "--cache", type=click.Path(path_type=Path), default="race", show_default=True, help="For what is made of sets."
 )
@@ -44,7 +44,7 @@ def main(
     file: Path | None,
     format_: str | None,
     data_dir: Path | None,
-    name: str,
+    name: str | None,
     cache: Path,
     threads: int,
     repeats: int,
@@ -65,16 +65,12 @@ def main(
     console.print(table)
 
 
-def _data(file: Path | None, format_: str | None, data_dir: Path | None, name: str, cache: Path) -> Data:
+def _data(file: Path | None, format_: str | None, data_dir: Path | None, name: str | None, cache: Path) -> Data:
+    if (data_dir is None) != (name is None):
+        raise click.UsageError("--data-dir and --set belong together")
     if file is not None:
         return from_file(file, format_)
-    if name in BUILT_IN:
-        return BUILT_IN[name]()
-    if data_dir is None or name not in IN_FOLDER:
-        raise click.UsageError(
-            f"--set {name} is none of {', '.join(BUILT_IN)}, nor with --data-dir of {', '.join(IN_FOLDER)}"
-        )
-    return from_folder(data_dir, name, cache)
+    return large_text() if data_dir is None or name is None else from_folder(data_dir, name, cache)
 
 
 def _compare(task: Any, tol: float, threads: int, repeats: int, limit: float) -> list[str]:
