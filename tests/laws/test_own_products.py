@@ -99,16 +99,19 @@ def test_dual_ascent_with_an_intercept(options):
 
 @pytest.mark.parametrize("design", [plain, cancelling, badly_scaled, offset])
 @pytest.mark.parametrize("threads", [2, 5])
+@pytest.mark.parametrize("intercept", ["none", "free", "penalised"])
 @pytest.mark.parametrize("loss", [losses.Hinge(), losses.Squared()], ids=name)
-def test_dual_ascent_by_several_threads(loss, threads, design, monkeypatch):
+def test_dual_ascent_by_several_threads(loss, intercept, threads, design, monkeypatch):
+    monkeypatch.setattr(team, "cores", lambda: 64)
     monkeypatch.setattr(team, "WORK_PER_THREAD", 1)
     monkeypatch.setattr(team, "COPIES_PER_ROUND", 0.1)
     monkeypatch.setattr(team, "LEAST_ROUNDS", 1)
     monkeypatch.setattr(team, "STEPS_PER_ROUND", 2)
     rng = np.random.default_rng(0)
-    X = Design(design(rng, 40, 3))
+    X = Design(design(rng, 40, 3), constant=3.0 * (intercept == "penalised"))
     X.threads = threads
-    problem = fl.Problem(X, targets(loss, rng, 40), loss, fl.penalties.L2(0.01))
+    y = targets(loss, rng, 40)
+    problem = fl.Problem(X, y, loss, fl.penalties.L2(0.01), intercept=intercept == "free")
     for state in states(problem, SDCA(), 5):
         assert state.team.of(40)[0] == threads
         candidate = SDCA().candidates(state)[0]

@@ -1,6 +1,8 @@
 """Dual coordinate ascent by several threads, each with weights of its own."""
 
 import copy
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ PENALTIES = [fl.penalties.L2(1e-3), fl.penalties.ElasticNet(1e-3, 0.5), fl.penal
 @pytest.fixture
 def eager(monkeypatch):
     """Threads share epochs of small problems as well."""
+    monkeypatch.setattr(team, "cores", lambda: 64)
     monkeypatch.setattr(team, "WORK_PER_THREAD", 1)
     monkeypatch.setattr(team, "COPIES_PER_ROUND", 0.1)
     monkeypatch.setattr(team, "STEPS_PER_ROUND", 5)
@@ -54,6 +57,7 @@ def test_the_same_optimum_certified(loss, penalty, threads, eager):
     one, many = solved(problem, 1), solved(problem, threads)
     assert one.certificate.ok
     assert many.certificate.ok
+    assert not np.array_equal(one.alpha, many.alpha)
     assert many.certificate.dual <= one.certificate.primal
     assert one.certificate.dual <= many.certificate.primal
 
@@ -66,7 +70,7 @@ def test_what_all_threads_do_is_not_done_as_many_times(loss, accelerate, threads
     problem = fl.Problem(*alike(), loss, fl.penalties.L2(1e-2))
     one, many = (solved(problem, k, tol=1e-6, accelerate=accelerate) for k in (1, threads))
     assert many.certificate.ok
-    assert many.n_iter <= 1.5 * threads * one.n_iter
+    assert many.n_iter <= threads * one.n_iter
 
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=name)
@@ -118,9 +122,9 @@ def test_every_sample_is_visited_once(eager):
     assert np.count_nonzero(state.alpha) == 1999
 
 
-@pytest.mark.parametrize("sampling", ["uniform", "importance"])
-def test_samples_drawn_with_replacement_are_visited_by_one_thread(sampling, eager):
-    """Two threads could meet on one sample, and a change of its multiplier would be lost."""
+@pytest.mark.parametrize("sampling", ["uniform", "importance", "cyclic"])
+def test_other_orders_are_for_one_thread(sampling, eager):
+    """Two threads could meet on one sample, and a change of its multiplier would be lost; or are not alike."""
     p = text(fl.losses.Logistic(), fl.penalties.L2(1e-2))
     solver, found = SDCA(sampling=sampling, accelerate=False), []
     for threads in (1, 2):
@@ -138,9 +142,57 @@ def test_threads_that_bring_no_progress_are_let_go(eager):
         assert state.team.of(2000)[0] == threads
 
 
+def test_an_infinite_gap_says_nothing_of_threads(eager):
+    p = shared(text(fl.losses.Squared(), fl.penalties.L2(1e-3)), 2)
+    found = SDCA().begin(p, zero(p), 0).team
+    for gap in (np.inf, np.inf, 1.0):
+        found.checked(gap)
+        assert found.of(2000)[0] == 2
+
+
 def test_little_work_is_done_by_one_thread():
     p = shared(text(fl.losses.Squared(), fl.penalties.L2(1e-3)), 2)
     assert SDCA().begin(p, zero(p), 0).team.of(2000) == (1, 1)
+
+
+def test_no_more_threads_than_cores_and_than_there_is_work_for(monkeypatch):
+    design = shared(text(fl.losses.Squared(), fl.penalties.L2(1e-3)), 8).design  # 30000 entries
+    monkeypatch.setattr(team, "WORK_PER_THREAD", 1)
+    monkeypatch.setattr(team, "cores", lambda: 64)
+    assert team.Team(design, 300).of(2000) == (5, 4)  # 6 would have less than 4 rounds of 100 steps
+    monkeypatch.setattr(team, "cores", lambda: 3)
+    assert team.Team(design, 300).of(2000) == (3, 6)
+    assert team.Team(design, 3000).of(2000) == (1, 1)
+    assert team.Team(design, 3000, busy=0.1).of(2000) == (3, 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")
+def test_without_threads_one_does_the_work():
+    """In a process that has no memory left for the stack of a thread."""
+    code = """
+import resource
+import threading
+import numpy as np
+import fenchel as fl
+from fenchel.steps import SDCA, Start
+
+X = np.random.default_rng(0).normal(size=(100, 3))
+p = fl.Problem(X, np.resize([1.0, -1.0], 100), fl.losses.Squared(), fl.penalties.L2(1e-2))
+def epoch(threads):
+    state = SDCA(accelerate=False).begin(p, Start(np.zeros(3), 0.0, np.zeros(100)), 0)
+    state.ascent.epoch(np.arange(100), state.alpha, state.u, np.inf, None, threads, 2)
+    return state.alpha
+one = epoch(1)
+used = 1024 * int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1])
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 20), used + (1 << 20)))
+try:
+    threading.Thread(target=print).start()
+    print("a thread was to be had")
+except RuntimeError:
+    print(np.array_equal(one, epoch(2)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "True\n", done.stderr
 
 
 @pytest.mark.parametrize(("threads", "rounds", "held"), [(0, 1, False), (2, 0, False), (2, 1, True)])
@@ -148,5 +200,5 @@ def test_the_kernel_rejects_what_it_cannot_do(threads, rounds, held):
     p = text(fl.losses.Squared(), fl.penalties.L2(1e-3))
     state = SDCA().begin(p, zero(p), 0)
     averages = np.zeros(2000) if held else None
-    with pytest.raises(ValueError, match="averages by one thread"):
+    with pytest.raises(ValueError, match="one thread if it collects an average"):
         state.ascent.epoch(np.arange(2000), state.alpha, state.u, np.inf, averages, threads, rounds)

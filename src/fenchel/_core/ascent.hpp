@@ -147,10 +147,10 @@ Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &lin
 // The same by a team, each thread with its part of the order and its own copy of u.
 template <class Link, class Loss, class Matrix>
 std::optional<Pass> ascend_together(const Loss &loss, const Matrix &rows, const Samples &data, const Link &link, const Scale &scale, Index *order,
-                                    Index steps, double *alpha, double *u, const Watch &watch, const Together &team, std::vector<double> &room) {
+                                    Index steps, double *alpha, double *u, const Watch &watch, const Together &team, Room &room) {
     const Watch cautious{watch.margin, watch.stride, team.caution()};
     const Scale stretched{scale.step * team.stretch(), scale.shift * team.stretch(), scale.W};
-    return pass_together(team, order, steps, u, rows.width + 1, room, [&](Index *mine, Index size, double *copy) {
+    return pass_together(team, order, steps, u, rows.width + 1, room, [&](Index, Index *mine, Index size, double *copy) {
         Link own = link;
         own.begin(copy, rows.width);
         return ascend(loss, rows, data, own, stretched, mine, size, alpha, Weights{copy}, cautious, nullptr);

@@ -37,7 +37,7 @@ class Ascent {
                                                                    Index threads, Index rounds) {
         check(order, alpha, u);
         if (held) check_size(held->size(), rows_->lines(), "held");
-        if (threads < 1 || rounds < 1 || (held && threads > 1)) throw std::invalid_argument("a thread, a round, and averages by one thread");
+        if (threads < 1 || rounds < 1 || (held && threads > 1)) throw std::invalid_argument("an epoch takes at least one thread and one round, and one thread if it collects an average");
         double *weighted = held ? held->data() : nullptr;
         nb::gil_scoped_release release;
         const Index steps = static_cast<Index>(order.size());
@@ -69,7 +69,7 @@ class Ascent {
     nb::object keep_;
     Vector<double> y_, s_, q_;
     Scale scale_;
-    std::vector<double> room_;  // copies of u, for threads
+    Room room_;  // for copies of u
 };
 
 void bind_ascent(nb::module_ &m) {

@@ -43,7 +43,7 @@ std::tuple<double, double, double, Index, Index> ascend_block_rows(const BlockLo
     for (Index size : {Index(y.size()), Index(s.size()), Index(squared_norm.size()), Index(alpha.shape(0))})
         check_size(size, n, "an array over the samples");
     check_size(u.shape(0), rows.width() + 1, "u");
-    if (threads < 1 || rounds < 1) throw std::invalid_argument("an epoch takes a thread and a round");
+    if (threads < 1 || rounds < 1) throw std::invalid_argument("an epoch takes at least one thread and one round");
     check_stride(u.shape(1));
     if (Index(u.shape(1)) < k) throw std::invalid_argument("u has fewer columns than there are classes");
     for (Index i = 0; i < n; ++i)
@@ -59,7 +59,8 @@ std::tuple<double, double, double, Index, Index> ascend_block_rows(const BlockLo
         if (threads > 1)
             if (const auto all = ascend_blocks_together<Soft>(phi, M, data, order.data(), steps, alpha.data(), u.data(), p, {threads, rounds}))
                 return *all;
-        return ascend_blocks<Soft>(phi, M, data, order.data(), steps, alpha.data(), u.data(), p);
+        BlockRoom room(p);
+        return ascend_blocks<Soft>(phi, M, data, order.data(), steps, alpha.data(), u.data(), p, room);
     };
     const Pass pass = std::visit(
         [&](const auto &phi) {

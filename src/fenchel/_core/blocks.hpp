@@ -101,19 +101,24 @@ struct BlockAscent {
     double stretch = 1, caution = 1;  // as in together.hpp
 };
 
+// What a pass over blocks writes on: scores, and how a block changes.
+struct BlockRoom {
+    Workspace step;
+    std::vector<double> z, change;
+    explicit BlockRoom(const BlockAscent &p) : step(p.classes), z(p.stride), change(p.stride, 0.0) {}
+};
+
 // One step for each sample in `order`: alpha (lines x classes) and u = v / mu (width x stride) change in place, and so do the
 // intercepts b = b0 + inverse_rho sum_i s_i alpha_i / W, a row behind u. Samples whose block would stay where it is with scores off by
 // `margin` are dropped from the order, which is compacted in place; an infinite margin drops none.
 template <bool Soft, class Loss, class Matrix>
 Pass ascend_blocks(const Loss &loss, const Matrix &rows, const BlockSamples &data, Index *order, Index steps, double *alpha, double *u,
-                   const BlockAscent &p) {
+                   const BlockAscent &p, BlockRoom &room) {
     constexpr Index ahead = 4;
     const Index k = p.classes;
     Pass pass;
     Measure measure(p.measured);
-    Workspace room(k);
-    std::vector<double> z(p.stride), change(p.stride, 0.0);
-    double *next = room.p.data(), *b = u + rows.width * p.stride;
+    double *next = room.step.p.data(), *z = room.z.data(), *change = room.change.data(), *b = u + rows.width * p.stride;
     for (Index step = 0; step < steps; ++step) {
         if (step + ahead < steps) rows.prefetch(order[step + ahead]);
         const Index i = order[step], y = data.y[i];
@@ -122,17 +127,17 @@ Pass ascend_blocks(const Loss &loss, const Matrix &rows, const BlockSamples &dat
         const auto x = rows.line(i);
         double *a = alpha + i * k;
         const double share = s / p.W, q = p.caution * share * (data.squared_norm[i] / p.mu + p.inverse_rho);
-        dot_block<Soft>(x, u, p.stride, p.threshold, z.data());
+        dot_block<Soft>(x, u, p.stride, p.threshold, z);
         for (Index j = 0; j < k; ++j) {
             z[j] += b[j];
             next[j] = -a[j];
         }
         next[y] = std::max(0.0, 1 - a[y]);
         if (measure.due(step, s)) {
-            const auto [maximum, own] = loss.level(next, z.data(), y, k);
+            const auto [maximum, own] = loss.level(next, z, y, k);
             pass.loss += s * (maximum - z[y]), pass.gap += s * (maximum - own);
         }
-        loss.dual_step(next, z.data(), q, y, k, room);
+        loss.dual_step(next, z, q, y, k, room.step);
         next[y] = 0;
         double rest = 0, move = 0;
         for (Index j = 0; j < k; ++j) rest += next[j];
@@ -145,8 +150,8 @@ Pass ascend_blocks(const Loss &loss, const Matrix &rows, const BlockSamples &dat
             change[j] = p.stretch * share * d / p.mu;
         }
         pass.move = std::max(pass.move, q * move);
-        if (move > 0) add_block(x, change.data(), p.stride, u), ++pass.moves;
-        if (move > 0 || !(p.margin < infinity && room.lead >= p.margin)) order[pass.kept++] = i;
+        if (move > 0) add_block(x, change, p.stride, u), ++pass.moves;
+        if (move > 0 || !(p.margin < infinity && room.step.lead >= p.margin)) order[pass.kept++] = i;
     }
     return measure.speak_for_all(pass);
 }
@@ -156,9 +161,10 @@ template <bool Soft, class Loss, class Matrix>
 std::optional<Pass> ascend_blocks_together(const Loss &loss, const Matrix &rows, const BlockSamples &data, Index *order, Index steps, double *alpha,
                                            double *u, BlockAscent p, const Together &team) {
     p.stretch = team.stretch(), p.caution = team.caution();
-    std::vector<double> room;
-    return pass_together(team, order, steps, u, (rows.width + 1) * p.stride, room, [&](Index *mine, Index size, double *copy) {
-        return ascend_blocks<Soft>(loss, rows, data, mine, size, alpha, copy, p);
+    Room room;
+    std::vector<BlockRoom> rooms(team.threads, BlockRoom(p));
+    return pass_together(team, order, steps, u, (rows.width + 1) * p.stride, room, [&](Index part, Index *mine, Index size, double *copy) {
+        return ascend_blocks<Soft>(loss, rows, data, mine, size, alpha, copy, p, rooms[part]);
     });
 }
 

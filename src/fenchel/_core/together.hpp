@@ -2,16 +2,19 @@
 //
 // K threads take disjoint parts of the steps. What the others do meanwhile a thread cannot see, but their parts are as random as its
 // own: it makes every move `stretch` times as long, as if they moved as it does. After each round all go on from what the true moves
-// make of the vector, u + sum_k (copy_k - u) / stretch. With stretch = K that is their mean, and for a quadratic D no round lowers it
-// if steps reckon with a curvature `caution` times their own, caution = K/2: with G = X X' / (mu W), C = diag(s / L), B the blocks of G
-// on the diagonal and L + D + L' = B, a round is a Gauss-Seidel step with M = K L + (K/2) D + C, and M + M' - G - C = K B - G + C > 0
-// (Ma and others 2015 call K the safe choice of sigma'). A direction that every thread has settled is overshot by K / stretch - 1: with
-// 3/4 K by a third, which is stable as well, and moves are half as noisy.
+// make of the vector, u + sum_k (copy_k - u) / stretch.
+// With stretch = K that is their mean, and for a quadratic D no round lowers it if steps reckon with `caution` = K/2 times their own
+// curvature. For weights 1, G = X X' / (mu W), curvature c of the conjugates, and T + E + T' = B the blocks of G on the diagonal with
+// their diagonal E, a round is a Gauss-Seidel step with M = K T + (K/2) E + c I, and M + M' - G - c I = K B - G + c I > 0. (K is also
+// the safe choice of sigma' in Ma and others 2015.) What is taken is 3/4 K: a direction that every thread has settled is then overshot
+// by a third, and moves are less noisy, so that fewer epochs are needed. No proof covers that. Orders that are not random can make it
+// diverge, so the caller shares random ones only, and stops sharing where it brings no progress.
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <memory>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -25,15 +28,16 @@ struct Together {
     double caution() const { return 0.5 * static_cast<double>(threads); }
 };
 
-// Where threads wait for one another: in a loop, as waking one up takes longer than it works; in turns if cores are few.
+// Where threads wait for one another: in a loop for as long as waking one up takes, then asleep.
 class Meeting {
   public:
     explicit Meeting(Index threads) : threads_(threads) {}
     void wait(Index &turn) {
         turn += threads_;
         arrived_.fetch_add(1, std::memory_order_acq_rel);
-        for (int spin = 0; arrived_.load(std::memory_order_acquire) < turn; ++spin)
-            if (spin > 4096) std::this_thread::yield(); else pause();
+        arrived_.notify_all();
+        for (int spin = 0; spin < 4096 && arrived_.load(std::memory_order_acquire) < turn; ++spin) pause();
+        for (Index now; (now = arrived_.load(std::memory_order_acquire)) < turn;) arrived_.wait(now, std::memory_order_acquire);
     }
 
   private:
@@ -56,32 +60,45 @@ bool at_once(Index parts, const F &f) {
     others.reserve(parts);
     try {
         for (Index p = 1; p < parts; ++p)
-            others.emplace_back([&, p] {
+            others.emplace_back([&, p]() noexcept {
                 signal.wait(stay);
                 if (signal == go) f(p);
             });
-    } catch (const std::system_error &) {
+    } catch (const std::exception &) {  // no thread, or no memory for one
         signal = leave;
     }
     if (signal == stay) signal = go;
     signal.notify_all();
     const bool all = signal == go;
-    if (all) f(Index{0});
+    const auto here = [&]() noexcept { f(Index{0}); };
+    if (all) here();
     for (auto &thread : others) thread.join();
     return all;
 }
 
-// Rounds of work(part, round, copy), after which u is what their moves, `stretch` times too long, make of it. `room` is kept for the
-// next call: new memory would cost more than a round.
+// Memory for copies, kept for the next call, as new memory costs more than a round; not filled, so that each thread touches its own first.
+class Room {
+  public:
+    double *of(Index size) {
+        if (size > size_) values_ = std::make_unique_for_overwrite<double[]>(size), size_ = size;
+        return values_.get();
+    }
+
+  private:
+    std::unique_ptr<double[]> values_;
+    Index size_ = 0;
+};
+
+// Rounds of work(part, round, copy), after which u is what their moves, `stretch` times too long, make of it.
 template <class Work>
-bool move_together(const Together &team, double *u, Index width, std::vector<double> &room, const Work &work) {
-    const Index stride = (width + 7) / 8 * 8, threads = team.threads;  // no cache line belongs to two
-    if (static_cast<Index>(room.size()) < threads * stride) room.resize(threads * stride);
+bool move_together(const Together &team, double *u, Index width, Room &room, const Work &work) {
+    const Index stride = (width + 15) / 8 * 8, threads = team.threads;  // no cache line belongs to two
+    double *copies = room.of(threads * stride);
     const double part_of_each = 1 / team.stretch(), kept = 1 - static_cast<double>(threads) * part_of_each;
     Meeting meeting(threads);
     return at_once(threads, [&](Index part) {
-        double *copy = room.data() + part * stride;
-        const Index begin = std::min(width, stride / 8 * part / threads * 8), end = std::min(width, stride / 8 * (part + 1) / threads * 8);
+        double *copy = copies + part * stride;
+        const Index begin = width * part / threads, end = width * (part + 1) / threads;
         Index turn = 0;
         for (Index round = 0; round < team.rounds; ++round) {
             std::copy(u, u + width, copy);
@@ -89,7 +106,7 @@ bool move_together(const Together &team, double *u, Index width, std::vector<dou
             meeting.wait(turn);
             for (Index j = begin; j < end; ++j) u[j] *= kept;
             for (Index other = 0; other < threads; ++other) {
-                const double *theirs = room.data() + other * stride;
+                const double *theirs = copies + other * stride;
                 for (Index j = begin; j < end; ++j) u[j] += theirs[j] * part_of_each;
             }
             meeting.wait(turn);
@@ -98,14 +115,14 @@ bool move_together(const Together &team, double *u, Index width, std::vector<dou
 }
 
 // An epoch by a team: pass(order, steps, copy) for parts of the order, which is compacted as each of them compacts its own. Nothing if
-// there are not so many threads.
+// there are not so many threads. `pass` is told which part it works on, and must not throw.
 template <class F>
-std::optional<Pass> pass_together(const Together &team, Index *order, Index steps, double *u, Index width, std::vector<double> &room, const F &pass) {
+std::optional<Pass> pass_together(const Together &team, Index *order, Index steps, double *u, Index width, Room &room, const F &pass) {
     std::vector<Pass> passes(team.threads);
     const auto first = [&](Index part, Index round) { return order + steps * (part * team.rounds + round) / (team.threads * team.rounds); };
     const bool done = move_together(team, u, width, room, [&](Index part, Index round, double *copy) {
         Index *mine = first(part, round);
-        passes[part].append(pass(mine, first(part, round + 1) - mine, copy), mine, first(part, 0));
+        passes[part].append(pass(part, mine, first(part, round + 1) - mine, copy), mine, first(part, 0));
     });
     if (!done) return std::nullopt;
     Pass all;

@@ -18,5 +18,9 @@ def usable_threads(entries: int, limit: int | None) -> int:
         raise ValueError(
             f"the number of threads must be an integer of at least 1, or None for all cores; got {limit!r}"
         )
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores if limit is None else limit, entries // ENTRIES_PER_THREAD))
+    return max(1, min(cores() if limit is None else limit, entries // ENTRIES_PER_THREAD))
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

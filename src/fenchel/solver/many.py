@@ -42,7 +42,7 @@ def solve_many(
     max_seconds : float, optional
         For all problems together.
     n_threads : int or None, default 1
-        None for all cores; small data use one. A single problem has them all for its products.
+        None for all cores; small data use one. A single problem has them all.
     **options
         Passed on to `solve`; no warnings are given (`warn` is False unless set). With progress=True the problems come
         one after the other, each with its bar.

@@ -131,8 +131,9 @@ class SDCA:
         sampler = Sampler.of(problem, self.sampling, seed, q, self.block or BLOCK)
         outputs = None if self.output == "last" else Outputs(problem.shape[0], sampler.rng)
         alpha, u = start.alpha.copy(), np.zeros(width + 1)
-        # samples drawn with replacement may be with two threads at once, and one's multiplier would be lost
-        team = Team(design, width + 1, alone=not sampler.visits_once)
+        # samples drawn with replacement may be with two threads at once, and one's multiplier would be lost; in orders
+        # that are not random, threads have no reason to move the weights alike
+        team = Team(design, width + 1, alone=self.sampling != "permutation")
         state = SDCAState(problem, ascent, norms, alpha, u, inverse_rho, sampler, outputs, momentum, team)
         if self.init == "sgd":
             alpha[:] = 0.0

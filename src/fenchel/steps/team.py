@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel.data.design import Design
+from fenchel.data.threads import cores
 
 #: Multiplications that keep a thread busy for longer than it takes to start, and samples between two exchanges.
 WORK_PER_THREAD, STEPS_PER_ROUND = 100_000, 100
@@ -37,17 +38,19 @@ class Team:
         return threads, rounds
 
     def _size(self, steps: int) -> tuple[int, int]:
+        if self.alone:
+            return 1, 1
         share = steps / max(1, self.design.shape[0])
         work = self.design.nnz * self.classes * share
-        threads = min(self.design.threads, int(work // WORK_PER_THREAD), steps // STEPS_PER_ROUND)
-        if self.alone or threads < 2:
-            return 1, 1
-        copies = work / (threads * self.weights)
-        rounds = min(copies / COPIES_PER_ROUND, steps / (threads * STEPS_PER_ROUND))
-        if copies < LEAST_COPIES or rounds < LEAST_ROUNDS * self.busy * share:
-            return 1, 1
-        return threads, max(1, min(int(rounds), MOST_ROUNDS))
+        most = min(self.design.threads, cores(), int(work // WORK_PER_THREAD), steps // STEPS_PER_ROUND)
+        for threads in range(most, 1, -1):  # fewer have more to do between two exchanges
+            copies = work / (threads * self.weights)
+            rounds = min(copies / COPIES_PER_ROUND, steps / (threads * STEPS_PER_ROUND))
+            if copies >= LEAST_COPIES and rounds >= LEAST_ROUNDS * self.busy * share:
+                return threads, max(1, min(int(rounds), MOST_ROUNDS))
+        return 1, 1
 
     def checked(self, gap: float) -> None:
         """A check has found this gap: where it is no progress, threads may be in each other's way."""
-        self.alone, self.gap = self.alone or gap >= self.gap, gap
+        self.alone = self.alone or self.gap <= gap < np.inf
+        self.gap = gap
