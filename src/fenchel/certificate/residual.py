@@ -33,7 +33,7 @@ def moved(problem: Problem, residual: Residual, alpha: Vector, point: DualPoint)
     change = np.abs(point.alpha - alpha)
     lengths = np.hypot(np.sqrt(problem.design.squared_row_norms), problem.design.constant)
     way = problem.mean((change + (point.shrink + EVALUATION) * np.abs(point.alpha)) * lengths)
-    return Residual(residual.norm, residual.doubt + way * (1.0 + 1e-9))
+    return Residual(residual.norm + way, residual.doubt + 1e-9 * way)
 
 
 def residual_bound(
