@@ -103,6 +103,7 @@ def test_dual_ascent_with_an_intercept(options):
 @pytest.mark.parametrize("loss", [losses.Hinge(), losses.Squared()], ids=name)
 def test_dual_ascent_by_several_threads(loss, intercept, threads, design, monkeypatch):
     monkeypatch.setattr(team, "cores", lambda: 64)
+    monkeypatch.setattr(team, "LEAST_SHARE", 0.0)
     monkeypatch.setattr(team, "WORK_PER_THREAD", 1)
     monkeypatch.setattr(team, "COPIES_PER_ROUND", 0.1)
     monkeypatch.setattr(team, "LEAST_ROUNDS", 1)

@@ -14,16 +14,33 @@ from fenchel.steps import SDCA, BlockSDCA, Start, team
 from tests.registry import name
 from tests.solver.test_sdca import zero
 
-PENALTIES = [fl.penalties.L2(1e-3), fl.penalties.ElasticNet(1e-3, 0.5), fl.penalties.LpSquared(1e-3, 1.5)]
+PENALTIES = [fl.penalties.L2(1e-2), fl.penalties.ElasticNet(1e-2, 0.5), fl.penalties.LpSquared(1e-2, 1.5)]
 
 
 @pytest.fixture
 def eager(monkeypatch):
     """Threads share epochs of small problems as well."""
     monkeypatch.setattr(team, "cores", lambda: 64)
+    monkeypatch.setattr(team, "LEAST_SHARE", 0.0)
     monkeypatch.setattr(team, "WORK_PER_THREAD", 1)
     monkeypatch.setattr(team, "COPIES_PER_ROUND", 0.1)
     monkeypatch.setattr(team, "STEPS_PER_ROUND", 5)
+    monkeypatch.setattr(team, "MOST_ROUNDS", 4)  # there may be fewer cores than threads, and waiting takes long
+
+
+class Clock:
+    """Every look is a second later, in which the threads had a share of two cores."""
+
+    def __init__(self, share):
+        self.share, self.looks = share, {"wall": 0, "cpu": 0}
+
+    def perf_counter(self):
+        self.looks["wall"] += 1
+        return float(self.looks["wall"])
+
+    def process_time(self):
+        self.looks["cpu"] += 1
+        return 2.0 * self.share * self.looks["cpu"]
 
 
 def shared(problem, threads):
@@ -45,11 +62,11 @@ def alike(n=1000, d=5):
     return 1.0 + 0.1 * rng.normal(size=(n, d)), np.resize([1.0, -1.0], n)
 
 
-def solved(problem, threads, tol=1e-5, seed=0, **options):
+def solved(problem, threads, tol=1e-4, seed=0, **options):
     return run(Fit(shared(problem, threads), Stop(tol=tol, max_iter=3000), zero(problem), seed), SDCA(**options))
 
 
-@pytest.mark.parametrize("threads", [2, 3, 8])
+@pytest.mark.parametrize("threads", [2, 5])
 @pytest.mark.parametrize("penalty", PENALTIES, ids=name)
 @pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Logistic(), fl.losses.Squared()], ids=name)
 def test_the_same_optimum_certified(loss, penalty, threads, eager):
@@ -68,7 +85,7 @@ def test_the_same_optimum_certified(loss, penalty, threads, eager):
 def test_what_all_threads_do_is_not_done_as_many_times(loss, accelerate, threads, eager):
     """Along a direction that all rows share every thread goes all the way: the sum of their moves would go too far."""
     problem = fl.Problem(*alike(), loss, fl.penalties.L2(1e-2))
-    one, many = (solved(problem, k, tol=1e-6, accelerate=accelerate) for k in (1, threads))
+    one, many = (solved(problem, k, tol=1e-5, accelerate=accelerate) for k in (1, threads))
     assert many.certificate.ok
     assert many.n_iter <= threads * one.n_iter
 
@@ -93,7 +110,7 @@ def test_many_classes(penalty, loss, intercept, eager):
     found = []
     for threads in (1, 2, 3, 3):
         start = Start(np.zeros((4, 8)), np.zeros(4), np.zeros((600, 4)))
-        found.append(run(Fit(shared(problem, threads), Stop(tol=1e-3, max_iter=3000), start, 0), BlockSDCA()))
+        found.append(run(Fit(shared(problem, threads), Stop(tol=1e-2, max_iter=3000), start, 0), BlockSDCA()))
         assert found[-1].certificate.ok
         assert found[-1].certificate.dual <= found[0].certificate.primal
         assert found[0].certificate.dual <= found[-1].certificate.primal
@@ -140,6 +157,17 @@ def test_threads_that_bring_no_progress_are_let_go(eager):
     for gap, threads in ((1.0, 2), (0.5, 2), (0.5, 1), (0.1, 1)):
         solver.observe(state, z, 1.0, gap)
         assert state.team.of(2000)[0] == threads
+
+
+def test_threads_without_cores_are_let_go(eager, monkeypatch):
+    p = shared(text(fl.losses.Squared(), fl.penalties.L2(1e-3)), 2)
+    monkeypatch.setattr(team, "LEAST_SHARE", 0.6)
+    found = SDCA().begin(p, zero(p), 0).team
+    for share, threads in ((0.5, 2), (0.9, 2), (0.5, 2), (0.5, 1), (0.9, 1)):
+        monkeypatch.setattr(team, "time", Clock(share))
+        found.of(2000)
+        found.done(busy=1.0)
+        assert found.of(2000)[0] == threads
 
 
 def test_an_infinite_gap_says_nothing_of_threads(eager):

@@ -126,7 +126,7 @@ class BlockSDCA:
             *state.team.of(len(order)),
         )
         sampler.keep(kept)
-        state.team.busy = moves / max(1, len(order))
+        state.team.done(moves / max(1, len(order)))
         state.margin = move if move > 0.0 else np.inf
         if problem.intercept:
             state.centre = state.b.copy()

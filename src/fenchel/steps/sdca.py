@@ -246,8 +246,8 @@ class SDCA:
         if state.outputs is None:
             team = state.team.of(len(order))
             loss, gap, move, kept, path, moves = state.ascent.epoch(order, state.alpha, state.u, margin, None, *team)
+            state.team.done(moves / max(1, len(order)))
             state.moved(path, moves, *team)
-            state.team.busy = moves / max(1, len(order))
             return loss, gap, move, kept
         # split at a random step, where an iterate may be drawn
         held, steps = np.zeros_like(state.alpha), len(order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,8 @@ COPIES_PER_ROUND, LEAST_COPIES = 4, 2
 MOST_ROUNDS, LEAST_ROUNDS = 32, 4
 #: A thread sees its own samples' share of the gap, not what the others' moves, which it does not see, add to it.
 SHARED = 1.5
+#: Threads that get less than this part of their cores, twice in a row, wait for one another longer than they work.
+LEAST_SHARE = 0.6
 
 
 @dataclass
@@ -30,12 +33,25 @@ class Team:
     alone: bool = False
     gap: float = np.inf
     optimism: float = 1.0  # what an epoch's own estimate of the gap is to be multiplied with
+    starved: int = 0  # epochs in a row in which threads had to wait for cores
+    threads: int = 1  # of the epoch that is on, and when it began
+    wall: float = 0.0
+    cpu: float = 0.0
 
     def of(self, steps: int) -> tuple[int, int]:
         """Threads and rounds for the next epoch, of so many samples, each of which is visited once."""
-        threads, rounds = self._size(steps)
-        self.optimism = SHARED if threads > 1 else 1.0
-        return threads, rounds
+        self.threads, rounds = self._size(steps)
+        self.optimism = SHARED if self.threads > 1 else 1.0
+        self.wall, self.cpu = time.perf_counter(), time.process_time()
+        return self.threads, rounds
+
+    def done(self, busy: float) -> None:
+        """That epoch is over: note the share of its steps that moved the weights, and whether it had its cores."""
+        self.busy = busy
+        if self.threads > 1:
+            wall, cpu = time.perf_counter() - self.wall, time.process_time() - self.cpu
+            self.starved = self.starved + 1 if cpu < LEAST_SHARE * self.threads * wall else 0
+            self.alone = self.alone or self.starved >= 2
 
     def _size(self, steps: int) -> tuple[int, int]:
         if self.alone:
