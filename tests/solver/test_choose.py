@@ -28,13 +28,23 @@ def test_auto_is_newton_where_narrow_and_sdca_where_wide():
         (fl.losses.Squared(), True, 1e-4, "newton"),  # no momentum helps a free intercept
         (fl.losses.Squared(), False, 1e-2, "sdca"),
         (fl.losses.Logistic(), True, 1e-5, "newton"),
-        (fl.losses.SquaredHinge(), True, 1e-4, "sdca"),  # curvatures come and go
+        (fl.losses.SquaredHinge(), True, 1e-4, "sdca"),  # curvatures come and go where samples are few
     ],
     ids=name,
 )
 def test_auto_is_newton_where_wide_and_dual_ascent_takes_very_long(loss, intercept, lam, solver):
     X, y = separable(1500, 1200, density=0.02)
     result = fl.solve(fl.Problem(X, y, loss, fl.penalties.L2(lam), intercept=intercept))
+    assert (result.solver, result.certificate.ok) == (solver, True)
+
+
+@pytest.mark.parametrize(
+    ("intercept", "lam", "solver"), [(True, 1e-4, "newton"), (False, 1e-4, "sdca"), (True, 1e-1, "sdca")]
+)
+def test_auto_is_newton_where_tall_and_an_intercept_makes_dual_ascent_slow(intercept, lam, solver):
+    X, y = separable(4000, 1200, density=0.02)
+    problem = fl.Problem(X, y, fl.losses.SquaredHinge(), fl.penalties.L2(lam), intercept=intercept)
+    result = fl.solve(problem)
     assert (result.solver, result.certificate.ok) == (solver, True)
 
 

@@ -16,6 +16,7 @@ from sklearn.svm import LinearSVC
 import fenchel as fl
 from fenchel.data import Design
 from fenchel.solver import solve_many
+from fenchel.steps import matrix_newton
 
 rng = np.random.default_rng(0)
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -276,3 +277,22 @@ def test_time_is_limited_for_all_problems_together():
     assert len(results) == 3
     with pytest.raises(ValueError, match="there are 3 problems, but 1 starts"):
         solve_many(against_rest(Design(IRIS), SPECIES), starts=[None])
+
+
+@pytest.mark.parametrize("layout", ["dense", "Fortran", "csr", "csc"])
+@pytest.mark.parametrize(("intercept", "constant"), [(False, 0.0), (True, 0.0), (False, 3.0)])
+def test_the_matrix_that_preconditions_newton_steps(layout, intercept, constant):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(30, 4)) * (rng.random((30, 4)) < 0.6)
+    X = {"dense": rows, "Fortran": np.asfortranarray(rows), "csr": sp.csr_array(rows), "csc": sp.csc_array(rows)}[
+        layout
+    ]
+    design = Design(X, constant=constant)
+    problem = fl.MulticlassProblem(
+        design, np.resize([0, 1, 2], 30), fl.losses.Multinomial(), fl.penalties.L2(0.1), intercept=intercept
+    )
+    some, s, own = np.arange(0, 30, 2), rng.random(15), float(intercept)
+    columns = [rows, *([np.full((30, 1), constant)] if constant else []), np.full((30, 1), own)]
+    whole = np.hstack(columns)[some]
+    G = matrix_newton._gram(problem, some, s, own)
+    np.testing.assert_allclose(np.tril(G), np.tril(whole.T @ (s[:, None] * whole)), atol=1e-12)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fenchel.data.design import Vector
@@ -19,7 +20,8 @@ from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.losses.multiclass import probabilities
 from fenchel.steps.base import Candidate, Overflow, Start
 from fenchel.steps.blocks import BlockSDCA
-from fenchel.steps.curvature import DENSE_ROWS, FEW_ROWS
+from fenchel.steps.border import gram_of
+from fenchel.steps.curvature import DENSE_ROWS, FEW_ROWS, SPARSE_ROWS
 from fenchel.steps.newton import SMALL
 
 #: The widest X whose d x d matrix is formed for the preconditioner.
@@ -143,17 +145,14 @@ def preconditioner(problem: MulticlassProblem, trace: Vector) -> Callable[[Vecto
     if d > FEW_FEATURES:
         diagonal = np.append(problem.design.column_norms(2.0, s) ** 2, own * float(s.sum())) + ridge
         return lambda R: R / diagonal
-    G = np.zeros((d + 1, d + 1))
     kept = np.flatnonzero(s > 0.0)
-    most = max(FEW_ROWS, DENSE_ROWS * (d + 1))
+    most = max(FEW_ROWS, (SPARSE_ROWS if problem.design.is_sparse else DENSE_ROWS) * (d + 1))
     if len(kept) > most:  # a sample does as well
         drawn = np.random.default_rng(0).choice(kept, most, replace=False)
         s, kept = s * (float(s[kept].sum()) / float(s[drawn].sum())), np.sort(drawn)
-    for rows in np.array_split(kept, max(1, len(kept) // 4096)):
-        part = np.column_stack([problem.design.rows(rows), np.full(len(rows), own)])
-        G += part.T @ (s[rows, None] * part)
+    G = _gram(problem, kept, s[kept], own)
     try:
-        factor = cho_factor(G + np.diag(ridge + 1e-14 * np.trace(G)))
+        factor = cho_factor(G + np.diag(ridge + 1e-14 * np.trace(G)), lower=True)
     except (LinAlgError, ValueError):  # overflow
         return lambda R: R / ridge
 
@@ -166,6 +165,24 @@ def preconditioner(problem: MulticlassProblem, trace: Vector) -> Callable[[Vecto
         return np.asarray(solved + mean / ridge)
 
     return inverse
+
+
+def _gram(problem: MulticlassProblem, rows: NDArray[np.int64], s: Vector, own: float) -> Vector:
+    """sum_i s_i (x_i, own) (x_i, own)' over some rows: its lower triangle."""
+    design, d = problem.design, problem.shape[1]
+    if design.is_sparse and not design.by_rows:
+        design = design.stored_by_rows()
+    stored, total = design.matrix.shape[1], float(s.sum())
+    weights = np.zeros(problem.shape[0])
+    weights[rows] = s
+    sums = np.asarray(design.matrix.T @ weights)
+    G = np.zeros((d + 1, d + 1), order="F")
+    G[:stored, :stored] = gram_of(design, rows, s)
+    for place, value in ((stored, design.constant), (d, own)):  # the first is the second if there is no constant column
+        G[place, :stored], G[place, place] = value * sums, value * value * total
+    if stored < d:
+        G[d, stored] = own * design.constant * total
+    return G
 
 
 def _adjoint(problem: MulticlassProblem, A: Vector) -> Vector:

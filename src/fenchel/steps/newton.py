@@ -48,6 +48,8 @@ MOMENTUM, ROUGH_TOL = 110.0, 1e-4
 #: Epochs of coordinate ascent that take longer than Newton steps by conjugate gradients: with its momentum, and with a
 #: free intercept, which has none.
 WIDE_EPOCHS = (1000.0, 150.0)
+#: Samples for each column, and epochs, from which on losses with straight parts and a free intercept are for Newton.
+TALL, TALL_EPOCHS = 2, 50.0
 
 
 @dataclass(frozen=True)
@@ -69,14 +71,17 @@ class Newton:
     @staticmethod
     def suits(problem: Problem, tol: float) -> bool:
         """Where the Hessian is narrow; with kinks and many rows, unless a few epochs of coordinate ascent do as well.
-        Where it is wide, if coordinate ascent would take very many, and curvatures change little from step to step.
+        Where it is wide, if coordinate ascent would take very many, and curvatures change little from step to step; or
+        if a free intercept makes it slow, where there are samples enough for all columns.
         """
         n, width = problem.shape[0], problem.shape[1] + problem.intercept
         if width > max(2 * n, SMALL):
             return False
         if width > WIDEST:
-            many = WIDE_EPOCHS[problem.intercept]
-            return not problem.loss.has_straight_parts and expected_epochs(problem, tol) > many
+            if problem.loss.has_straight_parts:
+                narrow = problem.intercept and n >= TALL * width and not problem.loss.kinks(problem.y[:1])
+                return narrow and expected_epochs(problem, tol) > TALL_EPOCHS
+            return expected_epochs(problem, tol) > WIDE_EPOCHS[problem.intercept]
         if n <= FEW_ROWS and width <= SMALL:
             return True
         if n > FEW_ROWS and width > SMALL and _momentum_is_quicker(problem, tol):
