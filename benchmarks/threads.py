@@ -69,6 +69,10 @@ def main(
 def _data(file: Path | None, format_: str | None, data_dir: Path | None, name: str | None, cache: Path) -> Data:
     if (data_dir is None) != (name is None):
         raise click.UsageError("--data-dir and --set belong together")
+    if file is not None and name is not None:
+        raise click.UsageError("give --data, or --data-dir and --set, not both")
+    if file is None and format_ is not None:
+        raise click.UsageError("--format belongs to --data")
     if file is not None:
         return from_file(file, format_)
     return large_text() if data_dir is None or name is None else from_folder(data_dir, name, cache)

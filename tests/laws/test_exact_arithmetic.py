@@ -128,3 +128,18 @@ def test_the_gap_of_targets_of_any_size_holds_in_exact_arithmetic(loss, size):
             w = best.w + distance * rng.normal(size=d) * (size + np.abs(best.w))
             c = fl.certify(problem, w, best.b, alpha=best.alpha, effort="low")
             assert Q(c.gap) >= exact(problem, w, best.b) - lowest
+
+
+@pytest.mark.parametrize(("seed", "options"), [(285, {"accelerate": True, "max_iter": 30}), (0, {"max_iter": 10})])
+def test_a_dual_point_moved_to_feasibility_is_no_higher_for_it(seed, options):
+    """Multipliers whose sum is not zero are moved until it is: the value said is that of where they end."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(6, 25)), int(rng.integers(1, 4))
+    X = 1.0 + 10.0 ** rng.integers(-4, 1) * rng.normal(size=(n, d))
+    y = rng.choice([-1.0, 1.0], n)
+    y[:2] = 1.0, -1.0
+    problem = fl.Problem(X, y, losses.Hinge(), fl.penalties.L2(10.0 ** rng.uniform(-3, 0)), intercept=True)
+    certificate = fl.solve(problem, "sdca", tol=1e-3, **options).certificate
+    best = fl.solve(problem, tol=1e-10)
+    assert certificate.dual <= exact(problem, best.w, best.b) + Q(1e-12)
+    assert certificate.rounding <= 1e-9

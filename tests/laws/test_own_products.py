@@ -15,8 +15,8 @@ from fenchel.certificate.judge import Judge
 from fenchel.data.design import Design
 from fenchel.problem import losses
 from fenchel.solver import run
-from fenchel.steps import SDCA, Newton, Start, team
-from tests.laws.test_exact_arithmetic import badly_scaled, cancelling, exact, offset, plain, single
+from fenchel.steps import SDCA, Newton, Start
+from tests.laws.test_exact_arithmetic import badly_scaled, cancelling, offset, plain, single
 from tests.registry import LOSSES, name, targets
 
 ASCENTS = {
@@ -93,29 +93,6 @@ def test_dual_ascent_with_an_intercept(options):
     solver = SDCA()
     for state in states(problem, solver, 8):
         candidate = solver.candidates(state)[0]
-        residual = exact_residual(problem, candidate.w, candidate.alpha)
-        assert residual <= candidate.residual.norm + candidate.residual.doubt
-
-
-@pytest.mark.parametrize("design", [plain, cancelling, badly_scaled, offset])
-@pytest.mark.parametrize("threads", [2, 5])
-@pytest.mark.parametrize("intercept", ["none", "free", "penalised"])
-@pytest.mark.parametrize("loss", [losses.Hinge(), losses.Squared()], ids=name)
-def test_dual_ascent_by_several_threads(loss, intercept, threads, design, monkeypatch):
-    monkeypatch.setattr(team, "cores", lambda: 64)
-    monkeypatch.setattr(team, "LEAST_SHARE", 0.0)
-    monkeypatch.setattr(team, "WORK_PER_THREAD", 1)
-    monkeypatch.setattr(team, "COPIES_PER_ROUND", 0.1)
-    monkeypatch.setattr(team, "LEAST_ROUNDS", 1)
-    monkeypatch.setattr(team, "STEPS_PER_ROUND", 2)
-    rng = np.random.default_rng(0)
-    X = Design(design(rng, 40, 3), constant=3.0 * (intercept == "penalised"))
-    X.threads = threads
-    y = targets(loss, rng, 40)
-    problem = fl.Problem(X, y, loss, fl.penalties.L2(0.01), intercept=intercept == "free")
-    for state in states(problem, SDCA(), 5):
-        assert state.team.of(40)[0] == threads
-        candidate = SDCA().candidates(state)[0]
         residual = exact_residual(problem, candidate.w, candidate.alpha)
         assert residual <= candidate.residual.norm + candidate.residual.doubt
 
@@ -307,18 +284,3 @@ def test_samples_of_weight_zero_do_not_count_whatever_their_value():
     z, s = np.array([0.0, -1e4]), np.array([1.0, 0.0])
     total, rise, _ = loss.bound_values(z, one, 0.0, 0.0, 0.0, one, s, np.inf, np.inf)
     assert (total, rise) == (1.0, 0.0)
-
-
-@pytest.mark.parametrize(("seed", "options"), [(285, {"accelerate": True, "max_iter": 30}), (0, {"max_iter": 10})])
-def test_a_dual_point_moved_to_feasibility_is_no_higher_for_it(seed, options):
-    """Multipliers whose sum is not zero are moved until it is: the value said is that of where they end."""
-    rng = np.random.default_rng(seed)
-    n, d = int(rng.integers(6, 25)), int(rng.integers(1, 4))
-    X = 1.0 + 10.0 ** rng.integers(-4, 1) * rng.normal(size=(n, d))
-    y = rng.choice([-1.0, 1.0], n)
-    y[:2] = 1.0, -1.0
-    problem = fl.Problem(X, y, losses.Hinge(), fl.penalties.L2(10.0 ** rng.uniform(-3, 0)), intercept=True)
-    certificate = fl.solve(problem, "sdca", tol=1e-3, **options).certificate
-    best = fl.solve(problem, tol=1e-10)
-    assert certificate.dual <= exact(problem, best.w, best.b) + Q(1e-12)
-    assert certificate.rounding <= 1e-9

@@ -9,9 +9,12 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
+from fenchel.data.design import Design
 from fenchel.solver.run import Fit, Stop, run
 from fenchel.steps import SDCA, BlockSDCA, Start, team
-from tests.registry import name
+from tests.laws.test_exact_arithmetic import badly_scaled, cancelling, offset, plain
+from tests.laws.test_own_products import exact_residual, states
+from tests.registry import name, targets
 from tests.solver.test_sdca import zero
 
 PENALTIES = [fl.penalties.L2(1e-2), fl.penalties.ElasticNet(1e-2, 0.5), fl.penalties.LpSquared(1e-2, 1.5)]
@@ -116,6 +119,23 @@ def test_many_classes(penalty, loss, intercept, eager):
         assert found[0].certificate.dual <= found[-1].certificate.primal
     assert not np.array_equal(found[1].alpha, found[0].alpha)
     np.testing.assert_array_equal(found[2].alpha, found[3].alpha)
+
+
+@pytest.mark.parametrize("design", [plain, cancelling, badly_scaled, offset])
+@pytest.mark.parametrize("threads", [2, 5])
+@pytest.mark.parametrize("intercept", ["none", "free", "penalised"])
+@pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Squared()], ids=name)
+def test_how_far_weights_drift_is_known_in_exact_arithmetic(loss, intercept, threads, design, eager):
+    rng, n = np.random.default_rng(0), 100
+    X = Design(design(rng, n, 3), constant=3.0 * (intercept == "penalised"))
+    X.threads = threads
+    y = targets(loss, rng, n)
+    problem = fl.Problem(X, y, loss, fl.penalties.L2(0.01), intercept=intercept == "free")
+    for state in states(problem, SDCA(), 5):
+        assert state.team.of(n)[0] == threads
+        candidate = SDCA().candidates(state)[0]
+        residual = exact_residual(problem, candidate.w, candidate.alpha)
+        assert residual <= candidate.residual.norm + candidate.residual.doubt
 
 
 @pytest.mark.parametrize("threads", [2, 3])
