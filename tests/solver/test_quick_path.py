@@ -1,4 +1,4 @@
-"""Paths on second moments and on residuals of several lams together: the same optima, proven by bounds of their own."""
+"""Paths on second moments, and what all quick paths have in common: the same optima, proven by bounds of their own."""
 
 import copy
 import dataclasses
@@ -10,8 +10,6 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
-from fenchel.certificate.centred import Centred
-from fenchel.solver import wide_path
 from fenchel.solver.found import Found
 from tests.laws.test_exact_arithmetic import exact, gaps_of_paths_hold
 
@@ -79,9 +77,8 @@ def test_gaps_of_rough_weights_hold_in_exact_arithmetic():
     for intercept in (False, True):
         problem = task(5, 30, 4, intercept=intercept, offset=10.0)
         quick = path_module.quick_path(problem, {})
-        wide = wide_path.WideLeastSquares(Centred.of(task(5, 6, 20, intercept=intercept, offset=10.0)))
         for lam in (1.0, 1e-2):
-            at, other = problem.with_lam(lam), wide.problem.with_lam(lam)
+            at = problem.with_lam(lam)
             for scale in (1.0, 1e-3):
                 w = scale * rng.normal(size=4)
                 moments = quick.way.moments
@@ -90,17 +87,6 @@ def test_gaps_of_rough_weights_hold_in_exact_arithmetic():
                 value = exact(at, w, quick.way.samples.intercept(w))
                 assert value <= found.upper
                 assert found.lower <= exact(at, best.w, best.b)
-                wide._enter(np.arange(20))
-                u = scale * rng.normal(size=20)
-                samples = wide.samples
-                residuals = (samples.y - wide.part @ u)[None]
-                dual = samples.duals(residuals)[0]
-                blocks = [other.penalty.blocks(20)]
-                (bounds,) = samples.bounds(blocks, wide.columns, u[None], residuals, dual[None])
-                b = samples.intercept(u)
-                optimum = fl.solve(other, tol=1e-13, warn=False)
-                assert exact(other, u, b) <= bounds.upper
-                assert bounds.lower <= exact(other, optimum.w, optimum.b)
 
 
 @pytest.mark.parametrize(("n", "d"), [(50, 6), (20, 200)])
@@ -189,20 +175,6 @@ def test_a_bad_tolerance_is_an_error():
 
 
 # Holes that were there -------------------------------------------------------------------------------------------
-
-
-def test_many_missing_columns_are_taken_in_a_few_at_a_time(monkeypatch):
-    """All that are missing at a small lam may be thousands: their Gram matrix has no room."""
-    sizes, enter = [], wide_path.WideLeastSquares._enter
-    monkeypatch.setattr(
-        wide_path.WideLeastSquares, "_enter", lambda self, columns: sizes.append(len(columns)) or enter(self, columns)
-    )
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(100, 4000))
-    y = X[:, :10].sum(axis=1) + rng.normal(size=100)
-    problem = fl.Problem(X, y, fl.losses.Squared(), fl.penalties.L1(1.0), intercept=True)
-    assert fl.path(problem, lams=[0.01]).results[0].certificate.ok
-    assert max(sizes) <= wide_path.MOST_COLUMNS
 
 
 @pytest.mark.parametrize(("scale", "target"), [(1e-150, 1e-12), (1e150, 1e-12), (1e-150, 1e-6), (1.0, 1e160)])

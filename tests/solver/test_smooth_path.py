@@ -239,7 +239,7 @@ def test_groups_of_one_weight_may_have_thresholds_of_their_own(loss):
     rng = np.random.default_rng(0)
     problem = task(loss, 30, 200)
     problem = problem.replace(penalty=fl.penalties.GroupL2(1.0, np.arange(200), 1.0 + rng.random(200)))
-    assert not wide_path.WidePath.suits(problem)
+    assert wide_path.WidePath.of(problem) is None
     for result in fl.path(problem, n_lams=4, eps=0.3, tol=1e-6):
         assert result.certificate.ok
     assert fl.solve(problem.with_lam(0.3 * problem.lam_max()), tol=1e-6).certificate.ok

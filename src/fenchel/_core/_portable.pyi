@@ -263,3 +263,24 @@ def minimise_quadratic(
     steps: int,
     enough: float,
 ) -> None: ...
+
+class WidePath:
+    @property
+    def largest(self) -> float: ...
+    def lengths(self) -> Vector: ...
+    def advance(
+        self, threshold: Vector, ridge: Vector, tol: Vector, atol: float, seconds: float
+    ) -> tuple[Any, Any, Vector, Vector, Any, Vector, Vector, Vector, Vector, Any]: ...
+
+def wide_path(
+    lines: Lines,
+    by_rows: bool,
+    mean: Vector | None,
+    loss: Loss,
+    y: Vector,
+    p: Vector,
+    smoothness: float,
+    intercept: bool,
+    b: float,
+    posv: Any,
+) -> WidePath: ...

@@ -244,6 +244,7 @@ NB_MODULE(FENCHEL_MODULE, m) {
     bind_gradient(m);
     bind_sgd(m);
     bind_total_variation(m);
+    bind_wide(m);
     m.def("bound_products", [](Vector<double> a, Vector<double> z, Vector<double> error, Vector<double> s) {
         for (const Index size : {Index(z.size()), Index(error.size()), Index(s.size())}) check_size(size, a.size(), "a vector over the samples");
         nb::gil_scoped_release release;

@@ -82,5 +82,6 @@ void bind_descent(nb::module_ &m);
 void bind_gradient(nb::module_ &m);
 void bind_sgd(nb::module_ &m);
 void bind_total_variation(nb::module_ &m);
+void bind_wide(nb::module_ &m);
 
 }  // namespace fenchel

@@ -50,6 +50,16 @@ class Bounds:
         return bool(np.isfinite(self.gap) and self.gap <= max(tol * abs(self.primal), atol))
 
 
+def bounds_list(
+    primal: Vector, upper: Vector, dual: Vector, lower: Vector, theta: Vector, at_zero: float
+) -> list[Bounds]:
+    """Of several models, from theta times their multipliers; what is no number proves nothing."""
+    lower, theta = np.where(np.isnan(lower), -np.inf, lower), np.nan_to_num(theta, nan=1.0)
+    rows = zip(primal.tolist(), upper.tolist(), dual.tolist(), lower.tolist(), (theta < 1.0).tolist(), strict=True)
+    how = ("gradient", "gradient, rescaled")
+    return [Bounds(p, u, d, low, at_zero, how[rescaled]) for p, u, d, low, rescaled in rows]
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """The samples of a problem; its penalty plays no role."""
@@ -67,6 +77,10 @@ class Samples:
         norms = self.problem.design.column_norms(2.0, self.problem.weights)
         return np.asarray(norms / np.sqrt(self.problem.total_weight) * UP)
 
+    def know_lengths(self, lengths: Vector) -> None:
+        """S_j as somebody else has computed them."""
+        vars(self)["lengths"] = lengths * UP
+
     @cached_property
     def target(self) -> float:
         """S_y, from above."""
@@ -77,10 +91,6 @@ class Samples:
         """The largest S_j."""
         return float(self.lengths.max())
 
-    def duals(self, multipliers: Vector, out: Vector | None = None) -> Vector:
-        """X' diag(p) a for every row a, of dense X."""
-        return np.matmul(multipliers * self.p, self.problem.design.matrix, out=out)
-
     @property
     def are_moderate(self) -> bool:
         """Whether no column is so large or so small that squares overflow or vanish."""
@@ -89,11 +99,9 @@ class Samples:
 
 def is_moderate(sizes: Vector) -> bool:
     """Whether all numbers that are not zero are of a size for which the bounds here allow: rounding, no underflow."""
-    sizes = sizes[sizes != 0.0]
-    return bool(np.all((sizes > SMALLEST) & (sizes < LARGEST)))
+    return bool(np.all((sizes == 0.0) | (sizes > SMALLEST) & (sizes < LARGEST)))
 
 
 def has_moderate(blocks: Blocks) -> bool:
     """Whether the numbers of a penalty are of such a size."""
-    numbers = float(blocks.threshold.min()), float(blocks.threshold.max()), blocks.ridge
-    return all(number == 0.0 or SMALLEST < number < LARGEST for number in numbers)
+    return is_moderate(np.array([blocks.threshold.min(), blocks.threshold.max(), blocks.ridge]))

@@ -10,16 +10,16 @@ at most e S_j |r|_p with e = 8 gamma_(n + 200). And beside a constant, residuals
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.certificate.bounds import DOWN, UP, Bounds, Samples, is_moderate
+from fenchel.certificate.batch import Models
+from fenchel.certificate.bounds import UP, Bounds, Samples, bounds_list, is_moderate
 from fenchel.data.design import Vector, gamma
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
-from fenchel.problem.penalties.blocks import Blocks, Indices
+from fenchel.problem.penalties.blocks import Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,58 +49,22 @@ class Centred(Samples):
         """The best one for weights of all columns, or of some."""
         return 0.0 if self.mean is None else float(self.centre - self.mean[columns] @ w)
 
-    def duals(self, residuals: Vector, out: Vector | None = None) -> Vector:
-        """X' diag(p) r for every row r, of dense X, the columns' means taken off."""
-        V = super().duals(residuals, out)
-        if self.mean is not None:
-            V -= np.outer(residuals @ self.p, self.mean)
-        return V
-
-    def bounds(self, penalties: Sequence[Blocks], columns: Indices, W: Vector, R: Vector, V: Vector) -> list[Bounds]:
-        """P at weights of some columns, a row of W for each penalty, and the best intercept; D at the best feasible
-        multiple of their residuals, the rows of R. V has the residuals' products with every column.
-
-        Penalties are of single weights, all with one threshold.
-        """
-        means = np.zeros(len(R)) if self.mean is None else R @ self.p
-        rest = R if self.mean is None else R - means[:, None]
+    def bounds_of(self, models: Models) -> list[Bounds]:
+        """P of each model, the best intercept added; D at the best feasible multiple of its residuals."""
+        R, target = models.multipliers, self.target
+        means = R @ self.p if self.problem.intercept else np.zeros(len(R))
+        rest = R - means[:, None]
         squares, inners = (rest * rest) @ self.p, rest @ (self.p * self.y)
-        sizes = (self.target + np.abs(W) @ self.lengths[columns]) * UP
-        tops = np.maximum(V.max(axis=1), -V.min(axis=1))
-        return [
-            self._bounds(blocks, blocks.value(w), v, *map(float, numbers))
-            for blocks, w, v, *numbers in zip(penalties, W, V, means, squares, inners, sizes, tops, strict=True)
-        ]
-
-    def _bounds(
-        self,
-        blocks: Blocks,
-        penalty: float,
-        v: Vector,
-        mean: float,
-        square: float,
-        inner: float,
-        size: float,
-        top: float,
-    ) -> Bounds:
-        """Of one model; `top` is the largest |v_j|."""
-        lengths, target = self.lengths, self.target
-        length = float(np.sqrt(square)) * UP
-        sums, rounding = 8.0 * gamma(len(self.y) + 200), 8.0 * gamma(len(blocks.column) + 200)
-        off, threshold = (sums + rounding) * size, float(blocks.threshold[0])
-        reach = length + off
-        upper = 0.5 * (reach * reach * (1.0 + sums) + off * off) + penalty * (1.0 + rounding)
-        error = sums * (length + abs(mean))
-        if blocks.ridge:
-            excess = np.maximum(0.0, np.abs(v) + error * lengths - threshold)
-            theta, conjugate = 1.0, float(np.sum(excess**2)) / (2.0 * blocks.ridge)
-        else:
-            best = inner / square if square > 0.0 else 1.0
-            largest = max(top, 1e-300) + error * self.widest
-            theta, conjugate = max(0.0, min(threshold / largest * DOWN, best)), 0.0
-        dual = theta * (inner - 0.5 * theta * square) - conjugate
+        sums, rounding = 8.0 * gamma(len(self.y) + 200), 8.0 * gamma(models.most_weights + 200)
+        lengths, penalty = np.sqrt(squares) * UP, models.penalty
+        off = (sums + rounding) * (target + models.sums(np.abs(models.weights) * self.lengths[models.columns])) * UP
+        upper = 0.5 * squares * (1.0 + sums) + (lengths + off) * off * UP + penalty * (1.0 + rounding)
+        most, conjugate = models.feasible(sums * (lengths + np.abs(means)) * self.widest)
+        best = np.divide(inners, squares, out=np.ones_like(squares), where=squares > 0.0)
+        theta = np.where(models.ridge > 0.0, most, np.maximum(0.0, np.minimum(most, best)))
+        dual = theta * (inners - 0.5 * theta * squares) - conjugate
         # sum p (r - mean) y has terms as large as those of |r|_p S_y
-        lower = dual - sums * (theta * (length * target + theta * square) + conjugate) - 1e-300
-        return Bounds(
-            0.5 * square + penalty, upper * (1.0 + EVALUATION), dual, lower, 0.5 * target * target, "gradient"
+        lower = dual - sums * (theta * (lengths * target + theta * squares) + conjugate) - 1e-300
+        return bounds_list(
+            0.5 * squares + penalty, upper * (1.0 + EVALUATION), dual, lower, theta, 0.5 * target * target
         )

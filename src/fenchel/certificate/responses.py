@@ -17,7 +17,8 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.certificate.bounds import DOWN, UP, Bounds, Samples
+from fenchel.certificate.batch import Models
+from fenchel.certificate.bounds import DOWN, UP, Bounds, Samples, bounds_list
 from fenchel.certificate.rounding import INPUT, UNDERFLOW, DualPoint, loss_bound
 from fenchel.data.design import UNIT_ROUNDOFF, Rounded, Vector, gamma
 from fenchel.problem.intercept import best_shift
@@ -82,6 +83,26 @@ class Responses(Samples):
             self.at_zero,
             "gradient" if theta == 1.0 else "gradient, rescaled",
         )
+
+    def bounds_of(self, models: Models) -> list[Bounds]:
+        """The same for several models at once, each with its multipliers and mean loss."""
+        problem, p, A, loss = self.problem, self.p, models.multipliers, models.loss
+        sums, lengths = 8.0 * gamma(len(p) + 200), np.sqrt((A * A) @ p) * UP + 1e-150
+        rounding = EVALUATION + 8.0 * gamma(models.most_weights + 200)
+        size = models.sums(np.abs(models.weights) * self.lengths[models.columns]) + np.abs(models.b)
+        off = ((rounding + 2.0 * INPUT) * size + INPUT * self.target) * UP + 1e-150  # |e|_p of the scores
+        rise = (lengths * off + 0.5 * problem.loss.smoothness * off * off) * UP
+        upper = loss + sums * np.abs(loss) + rise + (1.0 + rounding) * models.penalty + UNDERFLOW
+        shrink = np.array([self._imbalance(a) for a in A]) + 8.0 * UNIT_ROUNDOFF
+        theta, conjugate = models.feasible((sums + shrink) * lengths * self.widest)
+        theta = np.minimum(theta, 1.0)
+        alpha, at_zero, counts = theta[:, None] * A, problem.conjugate_at_zero, p > 0.0
+        g = np.where(counts, -problem.loss.conjugate(-alpha, problem.y), 0.0)
+        sizes = np.abs(g) + np.abs(at_zero) + 2.0 * np.abs(alpha) * (problem.loss.unit + problem.target_sizes)
+        value = g @ p
+        lower = value - (2.0 * EVALUATION + sums + shrink) * (sizes @ p) - (1.0 + rounding) * conjugate
+        lower = lower - EVALUATION * np.abs(lower) - UNDERFLOW
+        return bounds_list(loss + models.penalty, upper, value - conjugate, lower, theta, self.at_zero)
 
     def _feasible(self, blocks: Blocks, v: Vector, doubt: float) -> tuple[float | None, float]:
         """theta, and R*(theta v) for any v within doubt S_j of this one; None where something overflowed."""

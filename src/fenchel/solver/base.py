@@ -74,9 +74,9 @@ class Trace(Sequence[Row]):
         self._rows: list[Row] = []
         self.checking = 0.0
 
-    def append(self, check: Check) -> None:
+    def append(self, row: Row) -> None:
         """Add a row; weights are kept only by the result."""
-        self._rows.append(Row(**{name: getattr(check, name) for name in COLUMNS}))
+        self._rows.append(row if type(row) is Row else Row(*(getattr(row, name) for name in COLUMNS)))
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -1,4 +1,4 @@
-"""A result whose multipliers and evidence are computed when somebody asks for them."""
+"""A result whose weights, multipliers and evidence are computed when somebody asks for them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,33 @@ from fenchel.certificate.deferred import Deferred
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.blocks import Indices
-from fenchel.solver.base import Check, Result, Stop, Trace
+from fenchel.solver.base import Result, Row, Stop, Trace
 
 
 class Found(Result):
-    """An optimum that primal coordinate descent found without a solver's loop; its alpha need not be given."""
+    """An optimum that primal coordinate descent found without a solver's loop; w and alpha need not be given."""
+
+    @property
+    def w(self) -> Vector:
+        """All weights."""
+        known = self.__dict__.get("_w")
+        if known is None:
+            evidence = self.certificate.evidence
+            assert isinstance(evidence, Deferred)
+            known = self.__dict__["_w"] = evidence.w
+        return known
+
+    @w.setter
+    def w(self, value: Vector | None) -> None:
+        self.__dict__["_w"] = value
+
+    def write(self, w: Vector) -> None:
+        """Put the weights into zeros."""
+        evidence, known = self.certificate.evidence, self.__dict__.get("_w")
+        if known is not None or not isinstance(evidence, Deferred):
+            w[:] = self.w
+        else:
+            w[evidence.columns] = evidence.weights
 
     @property
     def alpha(self) -> Vector:
@@ -53,12 +75,11 @@ def found(
 ) -> Found:
     """A certified result from bounds, with weights on some columns, which nobody changes; no sample is looked at."""
     weights.flags.writeable = False
-    trace, w = Trace(), np.zeros(problem.shape[1])
-    w[columns] = weights
-    trace.append(Check(steps, seconds, bounds.primal, bounds.dual, bounds.gap, int(np.count_nonzero(weights)), w, b))
+    trace = Trace()
+    trace.append(Row(steps, seconds, bounds.primal, bounds.dual, bounds.gap, int(np.count_nonzero(weights))))
     evidence = Deferred(problem, columns, weights, b, bounds.primal, bounds.upper, bounds.gap)
     unknown: Any = None
-    return Found(w, b, unknown, _certificate(evidence, bounds, stop), trace, steps, "primal_cd", "certified")
+    return Found(unknown, b, unknown, _certificate(evidence, bounds, stop), trace, steps, "primal_cd", "certified")
 
 
 def _certificate(evidence: Deferred, bounds: Bounds, stop: Stop) -> Certificate:

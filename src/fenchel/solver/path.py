@@ -23,6 +23,7 @@ from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
 from fenchel.solver.base import Check, NotCertifiedWarning, Result, Stop, Trace
+from fenchel.solver.found import Found
 from fenchel.solver.pictures import plot_path
 from fenchel.solver.progress import Bar
 from fenchel.solver.quick_path import quick_path
@@ -52,7 +53,14 @@ class Path(Sequence[Result]):
     @cached_property
     def coefs(self) -> Vector:
         """The weights, d x m: a column for each lam."""
-        return frozen(np.column_stack([result.w for result in self.results]))
+        rows = np.zeros((len(self.results), len(self.results[0].w) if self.results else 0))
+        for row, result in zip(rows, self.results, strict=True):
+            if isinstance(result, Found):
+                result.write(row)
+            else:
+                row[:] = result.w
+        rows.flags.writeable = False
+        return rows.T
 
     @cached_property
     def intercepts(self) -> Vector:

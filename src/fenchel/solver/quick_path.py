@@ -10,7 +10,7 @@ import numpy as np
 
 from fenchel.certificate.centred import Centred
 from fenchel.certificate.responses import Responses
-from fenchel.problem import Problem, Trait
+from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import Penalty
 from fenchel.solver.base import Result, Stop
@@ -18,7 +18,7 @@ from fenchel.solver.blas import blas_threads
 from fenchel.solver.gram_path import GramPath
 from fenchel.solver.seed import seed_of
 from fenchel.solver.smooth_path import SmoothPath
-from fenchel.solver.wide_path import WideLeastSquares, WidePath, WideSmooth
+from fenchel.solver.wide_path import SMOOTH, WidePath
 from fenchel.steps.descent_state import Part
 from fenchel.steps.primal_cd import is_cheap
 
@@ -27,14 +27,9 @@ from fenchel.steps.primal_cd import is_cheap
 KNOWN = frozenset({"tol", "atol", "n_threads", "random_state", "solver", "callback"})
 NEUTRAL = {"max_iter": None, "max_seconds": None, "check_every": None, "progress": False}
 SOLVERS = ("auto", "primal_cd")
-SMOOTH = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS})
 
 #: Lams in a row, or not, that a way could not certify before it is given up.
 MOST_FAILURES = 3
-#: How many times smaller each lam of a short path is than the last, and the relative gap on the way.
-STRIDE, ROUGH = 1.8, 0.1
-#: The most lams of a short path.
-MOST_STEPS = 50
 
 
 class Way(Protocol):
@@ -64,29 +59,12 @@ class QuickPath:
 
 
 def quick_solve(problem: Any, stop: Stop) -> Result | None:
-    """One optimum by a short path to it, for least squares on few dense samples; None where that does not certify it.
-
-    From lam_max down every lam has few more weights than the last: that is quicker than the jump, whose first working
-    sets are wrong.
-    """
-    if not _has_groups(problem) or type(problem.loss) is not Squared or stop.max_seconds is not None:
-        return None
-    if not WidePath.suits(problem) or not problem.penalty.sparsity > 0.0:
+    """One optimum by a short path to it, on few dense samples; None where that does not certify it."""
+    if not _has_groups(problem) or stop.max_seconds is not None:
         return None
     with blas_threads(problem.design.threads), np.errstate(all="ignore"):
-        samples, penalty = Centred.of(problem), problem.penalty
-        if not samples.are_moderate:
-            return None
-        way = WideLeastSquares(samples)
-        steps = np.ceil(np.log(max(way.largest / penalty.sparsity / penalty.lam, 1.0)) / np.log(STRIDE))
-        if not steps <= MOST_STEPS:
-            return None
-        rough = replace(stop, tol=max(stop.tol, ROUGH))
-        for lam in penalty.lam * STRIDE ** np.arange(int(steps) - 1, 0, -1):
-            if not way.approach(penalty.with_lam(float(lam)), rough):
-                return None
-        results = way.solve([penalty], stop)
-        return results[0] if results else None
+        way = WidePath.of(problem)
+        return None if way is None else way.approach(problem.penalty, stop)
 
 
 def quick_path(problem: Any, options: Mapping[str, Any]) -> QuickPath | None:
@@ -105,16 +83,13 @@ def quick_path(problem: Any, options: Mapping[str, Any]) -> QuickPath | None:
 
 def _way(problem: Problem) -> Way | None:
     """On all columns where they are few, on working sets where samples are."""
-    narrow = is_cheap(Part.whole(problem))
-    if not narrow and not WidePath.suits(problem):
-        return None
+    if not is_cheap(Part.whole(problem)):
+        return WidePath.of(problem)
     if type(problem.loss) is Squared:
         samples = Centred.of(problem)
-        return (GramPath if narrow else WideLeastSquares)(samples) if samples.are_moderate else None
+        return GramPath(samples) if samples.are_moderate else None
     responses = Responses(problem)
-    if not problem.loss.traits >= SMOOTH or not responses.are_moderate:
-        return None
-    return (SmoothPath if narrow else WideSmooth)(responses)
+    return SmoothPath(responses) if problem.loss.traits >= SMOOTH and responses.are_moderate else None
 
 
 def _has_groups(problem: Any) -> bool:

@@ -89,15 +89,14 @@ def solve(
     require_flag(warn, "warn")
     stop = Stop(tol, atol, max_iter, max_seconds)
     problem = problem.replace(design=problem.design.using(n_threads))
-    chosen = choose(problem, solver, solver_options, tol)
-    auto = isinstance(solver, str) and solver == "auto" and not solver_options
-    if start is not None and not auto and getattr(chosen, "ignores_start", False):
-        raise ValueError(f"{chosen.name}, as it is set up, begins at a point of its own: start would have no effect")
-    seed = seed_of(random_state)
+    auto, seed = isinstance(solver, str) and solver == "auto" and not solver_options, seed_of(random_state)
     if auto and start is None and callback is None and check_every is None and max_iter is None and not progress:
         found = quick_solve(problem, stop)
         if found is not None:
             return found
+    chosen = choose(problem, solver, solver_options, tol)
+    if start is not None and not auto and getattr(chosen, "ignores_start", False):
+        raise ValueError(f"{chosen.name}, as it is set up, begins at a point of its own: start would have no effect")
     fit = Fit(problem, stop, _start(problem, start), seed, callback, bool(progress), check_every)
     result = run(fit, chosen)
     if auto and result.status == "overflow":

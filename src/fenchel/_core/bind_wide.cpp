@@ -1,0 +1,122 @@
+// Paths on few dense samples for Python.
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
+#include "bind.hpp"
+#include "response.hpp"
+#include "wide.hpp"
+
+namespace fenchel {
+
+namespace {
+
+// X, with the means of its columns taken off.
+template <class T>
+struct WideEntries {
+    const T *data;
+    Index row, column;  // how far apart rows are, and columns
+    const double *mean;
+    template <class F>
+    void visit(Index i, Index from, Index to, F &&f) const {
+        const T *x = data + i * row;
+        if (mean)
+            for (Index j = from; j < to; ++j) f(j, static_cast<double>(x[j * column]) - mean[j]);
+        else if (column == 1)
+            for (Index j = from; j < to; ++j) f(j, static_cast<double>(x[j]));
+        else
+            for (Index j = from; j < to; ++j) f(j, static_cast<double>(x[j * column]));
+    }
+};
+
+SmoothLoss smooth(const Loss &loss, Vector<double> y, Vector<double> p, double smoothness) {
+    return std::visit([&](const auto &phi) -> SmoothLoss {
+        if constexpr (std::decay_t<decltype(phi)>::straight) throw std::invalid_argument("this loss has no second derivative");
+        const Index n = Index(y.size());
+        return {[=](const double *z, double *a, double *h) { return respond_all(phi, z, y.data(), p.data(), z, 0.0, n, a, h).loss; },
+                [=](const double *a, double theta) {
+                    double sum = 0;
+                    for (Index i = 0; i < n; ++i) sum -= p.data()[i] > 0 ? p.data()[i] * phi.conjugate(-theta * a[i], y.data()[i]) : 0.0;
+                    return sum;
+                },
+                smoothness};
+    }, loss);
+}
+
+WidePath wide_path(const Lines &lines, bool by_rows, std::optional<Vector<double>> mean, const Loss &loss, Vector<double> y, Vector<double> p,
+                   double smoothness, bool intercept, double b, nb::capsule posv) {
+    const Index n = by_rows ? lines.lines() : lines.width(), d = by_rows ? lines.width() : lines.lines();
+    for (const Index size : {Index(y.size()), Index(p.size())}) check_size(size, n, "a vector over the samples");
+    if (mean) check_size(mean->size(), d, "the means");
+    if (n == 0 || d == 0) throw std::invalid_argument("there must be a sample and a column");
+    auto *solve = reinterpret_cast<Posv *>(posv.data());
+    return lines.visit([&](const auto &A) -> WidePath {
+        if constexpr (requires { A.indptr; }) {
+            throw std::invalid_argument("wide paths are for dense matrices");
+        } else {
+            const WideEntries X{A.data, by_rows ? d : 1, by_rows ? 1 : n, mean ? mean->data() : nullptr};
+            const auto visit = [X](Index i, Index from, Index to, auto &&f) { X.visit(i, from, to, f); };
+            const auto read = [X, n](Index j, double *out) {
+                for (Index i = 0; i < n; ++i) X.visit(i, j, j + 1, [&](Index, double x) { out[i] = x; });
+            };
+            return {ShortColumns(n, d, p.data(), visit), KeptColumns(n, d, read), n, p.data(), smooth(loss, y, p, smoothness), intercept, b, solve};
+        }
+    });
+}
+
+template <class T>
+auto owned(std::vector<T> &&values) {
+    auto *kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+// Models for the first of some thresholds, as many as are found: where each one's weights begin, their columns, and they; the largest |v_j|
+// near its threshold, and where there is a ridge all that are near, and where they begin; intercepts, mean losses, multipliers, steps.
+nb::tuple advance(WidePath &path, Vector<double> threshold, Vector<double> ridge, Vector<double> tol, double atol, double seconds) {
+    const Index count = Index(threshold.size());
+    for (const Index size : {Index(ridge.size()), Index(tol.size())}) check_size(size, count, "what is asked for");
+    std::vector<Index> starts{0}, columns, near_starts{0}, steps;
+    std::vector<double> weights, largest, near, b, loss, multipliers;
+    {
+        nb::gil_scoped_release release;
+        using namespace std::chrono;
+        const auto end = seconds < 1e6 ? steady_clock::now() + duration_cast<steady_clock::duration>(duration<double>(seconds)) : steady_clock::time_point::max();
+        for (Index k = 0; k < count; ++k) {
+            const double next = k + 1 < count ? threshold(k + 1) : 0.95 * threshold(k);
+            if (!path.advance({threshold(k), ridge(k), next, tol(k), atol, end})) break;
+            for (size_t i = 0; i < path.columns().size(); ++i) {
+                if (path.weights()[i] == 0) continue;
+                columns.push_back(path.columns()[i]);
+                weights.push_back(path.weights()[i]);
+            }
+            largest.push_back(0);
+            for (const Near &one : path.near()) {
+                largest.back() = std::max(largest.back(), one.size);
+                if (ridge(k) > 0) near.push_back(one.size);
+            }
+            multipliers.insert(multipliers.end(), path.multipliers().begin(), path.multipliers().end());
+            starts.push_back(Index(columns.size()));
+            near_starts.push_back(Index(near.size()));
+            b.push_back(path.intercept());
+            loss.push_back(path.loss());
+            steps.push_back(path.steps());
+        }
+    }
+    return nb::make_tuple(owned(std::move(starts)), owned(std::move(columns)), owned(std::move(weights)), owned(std::move(largest)), owned(std::move(near_starts)), owned(std::move(near)),
+                          owned(std::move(b)), owned(std::move(loss)), owned(std::move(multipliers)), owned(std::move(steps)));
+}
+
+}  // namespace
+
+void bind_wide(nb::module_ &m) {
+    const auto exact = [](const char *name) { return nb::arg(name).noconvert(); };
+    nb::class_<WidePath>(m, "WidePath")
+        .def_prop_ro("largest", &WidePath::largest)
+        .def("lengths", [](const WidePath &path) { return owned(std::vector<double>(path.lengths())); })
+        .def("advance", &advance, exact("threshold"), exact("ridge"), exact("tol"), "atol"_a, "seconds"_a);
+    m.def("wide_path", &wide_path, "lines"_a, "by_rows"_a, "mean"_a.none(), "loss"_a, exact("y"), exact("p"), "smoothness"_a, "intercept"_a, "b"_a,
+          "posv"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>());
+}
+
+}  // namespace fenchel
