@@ -283,4 +283,5 @@ def wide_path(
     intercept: bool,
     b: float,
     posv: Any,
+    syrk: Any,
 ) -> WidePath: ...

@@ -44,12 +44,13 @@ SmoothLoss smooth(const Loss &loss, Vector<double> y, Vector<double> p, double s
 }
 
 WidePath wide_path(const Lines &lines, bool by_rows, std::optional<Vector<double>> mean, const Loss &loss, Vector<double> y, Vector<double> p,
-                   double smoothness, bool intercept, double b, nb::capsule posv) {
+                   double smoothness, bool intercept, double b, nb::capsule posv, nb::capsule syrk) {
     const Index n = by_rows ? lines.lines() : lines.width(), d = by_rows ? lines.width() : lines.lines();
     for (const Index size : {Index(y.size()), Index(p.size())}) check_size(size, n, "a vector over the samples");
     if (mean) check_size(mean->size(), d, "the means");
     if (n == 0 || d == 0) throw std::invalid_argument("there must be a sample and a column");
     auto *solve = reinterpret_cast<Posv *>(posv.data());
+    auto *product = reinterpret_cast<Syrk *>(syrk.data());
     return lines.visit([&](const auto &A) -> WidePath {
         if constexpr (requires { A.indptr; }) {
             throw std::invalid_argument("wide paths are for dense matrices");
@@ -59,7 +60,7 @@ WidePath wide_path(const Lines &lines, bool by_rows, std::optional<Vector<double
             const auto read = [X, n](Index j, double *out) {
                 for (Index i = 0; i < n; ++i) X.visit(i, j, j + 1, [&](Index, double x) { out[i] = x; });
             };
-            return {ShortColumns(n, d, p.data(), visit), KeptColumns(n, d, read), n, p.data(), smooth(loss, y, p, smoothness), intercept, b, solve};
+            return {ShortColumns(n, d, p.data(), visit), KeptColumns(n, d, read, product), n, p.data(), smooth(loss, y, p, smoothness), intercept, b, solve};
         }
     });
 }
@@ -116,7 +117,7 @@ void bind_wide(nb::module_ &m) {
         .def("lengths", [](const WidePath &path) { return owned(std::vector<double>(path.lengths())); })
         .def("advance", &advance, exact("threshold"), exact("ridge"), exact("tol"), "atol"_a, "seconds"_a);
     m.def("wide_path", &wide_path, "lines"_a, "by_rows"_a, "mean"_a.none(), "loss"_a, exact("y"), exact("p"), "smoothness"_a, "intercept"_a, "b"_a,
-          "posv"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>());
+          "posv"_a, "syrk"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>());
 }
 
 }  // namespace fenchel

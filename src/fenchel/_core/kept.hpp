@@ -1,10 +1,11 @@
 // Columns of a dense matrix that are wanted again and again, copied one after the other as they are asked for.
 #pragma once
-#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <utility>
 #include <vector>
 
+#include "parts.hpp"
 #include "storage.hpp"
 
 namespace fenchel {
@@ -20,10 +21,14 @@ inline double padded_dot(const double *x, const double *y, Index size) {
     return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
 }
 
+// BLAS's product of a matrix with its transpose.
+using Syrk = void(char *uplo, char *trans, int *n, int *k, double *alpha, double *a, int *lda, double *beta, double *c, int *ldc);
+
 class KeptColumns {
   public:
     // Of d columns; read(j, out) copies one.
-    KeptColumns(Index n, Index d, std::function<void(Index, double *)> read) : size_(padded(n)), read_(std::move(read)), place_(d, nullptr), scaled_(tile * size_) {}
+    KeptColumns(Index n, Index d, std::function<void(Index, double *)> read, Syrk *syrk)
+        : size_(padded(n)), read_(std::move(read)), syrk_(syrk), place_(d, nullptr) {}
 
     const double *operator[](Index j) const { return place_[j]; }
 
@@ -36,29 +41,38 @@ class KeptColumns {
         place_[j] = x;
     }
 
-    // X'diag(c)X - total mean mean' for some columns that are kept; some at a time, so that each is read less often.
+    // X'diag(c)X - total mean mean' for some columns that are kept, and c >= 0.
     void gram(const std::vector<Index> &which, const double *c, double total, const std::vector<double> &mean, double *out) {
         const Index count = Index(which.size());
-        for (Index k = 0; k < count; k += tile) {
-            const Index rows = std::min(tile, count - k);
-            for (Index r = 0; r < rows; ++r)
-                for (Index i = 0; i < size_; ++i) scaled_[r * size_ + i] = c[i] * place_[which[k + r]][i];
-            for (Index l = 0; l < k + rows; ++l)
-                for (Index r = 0; r < rows; ++r) {
-                    const double product = padded_dot(scaled_.data() + r * size_, place_[which[l]], size_);
-                    out[(k + r) * count + l] = out[l * count + k + r] = product - total * mean[k + r] * mean[l];
-                }
+        scaled_.resize(count * size_);
+        root_.resize(size_);
+        for (Index i = 0; i < size_; ++i) root_[i] = std::sqrt(c[i]);
+        for (Index k = 0; k < count; ++k)
+            for (Index i = 0; i < size_; ++i) scaled_[k * size_ + i] = root_[i] * place_[which[k]][i];
+        if (count < enough_for_blas) {
+            for (Index k = 0; k < count; ++k)
+                for (Index l = 0; l <= k; ++l) out[l * count + k] = padded_dot(scaled_.data() + k * size_, scaled_.data() + l * size_, size_);
+        } else {
+            char lower = 'L', transposed = 'T';
+            int n = int(count), k = int(size_);
+            double one = 1, zero = 0;
+            syrk_(&lower, &transposed, &n, &k, &one, scaled_.data(), &k, &zero, out, &n);
         }
+        for (Index k = 0; k < count; ++k)
+            for (Index l = 0; l <= k; ++l) out[l * count + k] -= total * mean[k] * mean[l];
+        mirror(out, count);
     }
 
   private:
-    static constexpr Index tile = 4;
+    // With fewer columns a call takes longer than the sums.
+    static constexpr Index enough_for_blas = 64;
 
     Index size_, count_ = 0;
     std::function<void(Index, double *)> read_;
+    Syrk *syrk_;
     std::vector<std::vector<double>> memory_;
     std::vector<const double *> place_;
-    std::vector<double> scaled_;
+    std::vector<double> scaled_, root_;
 };
 
 }  // namespace fenchel

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg import cython_blas
 
 from fenchel._core import kernels
 from fenchel.certificate.batch import Models
@@ -24,6 +25,8 @@ from fenchel.solver.base import Result, Stop
 from fenchel.solver.found import found
 from fenchel.steps.gram_descent import POSV
 
+#: BLAS's product of a matrix with its transpose, for the compiled core to call.
+SYRK = cython_blas.__pyx_capi__["dsyrk"]
 #: The most samples.
 MOST_SAMPLES = 500
 #: How many lams go into one call: Ctrl-C comes through between two.
@@ -47,7 +50,7 @@ class WidePath:
             b = samples.best_constant
         smoothness = problem.loss.smoothness
         path = kernels.wide_path(
-            design.lines, design.by_rows, mean, kernel, y, samples.p, smoothness, intercept, b, POSV
+            design.lines, design.by_rows, mean, kernel, y, samples.p, smoothness, intercept, b, POSV, SYRK
         )
         lengths = path.lengths()  # of the columns without their means
         samples.know_lengths(lengths if mean is None else np.hypot(lengths, mean))
