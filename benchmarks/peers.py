@@ -41,7 +41,7 @@ def _fenchel(solver: str) -> Callable[[Task], Any]:
 
 def fenchel_peers(solvers: Iterable[str]) -> list[Peer]:
     """fenchel itself, once for each of its solvers, through its public interface."""
-    ladder, losses = half_decades(1e-1, 1e-8), (*LOSSES, *SPARSE)
+    ladder, losses = half_decades(1.0, 1e-8), (*LOSSES, *SPARSE)
     return [Peer(f"fenchel {solver}", "fenchel", losses, _fenchel(solver), ladder) for solver in solvers]
 
 

@@ -112,7 +112,7 @@ def test_walks_along_columns_arrive_too(loss, intercept, rng, monkeypatch):
 @pytest.mark.parametrize("groups", [False, True])
 def test_a_newton_step_on_the_face_is_exact_for_the_squared_loss(groups, storage, intercept, rng, monkeypatch):
     """From weights near the optimum, one step with exact conjugate gradients leaves no gradient on the face."""
-    monkeypatch.setattr(face_descent, "ACCURACY", 1e-12)
+    monkeypatch.setattr(face_descent, "LIMITS", (20, 1e-12))
     X, weights = rng.normal(size=(60, 12)) + 1.0, rng.random(60)
     y = X[:, :5].sum(axis=1) + rng.normal(size=60)
     penalty = fl.penalties.GroupL2(0.05, np.arange(12) // 3) if groups else fl.penalties.L1(0.05)
@@ -260,15 +260,34 @@ def test_blocks_know_their_penalty(rng):
     assert np.sum(excess**2) / (2 * net.blocks(6).ridge) == pytest.approx(net.conjugate(w))
 
 
+@pytest.mark.parametrize("by_columns", [False, True])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("storage", STORAGES)
-def test_a_part_is_some_columns(storage, rng):
+def test_a_part_is_some_columns(storage, index, by_columns, rng):
     X = rng.normal(size=(12, 9)) * (rng.random((12, 9)) < 0.5)
-    design = fl.Design(storage(X.astype(np.float32)))
-    which = np.array([7, 0, 3], dtype=np.int64)
-    part = design.only(which)
-    dense = part.matrix.toarray() if part.is_sparse else part.matrix
-    assert part.dtype == np.float32
-    assert np.array_equal(dense, X.astype(np.float32)[:, which])
+    matrix = storage(X.astype(np.float32))
+    if sp.issparse(matrix):
+        matrix.indices, matrix.indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
+    for which in (np.array([7, 0, 3]), np.array([], dtype=np.int64), np.arange(9)):
+        part = fl.Design(matrix).only(which, by_columns)
+        dense = part.matrix.toarray() if part.is_sparse else part.matrix
+        assert part.dtype == np.float32
+        assert np.array_equal(dense, X.astype(np.float32)[:, which])
+        a = rng.normal(size=12)
+        np.testing.assert_allclose(part.rmatvec(a), dense.T @ a, atol=1e-6)
+        if sp.issparse(matrix) and matrix.format == "csr":
+            assert part.by_rows != by_columns
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_a_matrix_whose_entries_have_moved_is_an_error(by_columns, rng):
+    """Counts of entries that are no longer right must not be written past."""
+    matrix = sp.csr_array(np.eye(6))
+    design = fl.Design(matrix)
+    assert design.only(np.array([1, 2]), by_columns).nnz == 2
+    matrix.indices[:] = 1
+    with pytest.raises(ValueError, match="has changed"):
+        design.only(np.array([1, 2]), by_columns)
 
 
 def test_believed_gap_is_the_true_one(rng):

@@ -64,27 +64,53 @@ Output squares_along(const Lines &A, Vector<Index> which, Vector<double> a) {
     return out.array;
 }
 
+using Any = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 template <class T>
-nb::object owned(std::vector<T> &&values) {
-    auto *kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
+T *numbers(const Any &array, const char *what) {
+    if (array.dtype() != nb::dtype<T>()) throw std::invalid_argument(std::string(what) + " must have the matrix's type of numbers");
+    return static_cast<T *>(array.data());
 }
 
-// Some entries of every line of a sparse matrix: those at index j become index place[j], and those with place[j] < 0 are left out.
-nb::tuple take(const Lines &A, Vector<int> place) {
+// Some entries of every line of a sparse matrix: those at index j become index place[j], and those with place[j] < 0 are left out. What is
+// taken is written to arrays; `across` puts the entries of one index after those of the other, from indptr on.
+void take(const Lines &A, Vector<int> place, bool across, Any indptr, Any indices, Any data) {
     check_size(place.size(), A.width(), "the places");
-    return A.visit([&](const auto &M) -> nb::tuple {
+    A.visit([&](const auto &M) {
         if constexpr (requires { M.indptr; }) {
-            auto part = [&] {
-                nb::gil_scoped_release release;
-                return take_some(M, place.data());
-            }();
-            return nb::make_tuple(owned(std::move(part.indptr)), owned(std::move(part.indices)), owned(std::move(part.data)));
+            using T = std::decay_t<decltype(*M.data)>;
+            using I = std::decay_t<decltype(*M.indptr)>;
+            const Index lines = Index(indptr.size()) - 1, room = Index(indices.size());
+            const Taken<T, I> part{numbers<I>(indptr, "indptr"), numbers<I>(indices, "indices"), numbers<T>(data, "data"), lines, room};
+            check_size(data.size(), room, "the data");
+            if (!across) {
+                check_size(lines, M.lines, "the part");
+            } else {
+                bool valid = lines >= 0 && part.indptr[0] == 0 && Index(part.indptr[lines]) <= room;
+                for (Index p = 0; p < lines; ++p) valid &= part.indptr[p] <= part.indptr[p + 1];
+                for (size_t j = 0; j < place.size(); ++j) valid &= place(j) < lines;
+                if (!valid) throw std::invalid_argument("the lines of the part must begin one after the other");
+            }
+            nb::gil_scoped_release release;
+            across ? take_across(M, place.data(), part) : take_some(M, place.data(), part);
         } else {
             throw std::invalid_argument("take is for sparse matrices");
         }
     });
+}
+
+auto entries_across(const Lines &A) {
+    auto *counts = new Index[std::max<Index>(1, A.width())]();
+    nb::capsule owner(counts, [](void *p) noexcept { delete[] static_cast<Index *>(p); });
+    A.visit([&](const auto &M) {
+        if constexpr (requires { M.indptr; }) {
+            nb::gil_scoped_release release;
+            count_entries(M, counts);
+        } else {
+            throw std::invalid_argument("entries are counted in sparse matrices");
+        }
+    });
+    return nb::ndarray<nb::numpy, Index, nb::ndim<1>>(counts, {static_cast<size_t>(A.width())}, owner);
 }
 
 void mirror_lower(Square H) {
@@ -99,7 +125,8 @@ void bind_descent(nb::module_ &m) {
           "intercept"_a, exact("w"), "b"_a, exact("m"), "passes"_a, "enough"_a);
     m.def("minimise_quadratic", &minimise_quadratic, "posv"_a, exact("H"), exact("column"), exact("first"), "threshold"_a, exact("u"), exact("slope"),
           "passes"_a, "faces"_a, "steps"_a, "enough"_a);
-    m.def("take", &take, "lines"_a, exact("place"));
+    m.def("take", &take, "lines"_a, exact("place"), "across"_a, exact("indptr"), exact("indices"), exact("data"));
+    m.def("entries_across", &entries_across, "lines"_a);
     m.def("mirror_lower", &mirror_lower, exact("H"));
     m.def("squares_along", &squares_along, "lines"_a, exact("which"), "a"_a);
 }

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel._core import kernels
 from fenchel.data.convert import as_matrix, is_identity
 from fenchel.data.entries import largest_entry
-from fenchel.data.lines import across, line_of, lines_of
+from fenchel.data.lines import across, columns_of_rows, line_of, lines_of
 from fenchel.data.threads import usable_threads
 
 Vector = NDArray[np.float64]
@@ -139,26 +139,26 @@ class Design:
             other.by_rows, other.lines = False, lines_of(columns, by_rows=False)
         return other
 
-    def only(self, columns: NDArray[np.int64]) -> Design:
-        """Some columns, copied; there is no constant among them."""
-        if self.is_sparse and self.by_rows:
-            place = np.full(self.matrix.shape[1], -1, dtype=np.int32)
-            place[columns] = np.arange(len(columns))
-            indptr, indices, data = kernels.take(self.lines, place)
-            matrix = sp.csr_array((data, indices, indptr), shape=(self.shape[0], len(columns)))
-        else:
-            matrix = self.matrix[:, columns] if self.is_sparse else np.take(self.matrix, columns, axis=1)
-        return self._part(matrix)
+    def only(self, columns: NDArray[np.int64], by_columns: bool = False) -> Design:
+        """Some columns, copied; there is no constant among them. Sparse rows stay rows, or become columns."""
+        if not (self.is_sparse and self.by_rows):
+            return self._part(self.matrix[:, columns] if self.is_sparse else np.take(self.matrix, columns, axis=1))
+        return self._part(columns_of_rows(self.matrix, self.lines, columns, self.column_entries[columns], by_columns))
+
+    @cached_property
+    def column_entries(self) -> NDArray[np.int64]:
+        """How many entries are stored in every column of a sparse matrix that is stored by rows."""
+        return np.asarray(kernels.entries_across(self.lines))
 
     def _part(self, matrix: Any) -> Design:
         """A design of entries that were checked before."""
         part = object.__new__(Design)
         part.matrix, part.constant, part.shape = matrix, 0.0, matrix.shape
         part.is_sparse, part.dtype = self.is_sparse, self.dtype
-        part.by_rows = self.by_rows if self.is_sparse else matrix.flags.c_contiguous
+        part.by_rows = matrix.format == "csr" if self.is_sparse else matrix.flags.c_contiguous
         part.nnz = int(matrix.nnz if self.is_sparse else matrix.size)
         part.threads, part.grams = min(self.threads, usable_threads(part.nnz, self.threads)), {}
-        part.lines = lines_of(matrix, part.by_rows)
+        part.lines = lines_of(matrix, part.by_rows, checked=True)
         return part
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from fenchel._core import kernels
 
 
-def lines_of(matrix: Any, by_rows: bool) -> kernels.Lines:
-    """What the kernels see: the stored lines, and how long they are."""
+def lines_of(matrix: Any, by_rows: bool, checked: bool = False) -> kernels.Lines:
+    """What the kernels see: the stored lines, and how long they are; `checked` says that all indices are right."""
     if not sp.issparse(matrix):
         return kernels.Lines(matrix if by_rows else matrix.T)
     width = matrix.shape[1] if by_rows else matrix.shape[0]
-    return kernels.Lines(matrix.indptr, matrix.indices, matrix.data, width)
+    return kernels.Lines(matrix.indptr, matrix.indices, matrix.data, width, checked)
 
 
 def line_of(matrix: Any, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -35,3 +35,22 @@ def across(matrix: Any, k: int, axis: int) -> tuple[NDArray[Any], NDArray[Any]]:
         return (part.col if axis == 0 else part.row), part.data
     line = matrix[k] if axis == 0 else matrix[:, k]
     return np.arange(len(line)), line
+
+
+def columns_of_rows(
+    matrix: Any, lines: kernels.Lines, columns: NDArray[np.int64], counts: NDArray[np.int64], by_columns: bool
+) -> Any:
+    """Some columns of a CSR matrix, with so many entries each: as CSR, or as CSC."""
+    (n, d), total = matrix.shape, int(counts.sum())
+    place = np.full(d, -1, dtype=np.int32)
+    place[columns] = np.arange(len(columns))
+    indptr = np.zeros((len(columns) if by_columns else n) + 1, dtype=matrix.indices.dtype)
+    if by_columns:
+        np.cumsum(counts, out=indptr[1:])
+    # an entry of a row is written before it is known whether it stays
+    room = total if by_columns else total + int(np.diff(matrix.indptr).max(initial=0))
+    # NumPy's memory has large pages where the system has them, which halves the time
+    indices, data = np.empty(room, dtype=matrix.indices.dtype), np.empty(room, dtype=matrix.dtype)
+    kernels.take(lines, place, by_columns, indptr, indices, data)
+    kind = sp.csc_array if by_columns else sp.csr_array
+    return kind((data[:total], indices[:total], indptr), shape=(n, len(columns)))

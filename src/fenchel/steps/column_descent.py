@@ -17,8 +17,8 @@ from fenchel.data.design import Vector
 from fenchel.problem.penalties.blocks import Indices
 from fenchel.steps.descent_state import DescentState
 
-#: Passes in a round, and iterates that are combined.
-PASSES, MEMORY = 5.0, 5
+#: Passes in a round, also over a working set that will not be the last; and iterates that are combined.
+PASSES, FIRST_PASSES, MEMORY = 5.0, 2.0, 5
 
 
 def column_step(state: DescentState, accuracy: float) -> None:
@@ -42,7 +42,7 @@ def column_step(state: DescentState, accuracy: float) -> None:
         w,
         state.b,
         moved,
-        PASSES,
+        FIRST_PASSES if state.grows else PASSES,
         accuracy,
     )
     state.passes += (2.0 * made + 1.0) * part.design.nnz / max(1, state.problem.design.nnz)

@@ -35,10 +35,10 @@ class Part:
         assert blocks is not None
         return cls(np.arange(d), problem.design, blocks)
 
-    def only(self, groups: Indices) -> Part:
-        """Some of these groups."""
+    def only(self, groups: Indices, by_columns: bool = False) -> Part:
+        """Some of these groups; sparse rows stay rows, or become columns."""
         columns, blocks = self.blocks.only(groups)
-        return Part(self.members[columns], self.design.only(columns), blocks)
+        return Part(self.members[columns], self.design.only(columns, by_columns), blocks)
 
     def squares(self, shares: Vector) -> Vector:
         """sum_i shares_i x_ij^2 for every column."""

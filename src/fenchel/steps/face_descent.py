@@ -15,8 +15,9 @@ from fenchel.data.design import Vector
 from fenchel.steps.descent_state import DescentState
 from fenchel.steps.quadratic_model import Model
 
-#: Conjugate-gradient steps at most, and the part of the gradient at which they end.
-MOST, ACCURACY = 20, 0.1
+#: Conjugate-gradient steps at most, and the part of the gradient at which they end; also on a working set that will not
+#: be the last.
+LIMITS, FIRST_LIMITS = (20, 0.1), (8, 0.2)
 
 
 def face_step(state: DescentState) -> None:
@@ -36,20 +37,23 @@ def face_step(state: DescentState) -> None:
 
     scale = part.squares(model.c) + blocks.ridge + bend
     gradient = np.where(alive, model.slope + threshold * u, 0.0)
-    step = _conjugate_gradients(hessian, np.where(scale > 0.0, scale, 1.0), gradient)
+    limits = FIRST_LIMITS if state.grows else LIMITS
+    step = _conjugate_gradients(hessian, np.where(scale > 0.0, scale, 1.0), gradient, *limits)
     goal = w - step
     if blocks.singles:
         goal[w * goal < 0.0] = 0.0
     model.go(goal)
 
 
-def _conjugate_gradients(hessian: Callable[[Vector], Vector], scale: Vector, g: Vector) -> Vector:
+def _conjugate_gradients(
+    hessian: Callable[[Vector], Vector], scale: Vector, g: Vector, most: int, accuracy: float
+) -> Vector:
     """p with H p = g, nearly; `scale` is about the diagonal of H."""
     x, r = np.zeros_like(g), g
     q = r / scale
     d, rho = q, float(r @ q)
-    enough = ACCURACY**2 * rho
-    for _ in range(MOST):
+    enough = accuracy**2 * rho
+    for _ in range(most):
         Hd = hessian(d)
         bend = float(d @ Hd)
         if not bend > 0.0:

@@ -91,7 +91,7 @@ class PrimalCD:
         if state.solved:
             _screen(state)
             _next_part(state)
-        if not state.narrow and not state.grows and _has_room(state) and _takes_long(state):
+        if not state.narrow and not state.grows and _has_room(state, len(state.w)) and _takes_long(state):
             state.narrow = state.patient = True
         before, accuracy = state.primal, MODEL * min(state.goal, state.gap)
         if state.narrow:
@@ -126,19 +126,18 @@ class PrimalCD:
         return Progress(state.primal, state.gap, state.passes)
 
 
-def _is_narrow(state: DescentState) -> bool:
-    """Whether the Hessian of the part is worth its price: a set that will not be the last is solved once or twice, and
+def _is_narrow(state: DescentState, size: int) -> bool:
+    """Whether the Hessian of a part is worth its price: a set that will not be the last is solved once or twice, and
     by a loss that is not quadratic with another Hessian each time.
     """
-    size, quadratic = len(state.w), state.problem.loss.quadratic
     if state.patient and not state.grows:
-        return _has_room(state)
-    return size**2 <= ALWAYS if quadratic or not state.grows else size <= PASSING
+        return _has_room(state, size)
+    return size**2 <= ALWAYS if state.problem.loss.quadratic or not state.grows else size <= PASSING
 
 
-def _has_room(state: DescentState) -> bool:
-    """Whether a Hessian of the part is not out of proportion to the data."""
-    return len(state.w) ** 2 <= max(ALWAYS, PER_ENTRY * state.problem.design.nnz)
+def _has_room(state: DescentState, size: int) -> bool:
+    """Whether a Hessian of so many weights is not out of proportion to the data."""
+    return size**2 <= max(ALWAYS, PER_ENTRY * state.problem.design.nnz)
 
 
 def _takes_long(state: DescentState) -> bool:
@@ -210,13 +209,16 @@ def _next_part(state: DescentState) -> None:
         state.grows = False
         return
     score[alive] = np.inf
-    state.inside, part = None, whole
-    if size < blocks.count:
-        groups: Indices = np.sort(np.argpartition(-score, size - 1)[:size]).astype(np.int64)
-        state.inside, part = np.zeros(blocks.count, dtype=bool), whole.only(groups)
+    everything = size >= blocks.count
+    groups: Indices = np.arange(blocks.count)
+    if not everything:
+        groups = np.sort(np.argpartition(-score, size - 1)[:size]).astype(np.int64)
+    width = int(blocks.sizes[groups].sum())
+    state.grows = not everything and width > SETTLED * state.last_size
+    state.narrow, state.inside = _is_narrow(state, width), None
+    if not everything:
+        state.inside = np.zeros(blocks.count, dtype=bool)
         state.inside[groups] = True
-    state.enter(part)
-    state.grows = part is not whole and len(state.w) > SETTLED * state.last_size
-    state.narrow = _is_narrow(state)
+    state.enter(whole if everything else whole.only(groups, by_columns=not state.narrow))
     state.last_size, state.parts = len(state.w), state.parts + 1
     state.trail.clear()
