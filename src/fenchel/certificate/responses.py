@@ -26,6 +26,9 @@ from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.vectors import is_finite
 
+#: What may be missing of the intercept's equation, as a part of its terms, and the steps towards it.
+BALANCE, BALANCING = 1e-10, 4
+
 
 @dataclass(frozen=True, eq=False)
 class Response:
@@ -59,6 +62,21 @@ class Responses(Samples):
         assert kernel is not None
         a, h, total, _ = kernel.respond(scores.value, problem.y, problem.weights, scores.value, 0.0)
         return Response(scores, a, h, total / problem.total_weight)
+
+    def balanced(self, product: Rounded, b: float) -> tuple[float, Response]:
+        """An intercept near b that is nearly at its best for the scores X w, and the response to both."""
+        response = self.at(Rounded(product.value + b, product.absolute, product.depth))
+        for _ in range(BALANCING if self.problem.intercept else 0):
+            term, curved = self.p * response.a, float(self.p @ response.h)
+            miss = float(term.sum())
+            if abs(miss) <= BALANCE * float(np.abs(term).sum()) or not curved > 0.0:
+                break
+            at = b + miss / curved
+            other = self.at(Rounded(product.value + at, product.absolute, product.depth))
+            if not other.loss <= response.loss * (1.0 + 1e-14):
+                break
+            b, response = at, other
+        return b, response
 
     def bounds(self, blocks: Blocks, penalty: float, response: Response, v: Vector) -> Bounds:
         """P at a model with this R(w); D at the largest feasible multiple of its multipliers, up to themselves.

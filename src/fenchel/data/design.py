@@ -101,6 +101,7 @@ class Design:
         #: Weights of the rows, and the Gram matrix of all columns with them, as they are (False) or without their means
         #: (True): paths ask for the same one again.
         self.grams: dict[bool, tuple[Vector, Vector]] = {}
+        self.counts: list[NDArray[np.int64]] = []
         self.lines = lines_of(self.matrix, self.by_rows)
         if self.lines.has_duplicates:
             self.matrix = self.matrix.copy()
@@ -145,10 +146,12 @@ class Design:
             return self._part(self.matrix[:, columns] if self.is_sparse else np.take(self.matrix, columns, axis=1))
         return self._part(columns_of_rows(self.matrix, self.lines, columns, self.column_entries[columns], by_columns))
 
-    @cached_property
+    @property
     def column_entries(self) -> NDArray[np.int64]:
-        """How many entries are stored in every column of a sparse matrix that is stored by rows."""
-        return np.asarray(kernels.entries_across(self.lines))
+        """How many entries are stored in every column of a sparse matrix that is stored by rows; counted once."""
+        if not self.counts:
+            self.counts.append(np.asarray(kernels.entries_across(self.lines)))
+        return self.counts[0]
 
     def _part(self, matrix: Any) -> Design:
         """A design of entries that were checked before."""
@@ -157,7 +160,7 @@ class Design:
         part.is_sparse, part.dtype = self.is_sparse, self.dtype
         part.by_rows = matrix.format == "csr" if self.is_sparse else matrix.flags.c_contiguous
         part.nnz = int(matrix.nnz if self.is_sparse else matrix.size)
-        part.threads, part.grams = min(self.threads, usable_threads(part.nnz, self.threads)), {}
+        part.threads, part.grams, part.counts = min(self.threads, usable_threads(part.nnz, self.threads)), {}, []
         part.lines = lines_of(matrix, part.by_rows, checked=True)
         return part
 

@@ -16,6 +16,7 @@ from fenchel.problem.penalties import Penalty
 from fenchel.solver.base import Result, Stop
 from fenchel.solver.blas import blas_threads
 from fenchel.solver.gram_path import GramPath
+from fenchel.solver.large_path import LargePath
 from fenchel.solver.seed import seed_of
 from fenchel.solver.smooth_path import SmoothPath
 from fenchel.solver.wide_path import SMOOTH, WidePath
@@ -84,7 +85,7 @@ def quick_path(problem: Any, options: Mapping[str, Any]) -> QuickPath | None:
 def _way(problem: Problem) -> Way | None:
     """On all columns where they are few, on working sets where samples are."""
     if not is_cheap(Part.whole(problem)):
-        return WidePath.of(problem)
+        return WidePath.of(problem) or LargePath.of(problem)
     if type(problem.loss) is Squared:
         samples = Centred.of(problem)
         return GramPath(samples) if samples.are_moderate else None

@@ -15,7 +15,7 @@ import numpy as np
 
 from fenchel.certificate.bounds import Bounds, has_moderate
 from fenchel.certificate.responses import Response, Responses
-from fenchel.data.design import Rounded, Vector
+from fenchel.data.design import Vector
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.solver.base import Result, Stop
@@ -34,8 +34,6 @@ WASTE = 3
 #: A Hessian that leaves more of the gap than this is not used again. Fresh ones that leave more than that will not get
 #: there, if there are so many of them.
 SLOW, STUCK, MOST_STUCK = 0.3, 0.9, 4
-#: What may be missing of the intercept's equation, as a part of its terms, and the steps towards it.
-BALANCE, BALANCING = 1e-8, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,19 +119,7 @@ class SmoothPath:
 
     def _balanced(self, w: Vector, b: float) -> tuple[float, Response]:
         """An intercept near b that is nearly at its best, and the response of that model."""
-        product, p = self.problem.design.matvec_bounded(w), self.samples.p
-        response = self.samples.at(Rounded(product.value + b, product.absolute, product.depth))
-        for _ in range(BALANCING if self.problem.intercept else 0):
-            term, curved = p * response.a, float(p @ response.h)
-            miss = float(term.sum())
-            if abs(miss) <= BALANCE * float(np.abs(term).sum()) or not curved > 0.0:
-                break
-            at = b + miss / curved
-            other = self.samples.at(Rounded(product.value + at, product.absolute, product.depth))
-            if not other.loss <= response.loss * (1.0 + 1e-14):
-                break
-            b, response = at, other
-        return b, response
+        return self.samples.balanced(self.problem.design.matvec_bounded(w), b)
 
     def _complete(self, w: Vector, b: float, response: Response) -> Point:
         return Point(w, b, response, self.problem.design.rmatvec(self.samples.p * response.a))

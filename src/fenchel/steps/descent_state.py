@@ -40,6 +40,12 @@ class Part:
         columns, blocks = self.blocks.only(groups)
         return Part(self.members[columns], self.design.only(columns, by_columns), blocks)
 
+    def under(self, blocks: Blocks) -> Part:
+        """The same columns under another penalty; whatever is known of them stays known."""
+        part = object.__new__(Part)
+        part.__dict__.update(self.__dict__, blocks=blocks)
+        return part
+
     def squares(self, shares: Vector) -> Vector:
         """sum_i shares_i x_ij^2 for every column."""
         lines, n = self.design.lines, self.design.shape[0]
@@ -92,6 +98,7 @@ class DescentState:
     entered: float = 0.0  # how many there were when the part was chosen
     patient: bool = False  # whether Hessians are formed even where they take long
     damping: float = DAMPING[0]
+    _known: tuple[Design, Vector, Vector] | None = None  # a part, multipliers, and their product
 
     def __post_init__(self) -> None:
         self.a, self.h, mean = self.response(self.z)
@@ -157,9 +164,19 @@ class DescentState:
         return gap
 
     def _look(self, part: Part) -> tuple[Vector, float]:
-        v = part.design.rmatvec(self.shares * self.a)
-        self.passes += part.design.nnz / max(1, self.problem.design.nnz)
+        v = self.dual_vector(part)
         return v, self._gap(part, v)
+
+    def dual_vector(self, part: Part) -> Vector:
+        """v of a part; the last one is remembered for as long as the multipliers are the same."""
+        if self._known is None or self._known[0] is not part.design or self._known[1] is not self.a:
+            self.passes += part.design.nnz / max(1, self.problem.design.nnz)
+            self._known = part.design, self.a, part.design.rmatvec(self.shares * self.a)
+        return self._known[2]
+
+    def know(self, v: Vector) -> None:
+        """The dual vector of the part that is worked on, which somebody else has computed."""
+        self._known = self.part.design, self.a, v
 
     @staticmethod
     def scale(part: Part, v: Vector) -> float:

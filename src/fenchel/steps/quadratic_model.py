@@ -49,7 +49,7 @@ class Model:
     def of(cls, state: DescentState) -> Model:
         """Around the present weights."""
         part, c = state.part, state.curvature()
-        slope = part.blocks.ridge * state.w - part.design.rmatvec(state.shares * state.a)
+        slope = part.blocks.ridge * state.w - state.dual_vector(part)
         intercept = Elimination.of(part.design, c, state.problem.intercept)
         return cls(state, c, intercept, intercept.slope(slope, float(state.shares @ state.a)))
 
