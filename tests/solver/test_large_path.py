@@ -140,3 +140,12 @@ def test_what_a_result_knows_is_found_when_asked(always_large):
     np.testing.assert_allclose(result.alpha, -at.loss.derivative(at.scores(result.w, result.b), at.y))
     assert not np.any(result.certificate.zeros() & (result.w != 0.0))
     assert fl.solve(at, start=result, tol=1e-6).certificate.ok
+
+
+def test_an_empty_working_set_makes_no_steps(always_large):
+    """At lam_max, with weights so different that rounding keeps the gap from the tolerance."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, y, weights = rng.normal(size=(3, 9)) + 1e6, rng.normal(size=3), 10.0 ** rng.uniform(-12, 12, 3)
+        problem = fl.Problem(X, y, fl.losses.Huber(0.1), fl.penalties.L1(1.0), weights, intercept=True)
+        fl.path(problem, lams=[1.01 * problem.lam_max(), problem.lam_max()], tol=1e-14, warn=False, max_seconds=1.0)

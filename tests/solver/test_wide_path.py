@@ -211,3 +211,45 @@ def test_a_path_of_weights_is_written_once():
     np.testing.assert_array_equal(path.coefs[1:], np.column_stack([result.w for result in path])[1:])
     with pytest.raises(ValueError, match="read-only"):
         path.coefs[0, 0] = 1.0
+
+
+# Holes that were there -------------------------------------------------------------------------------------------
+
+
+def test_where_not_even_the_first_lam_is_found_the_solver_is_asked():
+    """No model at all is no array of a strange shape."""
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(5, 300)), rng.normal(size=5)
+        problem = fl.Problem(X, y, fl.losses.Squared(), fl.penalties.L1(1.0))
+        lam = 1e-5 * problem.lam_max()
+        for tol in (1e-2, 1e-15):
+            fl.path(problem, lams=[lam], tol=tol, warn=False, max_seconds=1.0)
+            fl.solve(problem.with_lam(lam), tol=tol, warn=False, max_iter=None)
+
+
+@every_penalty
+@every_loss
+def test_lams_that_rise_are_certified_too(loss, penalty):
+    """Weights that are too large for a lam leave small residuals, and no column near the threshold: the multiple of
+    them that is feasible is known to be no more than what the columns below allow.
+    """
+    for seed in range(20):
+        problem = task(loss, 6, 20, penalty, seed=seed)
+        way, top = WidePath.of(problem), problem.lam_max()
+        for lam in top * 0.05 * 1.07 ** np.arange(4):
+            for tol in (0.99, 0.3):
+                for result in way.solve([problem.penalty.with_lam(float(lam))], Stop(tol)):
+                    at = problem.with_lam(float(lam))
+                    best = fl.solve(at, tol=1e-10, warn=False)
+                    assert result.certificate.dual <= best.certificate.primal * (1.0 + 1e-9)
+                    assert result.certificate.primal - result.certificate.gap <= best.certificate.primal
+
+
+def test_nothing_near_the_threshold_is_not_everything_far_below_it():
+    samples = Centred.of(task(fl.losses.Squared(), 8, 12))
+    models = by_hand(samples, 1.0, 0.0, np.zeros(12), 0.0)
+    models.largest[0] = 0.0
+    theta, _ = models.feasible(np.zeros(1))
+    assert theta[0] <= 1.0 / NEAR

@@ -40,7 +40,7 @@ class WidePath {
     // All columns, in short and as they are; and the intercept that is best where all weights are zero, if there is one.
     WidePath(ShortColumns shorts, KeptColumns columns, Index n, const double *p, SmoothLoss loss, bool intercept, double b, Posv *solve)
         : shorts_(std::move(shorts)), columns_(std::move(columns)), n_(n), size_(padded(n)), p_(p, p + n), loss_(std::move(loss)), intercept_(intercept), b_(b),
-          solve_(solve), z_(size_, b), a_(n), h_(n), pa_(size_, 0.0), c_(size_, 0.0), inside_(shorts_.count, 0) {
+          solve_(solve), product_(size_, 0.0), z_(n, b), a_(n), h_(n), pa_(size_, 0.0), c_(size_, 0.0), inside_(shorts_.count, 0) {
         value_ = loss_.respond(z_.data(), a_.data(), h_.data());
         weigh();
         look(0.9 * shorts_.largest(a_.data()));
@@ -214,10 +214,10 @@ class WidePath {
 
     // Scores, the intercept at its best, multipliers and the mean loss at the weights.
     void respond() {
-        std::fill(z_.begin(), z_.end(), b_);
+        std::fill(product_.begin(), product_.end(), 0.0);
         for (size_t k = 0; k < set_.size(); ++k)
-            if (w_[k] != 0) add(DenseLine<double>{columns_[set_[k]], size_}, w_[k], z_.data());
-        value_ = loss_.respond(z_.data(), a_.data(), h_.data());
+            if (w_[k] != 0) add(DenseLine<double>{columns_[set_[k]], size_}, w_[k], product_.data());
+        respond_at(b_);
         for (int k = 0; k < 4 && intercept_; ++k) {
             double miss = 0, size = 0, bend = 0;
             for (Index i = 0; i < n_; ++i) {
@@ -226,17 +226,19 @@ class WidePath {
                 bend += p_[i] * h_[i];
             }
             if (std::fabs(miss) <= 1e-13 * size || !(bend > 0)) return;
-            const double shift = miss / bend, before = value_;
-            const auto move = [&](double by) {
-                b_ += by;
-                for (double &z : z_) z += by;
-                value_ = loss_.respond(z_.data(), a_.data(), h_.data());
-            };
-            move(shift);
+            const double before = value_, b = b_;
+            respond_at(b + miss / bend);
             if (value_ <= before * (1 + 1e-14)) continue;
-            move(-shift);
+            respond_at(b);
             return;
         }
+    }
+
+    // With another intercept; scores are made of the same product each time, so that nothing adds up.
+    void respond_at(double b) {
+        b_ = b;
+        for (Index i = 0; i < n_; ++i) z_[i] = product_[i] + b;
+        value_ = loss_.respond(z_.data(), a_.data(), h_.data());
     }
 
     // |v_j| of every column that exceeds `cut`.
@@ -259,7 +261,7 @@ class WidePath {
     bool intercept_;
     double b_;
     Posv *solve_;
-    std::vector<double> z_, a_, h_, pa_, c_;  // those with zeros behind them are padded
+    std::vector<double> product_, z_, a_, h_, pa_, c_;  // X w, scores, ...; those with zeros behind them are padded
     std::vector<char> inside_;
     std::vector<Index> set_, first_;
     std::vector<double> w_, v_, H_, mean_, slope_, threshold_, old_, goal_;

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate.bounds import DOWN
-from fenchel.data.design import Vector
+from fenchel.data.design import Vector, gamma
 from fenchel.problem.penalties.blocks import Indices
 
 #: Columns that are not near have |v_j| below this part of the threshold, their rounding included.
@@ -62,14 +62,14 @@ class Models:
         """theta and R*(theta v) for any v within `doubt`, a number a model, of this one in every entry; theta is NaN
         where too much is in doubt.
         """
-        worst = np.maximum(self.largest, 1e-300) + doubt
+        worst = np.maximum(self.largest, NEAR * self.threshold) + doubt
         known = np.isfinite(worst) & (NEAR * self.threshold + doubt <= self.threshold)
         theta, conjugate = np.where(known, self.threshold / worst * DOWN, np.nan), np.zeros_like(worst)
         if not np.any(self.ridge):
             return theta, conjugate
         rows, ridged = _rows(self.near_starts), self.ridge > 0.0
         excess = np.maximum(0.0, self.near + doubt[rows] - self.threshold[rows]) ** 2
-        squares = _sums(rows, excess, len(worst))
+        squares = _sums(rows, excess, len(worst)) * (1.0 + gamma(len(excess) + 16))
         theta = np.where(ridged & known, 1.0, theta)
         return theta, np.divide(squares, 2.0 * self.ridge, out=conjugate, where=ridged)
 

@@ -97,6 +97,8 @@ class LargePath:
         bounds = self._bounds()
         if bounds.reach(GOOD * stop.tol, GOOD * stop.atol):
             return 0, bounds
+        if not len(self.state.w):  # no column is above its threshold, so that no step makes the gap any smaller
+            return (0, bounds) if bounds.reach(stop.tol, stop.atol) else None
         stuck = 0
         for steps in range(1, MOST_STEPS + 1):
             enough, before = max(stop.tol * self.state.primal, stop.atol), bounds.gap

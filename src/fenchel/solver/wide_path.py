@@ -117,5 +117,8 @@ class WidePath:
             threshold, ridge, tol, float(stop.atol), seconds
         )
         m = len(steps)
-        numbers, a = (starts, columns, weights, largest, near_starts, near, b, loss), multipliers.reshape(m, -1)
+        numbers, a = (
+            (starts, columns, weights, largest, near_starts, near, b, loss),
+            multipliers.reshape(m, self.problem.shape[0]),
+        )
         return Models(threshold[:m], ridge[:m], *numbers, a, steps)
