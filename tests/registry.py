@@ -21,6 +21,8 @@ REGRESSION = [
     losses.Huber(0.7),
 ]
 LOSSES = CLASSIFICATION + REGRESSION
+#: What Newton steps on working sets are for.
+SMOOTH = [losses.Squared(), losses.Logistic(), losses.SquaredHinge(), losses.SmoothedHinge(0.5), losses.Huber(0.7)]
 MULTICLASS = [losses.Multinomial(), losses.CrammerSinger()]
 
 

@@ -11,18 +11,11 @@ from fenchel.solver import large_path
 from fenchel.solver.found import Found
 from fenchel.solver.large_path import LargePath
 from tests.laws.test_exact_arithmetic import gaps_of_paths_hold
-from tests.registry import name, targets
+from tests.registry import SMOOTH, name, targets
 
 path_module = importlib.import_module("fenchel.solver.path")  # the package has a function of that name
 quick_module = importlib.import_module("fenchel.solver.quick_path")
-LOSSES = [
-    fl.losses.Squared(),
-    fl.losses.Logistic(),
-    fl.losses.SquaredHinge(),
-    fl.losses.SmoothedHinge(0.5),
-    fl.losses.Huber(0.7),
-]
-every_loss = pytest.mark.parametrize("loss", LOSSES, ids=name)
+every_loss = pytest.mark.parametrize("loss", SMOOTH, ids=name)
 either_intercept = pytest.mark.parametrize("intercept", [False, True])
 PENALTIES = {
     "L1": lambda d: fl.penalties.L1(1.0),

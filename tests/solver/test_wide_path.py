@@ -11,16 +11,9 @@ from fenchel.solver.base import Stop
 from fenchel.solver.found import Found
 from fenchel.solver.wide_path import MOST_LAMS, WidePath
 from tests.laws.test_exact_arithmetic import exact
-from tests.registry import name, targets
+from tests.registry import SMOOTH, name, targets
 
-LOSSES = [
-    fl.losses.Squared(),
-    fl.losses.Logistic(),
-    fl.losses.SquaredHinge(),
-    fl.losses.SmoothedHinge(0.5),
-    fl.losses.Huber(0.7),
-]
-every_loss = pytest.mark.parametrize("loss", LOSSES, ids=name)
+every_loss = pytest.mark.parametrize("loss", SMOOTH, ids=name)
 either_intercept = pytest.mark.parametrize("intercept", [False, True])
 PENALTIES = {"L1": fl.penalties.L1(1.0), "elastic net": fl.penalties.ElasticNet(1.0, 0.6)}
 every_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
@@ -163,7 +156,7 @@ def test_a_single_lam_is_reached_by_a_short_path(loss, penalty, tol):
 
 
 def test_above_lam_max_all_weights_are_zero():
-    for loss in LOSSES:
+    for loss in SMOOTH:
         problem = task(loss, 9, 40, intercept=True)
         result = fl.solve(problem.with_lam(3.0 * problem.lam_max()), tol=1e-6)
         assert isinstance(result, Found)

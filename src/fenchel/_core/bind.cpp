@@ -176,13 +176,6 @@ void bind_loss_with_parameter(nb::module_ &m, const char *name) {
     bind_loss<L>(m, name).def("__init__", [](L *self, double parameter) { new (self) L{parameter}; });
 }
 
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> owned(std::vector<T> &&values) {
-    auto *kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
-    return {kept->data(), {kept->size()}, owner};
-}
-
 auto parse_svmlight(nb::bytes chunk, Index first_line) {
     const std::string_view text(chunk.c_str(), chunk.size());
     SvmlightRows rows;

@@ -8,7 +8,9 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "losses.hpp"
 #include "storage.hpp"
@@ -33,6 +35,14 @@ struct Result {
         array = Output(data, {static_cast<size_t>(size)}, owner);
     }
 };
+
+// Numbers that NumPy owns from now on.
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> owned(std::vector<T> &&values) {
+    auto *kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
+    return {kept->data(), {kept->size()}, owner};
+}
 
 inline void check_size(Index given, Index expected, const char *what) {
     if (given != expected)

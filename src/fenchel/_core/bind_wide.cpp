@@ -65,13 +65,6 @@ WidePath wide_path(const Lines &lines, bool by_rows, std::optional<Vector<double
     });
 }
 
-template <class T>
-auto owned(std::vector<T> &&values) {
-    auto *kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
-}
-
 // Models for the first of some thresholds, as many as are found: where each one's weights begin, their columns, and they; the largest |v_j|
 // near its threshold, and where there is a ridge all that are near, and where they begin; intercepts, mean losses, multipliers, steps.
 nb::tuple advance(WidePath &path, Vector<double> threshold, Vector<double> ridge, Vector<double> tol, double atol, double seconds) {
@@ -104,8 +97,9 @@ nb::tuple advance(WidePath &path, Vector<double> threshold, Vector<double> ridge
             steps.push_back(path.steps());
         }
     }
-    return nb::make_tuple(owned(std::move(starts)), owned(std::move(columns)), owned(std::move(weights)), owned(std::move(largest)), owned(std::move(near_starts)), owned(std::move(near)),
-                          owned(std::move(b)), owned(std::move(loss)), owned(std::move(multipliers)), owned(std::move(steps)));
+    return nb::make_tuple(owned(std::move(starts)), owned(std::move(columns)), owned(std::move(weights)), owned(std::move(largest)),
+                          owned(std::move(near_starts)), owned(std::move(near)), owned(std::move(b)), owned(std::move(loss)),
+                          owned(std::move(multipliers)), owned(std::move(steps)));
 }
 
 }  // namespace
@@ -116,7 +110,7 @@ void bind_wide(nb::module_ &m) {
         .def_prop_ro("largest", &WidePath::largest)
         .def("lengths", [](const WidePath &path) { return owned(std::vector<double>(path.lengths())); })
         .def("advance", &advance, exact("threshold"), exact("ridge"), exact("tol"), "atol"_a, "seconds"_a);
-    m.def("wide_path", &wide_path, "lines"_a, "by_rows"_a, "mean"_a.none(), "loss"_a, exact("y"), exact("p"), "smoothness"_a, "intercept"_a, "b"_a,
+    m.def("wide_path", &wide_path, "lines"_a, "by_rows"_a, exact("mean").none(), "loss"_a, exact("y"), exact("p"), "smoothness"_a, "intercept"_a, "b"_a,
           "posv"_a, "syrk"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>());
 }
 

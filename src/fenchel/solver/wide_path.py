@@ -117,8 +117,6 @@ class WidePath:
             threshold, ridge, tol, float(stop.atol), seconds
         )
         m = len(steps)
-        numbers, a = (
-            (starts, columns, weights, largest, near_starts, near, b, loss),
-            multipliers.reshape(m, self.problem.shape[0]),
-        )
-        return Models(threshold[:m], ridge[:m], *numbers, a, steps)
+        found_of_each = (starts, columns, weights, largest, near_starts, near, b, loss)
+        a = multipliers.reshape(m, self.problem.shape[0])
+        return Models(threshold[:m], ridge[:m], *found_of_each, a, steps)
