@@ -274,10 +274,14 @@ def minimise_quadratic(
     enough: float,
 ) -> None: ...
 
+class ShortColumns:
+    def lengths(self) -> Vector: ...
+
+def short_columns(lines: Lines, by_rows: bool, mean: Vector | None, shares: Vector) -> ShortColumns: ...
+
 class WidePath:
     @property
     def largest(self) -> float: ...
-    def lengths(self) -> Vector: ...
     def advance(
         self, threshold: Vector, ridge: Vector, tol: Vector, atol: float, seconds: float
     ) -> tuple[Any, Any, Vector, Vector, Any, Vector, Vector, Vector, Vector, Any]: ...
@@ -286,6 +290,8 @@ def wide_path(
     lines: Lines,
     by_rows: bool,
     mean: Vector | None,
+    shorts: ShortColumns,
+    apart: float,
     loss: Loss,
     y: Vector,
     p: Vector,

@@ -29,39 +29,65 @@ struct WideEntries {
     }
 };
 
-SmoothLoss smooth(const Loss &loss, Vector<double> y, Vector<double> p, double smoothness) {
+// With the targets and shares of some samples.
+SmoothLoss smooth(const Loss &loss, std::vector<double> y, std::vector<double> p, double smoothness) {
     return std::visit([&](const auto &phi) -> SmoothLoss {
         if constexpr (std::decay_t<decltype(phi)>::straight) throw std::invalid_argument("this loss has no second derivative");
         const Index n = Index(y.size());
         return {[=](const double *z, double *a, double *h) { return respond_all(phi, z, y.data(), p.data(), z, 0.0, n, a, h).loss; },
                 [=](const double *a, double theta) {
                     double sum = 0;
-                    for (Index i = 0; i < n; ++i) sum -= p.data()[i] > 0 ? p.data()[i] * phi.conjugate(-theta * a[i], y.data()[i]) : 0.0;
+                    for (Index i = 0; i < n; ++i) sum -= p[i] * phi.conjugate(-theta * a[i], y[i]);
                     return sum;
                 },
                 smoothness};
     }, loss);
 }
 
-WidePath wide_path(const Lines &lines, bool by_rows, std::optional<Vector<double>> mean, const Loss &loss, Vector<double> y, Vector<double> p,
-                   double smoothness, bool intercept, double b, nb::capsule posv, nb::capsule syrk) {
+// Calls f(X, n, d) with the entries of a dense matrix.
+template <class F>
+auto with_entries(const Lines &lines, bool by_rows, const std::optional<Vector<double>> &mean, F &&f) {
     const Index n = by_rows ? lines.lines() : lines.width(), d = by_rows ? lines.width() : lines.lines();
-    for (const Index size : {Index(y.size()), Index(p.size())}) check_size(size, n, "a vector over the samples");
     if (mean) check_size(mean->size(), d, "the means");
     if (n == 0 || d == 0) throw std::invalid_argument("there must be a sample and a column");
+    return lines.visit([&](const auto &A) -> decltype(f(WideEntries<double>{}, n, d)) {
+        if constexpr (requires { A.indptr; })
+            throw std::invalid_argument("wide paths are for dense matrices");
+        else
+            return f(WideEntries{A.data, by_rows ? d : 1, by_rows ? 1 : n, mean ? mean->data() : nullptr}, n, d);
+    });
+}
+
+ShortColumns short_columns(const Lines &lines, bool by_rows, std::optional<Vector<double>> mean, Vector<double> shares) {
+    nb::gil_scoped_release release;
+    return with_entries(lines, by_rows, mean, [&](const auto &X, Index n, Index d) {
+        check_size(shares.size(), n, "the shares");
+        return ShortColumns(n, d, shares.data(), [X](Index i, Index from, Index to, auto &&f) { X.visit(i, from, to, f); });
+    });
+}
+
+WidePath wide_path(const Lines &lines, bool by_rows, std::optional<Vector<double>> mean, const ShortColumns &shorts, double apart, const Loss &loss,
+                   Vector<double> y, Vector<double> p, double smoothness, bool intercept, double b, nb::capsule posv, nb::capsule syrk) {
     auto *solve = reinterpret_cast<Posv *>(posv.data());
     auto *product = reinterpret_cast<Syrk *>(syrk.data());
-    return lines.visit([&](const auto &A) -> WidePath {
-        if constexpr (requires { A.indptr; }) {
-            throw std::invalid_argument("wide paths are for dense matrices");
-        } else {
-            const WideEntries X{A.data, by_rows ? d : 1, by_rows ? 1 : n, mean ? mean->data() : nullptr};
-            const auto visit = [X](Index i, Index from, Index to, auto &&f) { X.visit(i, from, to, f); };
-            const auto read = [X, n](Index j, double *out) {
-                for (Index i = 0; i < n; ++i) X.visit(i, j, j + 1, [&](Index, double x) { out[i] = x; });
-            };
-            return {ShortColumns(n, d, p.data(), visit), KeptColumns(n, d, read, product), n, p.data(), smooth(loss, y, p, smoothness), intercept, b, solve};
+    nb::gil_scoped_release release;
+    return with_entries(lines, by_rows, mean, [&](const auto &X, Index n, Index d) -> WidePath {
+        for (const Index size : {Index(y.size()), Index(p.size()), shorts.n}) check_size(size, n, "what there is for every sample");
+        check_size(shorts.count, d, "the columns in short");
+        std::vector<Index> rows;
+        std::vector<double> targets, shares;
+        for (Index i = 0; i < n; ++i) {
+            if (!(p(i) > 0)) continue;
+            rows.push_back(i);
+            targets.push_back(y(i));
+            shares.push_back(p(i));
         }
+        const auto read = [X, rows](Index j, double *out) {
+            for (const Index i : rows) X.visit(i, j, j + 1, [&](Index, double x) { *out++ = x; });
+        };
+        KeptColumns columns(Index(rows.size()), d, read, product);
+        SmoothLoss smoothed = smooth(loss, std::move(targets), shares, smoothness);
+        return {shorts, apart, std::move(columns), std::move(rows), std::move(shares), std::move(smoothed), intercept, b, solve};
     });
 }
 
@@ -89,7 +115,8 @@ nb::tuple advance(WidePath &path, Vector<double> threshold, Vector<double> ridge
                 largest.back() = std::max(largest.back(), one.size);
                 if (ridge(k) > 0) near.push_back(one.size);
             }
-            multipliers.insert(multipliers.end(), path.multipliers().begin(), path.multipliers().end());
+            multipliers.resize(multipliers.size() + path.samples(), 0.0);
+            path.multipliers([last = multipliers.end() - path.samples()](Index i, double a) { last[i] = a; });
             starts.push_back(Index(columns.size()));
             near_starts.push_back(Index(near.size()));
             b.push_back(path.intercept());
@@ -106,12 +133,13 @@ nb::tuple advance(WidePath &path, Vector<double> threshold, Vector<double> ridge
 
 void bind_wide(nb::module_ &m) {
     const auto exact = [](const char *name) { return nb::arg(name).noconvert(); };
+    nb::class_<ShortColumns>(m, "ShortColumns").def("lengths", [](const ShortColumns &shorts) { return owned(std::vector<double>(shorts.length)); });
+    m.def("short_columns", &short_columns, "lines"_a, "by_rows"_a, exact("mean").none(), exact("shares"));
     nb::class_<WidePath>(m, "WidePath")
         .def_prop_ro("largest", &WidePath::largest)
-        .def("lengths", [](const WidePath &path) { return owned(std::vector<double>(path.lengths())); })
         .def("advance", &advance, exact("threshold"), exact("ridge"), exact("tol"), "atol"_a, "seconds"_a);
-    m.def("wide_path", &wide_path, "lines"_a, "by_rows"_a, exact("mean").none(), "loss"_a, exact("y"), exact("p"), "smoothness"_a, "intercept"_a, "b"_a,
-          "posv"_a, "syrk"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>());
+    m.def("wide_path", &wide_path, "lines"_a, "by_rows"_a, exact("mean").none(), "shorts"_a, "apart"_a, "loss"_a, exact("y"), exact("p"), "smoothness"_a,
+          "intercept"_a, "b"_a, "posv"_a, "syrk"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>());
 }
 
 }  // namespace fenchel

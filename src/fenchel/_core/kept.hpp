@@ -1,5 +1,6 @@
 // Columns of a dense matrix that are wanted again and again, copied one after the other as they are asked for.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -28,7 +29,7 @@ class KeptColumns {
   public:
     // Of d columns; read(j, out) copies one.
     KeptColumns(Index n, Index d, std::function<void(Index, double *)> read, Syrk *syrk)
-        : size_(padded(n)), read_(std::move(read)), syrk_(syrk), place_(d, nullptr) {}
+        : size_(padded(n)), read_(std::move(read)), syrk_(syrk), place_(d, nullptr), where_(d, -1) {}
 
     const double *operator[](Index j) const { return place_[j]; }
 
@@ -41,8 +42,31 @@ class KeptColumns {
         place_[j] = x;
     }
 
-    // X'diag(c)X - total mean mean' for some columns that are kept, and c >= 0.
-    void gram(const std::vector<Index> &which, const double *c, double total, const std::vector<double> &mean, double *out) {
+    // X'diag(c)X - total mean mean' for some columns that are kept, and c >= 0; what is known of it from the last call is not computed again
+    // as long as c is the same.
+    void gram(const std::vector<Index> &which, const std::vector<double> &c, double total, const std::vector<double> &mean, double *out) {
+        const Index count = Index(which.size());
+        old_.resize(count);
+        for (Index k = 0; k < count; ++k) old_[k] = where_[which[k]];
+        const Index known = count - std::count(old_.begin(), old_.end(), Index(-1));
+        if (c == weights_ && 4 * known >= 3 * count)
+            extend(which, total, mean, out);
+        else
+            anew(which, c, total, mean, out);
+        mirror(out, count);
+        for (const Index j : set_) where_[j] = -1;
+        for (Index k = 0; k < count; ++k) where_[which[k]] = k;
+        set_ = which;
+        weights_ = c;
+        last_.assign(out, out + count * count);
+    }
+
+  private:
+    // With fewer columns a call takes longer than the sums.
+    static constexpr Index enough_for_blas = 64;
+
+    // The lower triangle.
+    void anew(const std::vector<Index> &which, const std::vector<double> &c, double total, const std::vector<double> &mean, double *out) {
         const Index count = Index(which.size());
         scaled_.resize(count * size_);
         root_.resize(size_);
@@ -60,12 +84,23 @@ class KeptColumns {
         }
         for (Index k = 0; k < count; ++k)
             for (Index l = 0; l <= k; ++l) out[l * count + k] -= total * mean[k] * mean[l];
-        mirror(out, count);
     }
 
-  private:
-    // With fewer columns a call takes longer than the sums.
-    static constexpr Index enough_for_blas = 64;
+    // The same, most of it from the last call.
+    void extend(const std::vector<Index> &which, double total, const std::vector<double> &mean, double *out) {
+        const Index count = Index(which.size()), before = Index(set_.size());
+        scaled_.resize(size_);
+        for (Index k = 0; k < count; ++k) {
+            if (old_[k] < 0) {
+                for (Index i = 0; i < size_; ++i) scaled_[i] = weights_[i] * place_[which[k]][i];
+                for (Index l = 0; l < count; ++l)
+                    out[std::min(k, l) * count + std::max(k, l)] = padded_dot(scaled_.data(), place_[which[l]], size_) - total * mean[k] * mean[l];
+                continue;
+            }
+            for (Index l = 0; l <= k; ++l)
+                if (old_[l] >= 0) out[l * count + k] = last_[old_[l] * before + old_[k]];
+        }
+    }
 
     Index size_, count_ = 0;
     std::function<void(Index, double *)> read_;
@@ -73,6 +108,8 @@ class KeptColumns {
     std::vector<std::vector<double>> memory_;
     std::vector<const double *> place_;
     std::vector<double> scaled_, root_;
+    std::vector<Index> set_, where_, old_;  // the columns of the last call, where each column was in them (-1 if nowhere), and where those of this one were
+    std::vector<double> weights_, last_;    // its c, and what it gave
 };
 
 }  // namespace fenchel

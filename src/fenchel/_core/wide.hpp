@@ -37,20 +37,23 @@ struct Near {
 
 class WidePath {
   public:
-    // All columns, in short and as they are; and the intercept that is best where all weights are zero, if there is one.
-    WidePath(ShortColumns shorts, KeptColumns columns, Index n, const double *p, SmoothLoss loss, bool intercept, double b, Posv *solve)
-        : shorts_(std::move(shorts)), columns_(std::move(columns)), n_(n), size_(padded(n)), p_(p, p + n), loss_(std::move(loss)), intercept_(intercept), b_(b),
-          solve_(solve), product_(size_, 0.0), z_(n, b), a_(n), h_(n), pa_(size_, 0.0), c_(size_, 0.0), inside_(shorts_.count, 0) {
+    // All columns, in short and as they are; the shares of the samples that count, and which they are among those of `shorts`; and the
+    // intercept that is best where all weights are zero, if there is one. Columns may differ from those of `shorts` by constants, each no
+    // larger than `apart` S_j.
+    WidePath(const ShortColumns &shorts, double apart, KeptColumns columns, std::vector<Index> rows, std::vector<double> p, SmoothLoss loss, bool intercept,
+             double b, Posv *solve)
+        : shorts_(&shorts), apart_(apart), columns_(std::move(columns)), rows_(std::move(rows)), n_(Index(rows_.size())), size_(padded(n_)), p_(std::move(p)),
+          loss_(std::move(loss)), intercept_(intercept), b_(b), solve_(solve), product_(size_, 0.0), z_(n_, b), a_(n_), h_(n_), pa_(size_, 0.0), c_(size_, 0.0),
+          q_(shorts.n, 0.0), inside_(shorts.count, 0) {
         value_ = loss_.respond(z_.data(), a_.data(), h_.data());
         weigh();
-        look(0.9 * shorts_.largest(a_.data()));
+        look(0.9 * shorts_->largest(direction()));
         for (const Near &one : near_) largest_ = std::max(largest_, one.size);
         last_ = largest_;
     }
 
-    // The largest |v_j| where all weights are zero, and sqrt(sum_i p_i x_ij^2) of every column, from above.
+    // The largest |v_j| where all weights are zero.
     double largest() const { return largest_; }
-    const std::vector<double> &lengths() const { return shorts_.length; }
 
     // Go to the optimum of another threshold; false where this is not the way to it.
     bool advance(const Goal &goal) {
@@ -78,7 +81,11 @@ class WidePath {
     // how many Newton steps it took.
     const std::vector<Index> &columns() const { return set_; }
     const std::vector<double> &weights() const { return w_; }
-    const std::vector<double> &multipliers() const { return a_; }
+    Index samples() const { return shorts_->n; }
+    template <class F>
+    void multipliers(F &&f) const {
+        for (Index i = 0; i < n_; ++i) f(rows_[i], a_[i]);
+    }
     const std::vector<Near> &near() const { return near_; }
     double intercept() const { return b_; }
     double loss() const { return value_; }
@@ -180,7 +187,7 @@ class WidePath {
         H_.resize(size * size);
         mean_.assign(size, 0.0);
         for (Index k = 0; k < size && intercept_; ++k) mean_[k] = padded_dot(columns_[set_[k]], c_.data(), size_) / total;
-        columns_.gram(set_, c_.data(), total, mean_, H_.data());
+        columns_.gram(set_, c_, total, mean_, H_.data());
         for (Index k = 0; k < size; ++k) H_[k * size + k] += goal.ridge;
         slope_.resize(size);
         for (Index k = 0; k < size; ++k) slope_[k] = goal.ridge * w_[k] - v_[k] + mean_[k] * miss;
@@ -241,27 +248,39 @@ class WidePath {
         value_ = loss_.respond(z_.data(), a_.data(), h_.data());
     }
 
+    // p a, for a look at all columns: with c_j between a column and that in short, v_j differ by c_j sum_i p_i a_i.
+    Direction direction() {
+        double miss = 0;
+        for (Index i = 0; i < n_; ++i) {
+            q_[rows_[i]] = pa_[i];
+            miss += pa_[i];
+        }
+        return shorts_->direction(q_.data(), apart_ * std::fabs(miss));
+    }
+
     // |v_j| of every column that exceeds `cut`.
     void look(double cut) {
         near_.clear();
-        shorts_.above(a_.data(), cut, [&](Index j) {
+        shorts_->above(direction(), cut, [&](Index j) {
             columns_.keep(j);
             const double size = std::fabs(padded_dot(columns_[j], pa_.data(), size_));
             if (!(size <= cut)) near_.push_back({j, size});
         });
     }
 
-    static constexpr Index few = 16, most_columns = 1000, most_steps = 30;
+    static constexpr Index few = 16, most_columns = 3000, most_steps = 30;
 
-    ShortColumns shorts_;
+    const ShortColumns *shorts_;
+    double apart_;
     KeptColumns columns_;
+    std::vector<Index> rows_;
     Index n_, size_;
     std::vector<double> p_;
     SmoothLoss loss_;
     bool intercept_;
     double b_;
     Posv *solve_;
-    std::vector<double> product_, z_, a_, h_, pa_, c_;  // X w, scores, ...; those with zeros behind them are padded
+    std::vector<double> product_, z_, a_, h_, pa_, c_, q_;  // X w, scores, ...; those with zeros behind them are padded
     std::vector<char> inside_;
     std::vector<Index> set_, first_;
     std::vector<double> w_, v_, H_, mean_, slope_, threshold_, old_, goal_;

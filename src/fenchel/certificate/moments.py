@@ -13,6 +13,10 @@ Rounding: with sizes S_j = sqrt(sum_i p_i x_ij^2) and S_y of the columns and tar
 values behind G_jk, c_j and q are at most S_j S_k, S_j S_y and S_y^2 (Cauchy and Schwarz). So with e = 8 gamma_(n + 200)
 for sums over samples and M = S_y + sum_j S_j |w_j|, T is off by at most (e + gamma_(2 d + 16)) M^2, and v_j by at most
 (e + gamma_(d + 8)) S_j M.
+
+G may be a difference, of all n samples and those without weight, where the k others count the same: sums over all of
+them, the part that is taken off, and the products of means that move the centre. With S_j = sqrt(sum_i x_ij^2 / k) over
+all samples, each of the three is off by no more than e S_j S_k, so that 4 e covers them and their sum.
 """
 
 from __future__ import annotations
@@ -36,11 +40,20 @@ class Moments(Samples):
     c: Vector
     q: float
     centred: bool  # whether means were taken off, for an intercept
+    apart: bool = False  # whether G is a difference
 
     @cached_property
     def doubt(self) -> float:
         """The part of the sums of absolute values that sums over samples may be off by."""
-        return 8.0 * gamma(self.problem.shape[0] + 200)
+        return (32.0 if self.apart else 8.0) * gamma(self.problem.shape[0] + 200)
+
+    @cached_property
+    def lengths(self) -> Vector:
+        """S_j, from above: of all samples for a difference."""
+        if not self.apart:
+            return super().lengths
+        norms = self.problem.design.column_norms()
+        return np.asarray(norms / np.sqrt(np.count_nonzero(self.problem.weights)) * UP)
 
     def bounds(self, blocks: Blocks, w: Vector) -> Bounds:
         """P at w and its best intercept, and D at the best multiple of its residuals that is feasible."""

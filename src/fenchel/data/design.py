@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel._core import kernels
 from fenchel.data.convert import as_matrix, is_identity
-from fenchel.data.entries import largest_entry
+from fenchel.data.entries import check_exponent, largest_entry, norm_of_two
 from fenchel.data.lines import across, columns_of_rows, line_of, lines_of
 from fenchel.data.threads import usable_threads
 
@@ -102,6 +102,8 @@ class Design:
         #: (True): paths ask for the same one again.
         self.grams: dict[bool, tuple[Vector, Vector]] = {}
         self.counts: list[NDArray[np.int64]] = []
+        #: All columns in sixteen bits, likewise, while nobody changes them; see `held`.
+        self.shorts: dict[bool, kernels.ShortColumns] | None = None
         self.lines = lines_of(self.matrix, self.by_rows)
         if self.lines.has_duplicates:
             self.matrix = self.matrix.copy()
@@ -117,6 +119,22 @@ class Design:
         other.__dict__.update(self.__dict__)
         other.threads = usable
         return other
+
+    def held(self) -> Design:
+        """The same matrix for several problems, while nobody changes it: proofs may rest on what is known of it."""
+        other = object.__new__(Design)
+        other.__dict__.update(self.__dict__)
+        other.grams, other.shorts = {}, {}
+        return other
+
+    @property
+    def is_held(self) -> bool:
+        """Whether nobody changes the entries."""
+        return self.shorts is not None
+
+    def let_go(self) -> None:
+        """From now on entries may change, and what was known of columns is forgotten."""
+        self.shorts = None
 
     @cached_property
     def is_identity(self) -> bool:
@@ -160,7 +178,8 @@ class Design:
         part.is_sparse, part.dtype = self.is_sparse, self.dtype
         part.by_rows = matrix.format == "csr" if self.is_sparse else matrix.flags.c_contiguous
         part.nnz = int(matrix.nnz if self.is_sparse else matrix.size)
-        part.threads, part.grams, part.counts = min(self.threads, usable_threads(part.nnz, self.threads)), {}, []
+        part.threads = min(self.threads, usable_threads(part.nnz, self.threads))
+        part.grams, part.counts, part.shorts = {}, [], None
         part.lines = lines_of(matrix, part.by_rows, checked=True)
         return part
 
@@ -219,7 +238,7 @@ class Design:
         norms = self._stored_row_norms(p)
         if not self.constant:
             return norms
-        return _norm_of_two(norms, np.full_like(norms, abs(self.constant)), p)
+        return norm_of_two(norms, np.full_like(norms, abs(self.constant)), p)
 
     @cached_property
     def squared_row_norms(self) -> Vector:
@@ -229,7 +248,7 @@ class Design:
         return norms
 
     def _stored_row_norms(self, p: float) -> Vector:
-        _check_exponent(p)
+        check_exponent(p)
         ones = np.ones(self.matrix.shape[1])
         return self.lines.norms_along(p, None) if self.by_rows else self.lines.norms_across(p, ones)
 
@@ -237,7 +256,7 @@ class Design:
         """(sum_i s_i |x_ij|^p)^(1/p) for every column j, 1 <= p <= inf, safe against overflow."""
         n = self.shape[0]
         s = np.ones(n) if weights is None else _vector(weights, n, "weights")
-        _check_exponent(p)
+        check_exponent(p)
         norms = self.lines.norms_across(p, s) if self.by_rows else self.lines.norms_along(p, s)
         if not self.constant:
             return norms
@@ -278,15 +297,3 @@ def _vector(x: ArrayLike, size: int, name: str) -> Vector:
     if vector.shape != (size,):
         raise ValueError(f"{name} must be a vector of {size} entries, got shape {vector.shape}")
     return vector
-
-
-def _check_exponent(p: float) -> None:
-    if not p >= 1:
-        raise ValueError(f"p must be at least 1, got {p}")
-
-
-def _norm_of_two(a: Vector, b: Vector, p: float) -> Vector:
-    largest = np.maximum(a, b)
-    if np.isinf(p):
-        return largest
-    return largest * ((a / largest) ** p + (b / largest) ** p) ** (1.0 / p)

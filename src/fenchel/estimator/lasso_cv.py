@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.extmath import safe_sparse_dot
 
 from fenchel.data.design import Vector
 from fenchel.estimator.lasso import SparseRegression
@@ -32,10 +31,9 @@ class SparseRegressionCV(AlphaSearch, SparseRegression):
     def _stated(self, data: Data) -> list[Any]:
         return self._problems(data.X, data.y, data.weights)
 
-    def _error(self, coef: Vector, intercept: Vector, test: Data) -> float:
+    def _error(self, scores: Vector, test: Data) -> float:
         """Twice the mean loss: the mean squared error."""
-        z = safe_sparse_dot(test.X, coef[0]) + intercept[0]
-        return 2.0 * float(np.average(self._loss().value(z, test.y), weights=test.counted))
+        return 2.0 * float(np.average(self._loss().value(scores[0], test.y), weights=test.counted))
 
 
 class ElasticNetCV(SparseRegressionCV):

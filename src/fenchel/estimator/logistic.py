@@ -61,7 +61,10 @@ class LogisticClassification(SparseWeights, Classification):
 
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
         """Logarithms of the probabilities."""
-        scores = self.decision_function(X)
+        return self._log_probabilities(self.decision_function(X))
+
+    def _log_probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Of the classes, for the scores of `decision_function`."""
         if scores.ndim == 1:
             return np.column_stack([log_expit(-scores), log_expit(scores)])
         if self._is_softmax():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.extmath import safe_sparse_dot
 
 from fenchel.data.design import Vector
 from fenchel.estimator.base import CertifiedZeros
@@ -25,7 +27,13 @@ from fenchel.estimator.paths import (
     warn_of,
 )
 from fenchel.problem.penalties import Penalty
+from fenchel.problem.vectors import frozen
 from fenchel.solver import Result
+from fenchel.solver.found import nonzeros
+from fenchel.solver.quick_path import in_common
+
+#: How many scores on a fold are computed at a time.
+MOST_SCORES = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -66,9 +74,18 @@ class AlphaSearch(CertifiedZeros):
         """The problems of these samples, for the chosen alpha."""
         raise NotImplementedError
 
-    def _error(self, coef: Vector, intercept: Vector, test: Data) -> float:
-        """What is to be small on samples that were left out."""
+    def _error(self, scores: Vector, test: Data) -> float:
+        """What is to be small on samples that were left out, from the scores of every problem's model."""
         raise NotImplementedError
+
+    def _errors(self, walk: Walk, test: Data) -> list[float]:
+        """The error of every alpha."""
+        return [self._error(scores, test) for scores in scores_of(walk, test.X)]
+
+    def _check_part(self, y: Any, weights: Vector) -> None:
+        """Raise where a fit to these samples makes no sense."""
+        if not weights.any():
+            raise ValueError("sample_weight is zero everywhere outside of a fold; use fewer folds")
 
     def _ratios(self) -> list[float]:
         """The l1_ratios to try."""
@@ -94,10 +111,17 @@ class AlphaSearch(CertifiedZeros):
             raise ValueError("rule='one_standard_error' needs at least two folds: one error has no spread")
         ratios = self._ratios()
         self._choose(1.0, ratios[0])
-        whole = self._stated(data)
+        self._check_part(data.y, data.weights)
+        whole = self._by_rows(_with(self._stated(data), self._penalty_at(1.0, min(ratios))))
         grids = [alpha_grid(_with(whole, self._penalty_at(1.0, ratio)), self._asked(), self.eps) for ratio in ratios]
-        follow = partial(self._follow, data, list(zip(ratios, grids, strict=True)))
-        walks = side_by_side(follow, folds, self._options())
+        options = self._options()
+        held = in_common(whole[0], options)
+        if held is not None:
+            whole = [problem.replace(design=held) for problem in whole]
+        follow = partial(self._follow, data, None if held is None else whole, list(zip(ratios, grids, strict=True)))
+        walks = side_by_side(follow, folds, options)
+        if held is not None:
+            held.let_go()
         fits = len(whole) * sum(len(one.errors) for fold in walks for one in fold)
         warn_of([result for fold in walks for one in fold for result in one.short], fits)
         errors = np.moveaxis(np.array([[one.errors for one in fold] for fold in walks]), 0, 2)
@@ -108,12 +132,20 @@ class AlphaSearch(CertifiedZeros):
         self._solve(problems, [_mean_start(p, k, [fold[i] for fold in walks], j) for k, p in enumerate(problems)])
         return errors
 
-    def _follow(self, data: Data, grids: list[tuple[float, Vector]], fold: Fold, options: Any) -> list[Walk]:
-        """The paths of a fold, one for each l1_ratio."""
-        train, test = (data.of(which) for which in fold)
+    def _follow(
+        self, data: Data, whole: list[Any] | None, grids: list[tuple[float, Vector]], fold: Fold, options: Any
+    ) -> list[Walk]:
+        """The paths of a fold, one for each l1_ratio: on X as it is where `whole` has problems that all folds share."""
+        test = data.of(fold[1])
         if test.counted is not None and not test.counted.any():
             raise ValueError("sample_weight is zero everywhere in a fold, which has no error then; use fewer folds")
-        problems = self._stated(train)
+        times = np.zeros(len(data.weights))
+        np.add.at(times, fold[0], 1.0)
+        self._check_part(data.y, data.weights * times)
+        if whole is None:
+            problems = self._stated(data.of(fold[0]))
+        else:
+            problems = [problem.replace(weights=frozen(problem.weights * times)) for problem in whole]
         return [self._walk(problems, test, ratio, alphas, options) for ratio, alphas in grids]
 
     def _walk(self, problems: list[Any], test: Data, ratio: float, alphas: Vector, options: Any) -> Walk:
@@ -122,12 +154,26 @@ class AlphaSearch(CertifiedZeros):
         paths = [walk(problem, penalties, options) for problem in self._by_rows(_with(problems, penalties[0]))]
         for steps in zip(*paths, strict=True):  # alphas come in order, the largest first
             results = [result for _, result in steps]
-            coef, intercept = np.vstack([r.w for r in results]), np.array([r.b for r in results])
-            kept.errors.append(self._error(coef, intercept, test))
-            kept.weights.append([(np.flatnonzero(w), w[w != 0.0]) for w in coef])
-            kept.intercepts.append(intercept)
+            kept.weights.append([nonzeros(result) for result in results])
+            kept.intercepts.append(np.array([result.b for result in results]))
             kept.short.extend(slim(result) for result in results if result.status != "certified")
+        kept.errors.extend(self._errors(kept, test))
         return kept
+
+
+def scores_of(walk: Walk, X: Any) -> Iterator[Vector]:
+    """X w + b for every alpha, with a row for each problem: one product for many of them."""
+    width = max(1, MOST_SCORES // max(1, X.shape[0] * len(walk.intercepts[0])))
+    for start in range(0, len(walk.weights), width):
+        some = slice(start, start + width)
+        models = [model for each in walk.weights[some] for model in each]
+        columns = np.unique(np.concatenate([places for places, _ in models]))
+        w = np.zeros((len(columns), len(models)))
+        for k, (places, values) in enumerate(models):
+            w[np.searchsorted(columns, places), k] = values
+        few = len(columns) < X.shape[1]
+        scores = safe_sparse_dot(X[:, columns] if few else X, w).T + np.concatenate(walk.intercepts[some])[:, None]
+        yield from scores.reshape(-1, len(walk.intercepts[0]), X.shape[0])
 
 
 def _with(problems: list[Any], penalty: Penalty) -> list[Any]:

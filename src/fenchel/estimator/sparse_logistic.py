@@ -15,7 +15,7 @@ from fenchel.estimator.lasso_cv import ratios_of
 from fenchel.estimator.logistic import LogisticClassification
 from fenchel.estimator.parameters import elastic, l1_ratio_of, positive_alpha
 from fenchel.estimator.paths import folds_of, scorer_of
-from fenchel.estimator.search import AlphaSearch, Data
+from fenchel.estimator.search import AlphaSearch, Data, Walk
 from fenchel.problem.penalties import Penalty
 
 
@@ -233,20 +233,31 @@ class SparseLogisticRegressionCV(AlphaSearch, SparseLogisticClassification):
         return self
 
     def _stated(self, data: Data) -> list[Any]:
-        empty = np.flatnonzero(np.bincount(data.y, data.weights, len(self.classes_)) == 0.0)
+        return self._weighted_problems(data.X, data.y, data.weights)
+
+    def _check_part(self, y: Any, weights: Vector) -> None:
+        empty = np.flatnonzero(np.bincount(y, weights, len(self.classes_)) == 0.0)
         if len(empty):
             raise ValueError(
                 f"the class {self.classes_[empty[0]]} has no weight outside of a fold; use fewer folds, or leave it out"
             )
-        return self._weighted_problems(data.X, data.y, data.weights)
 
-    def _error(self, coef: Vector, intercept: Vector, test: Data) -> float:
-        """Minus the score."""
-        model = SparseLogisticRegression()
-        model.coef_, model.intercept_ = coef, intercept
-        model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
+    def _error(self, scores: Vector, test: Data) -> float:
+        """The mean logarithmic loss."""
+        loss = -self._log_probabilities(scores[0] if len(scores) == 1 else scores.T)[np.arange(len(test.y)), test.y]
+        return float(np.average(loss, weights=test.counted))
+
+    def _errors(self, walk: Walk, test: Data) -> list[float]:
+        """Minus the scores of the models, if somebody else says what they are."""
         if self.scoring is None:
-            loss = -model.predict_log_proba(test.X)[np.arange(len(test.y)), test.y]
-            return float(np.average(loss, weights=test.counted))
+            return super()._errors(walk, test)
+        score, errors = scorer_of(self, self.scoring), []
         weighted = {} if test.counted is None else {"sample_weight": test.counted}
-        return -float(scorer_of(self, self.scoring)(model, test.X, self.classes_[test.y], **weighted))
+        for weights, intercept in zip(walk.weights, walk.intercepts, strict=True):
+            model = SparseLogisticRegression()
+            model.coef_, model.intercept_ = np.zeros((len(weights), self.n_features_in_)), intercept
+            for row, (places, values) in zip(model.coef_, weights, strict=True):
+                row[places] = values
+            model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
+            errors.append(-float(score(model, test.X, self.classes_[test.y], **weighted)))
+        return errors

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fenchel.certificate import Certificate
 from fenchel.certificate.bounds import Bounds
@@ -61,6 +62,16 @@ class Found(Result):
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy has no data to ask later."""
         return Result, (self.w, self.b, self.alpha, self.certificate, self.trace, self.n_iter, self.solver, self.status)
+
+
+def nonzeros(result: Result) -> tuple[NDArray[np.intp], Vector]:
+    """Which weights are not zero, in any order, and what they are."""
+    evidence = result.certificate.evidence
+    if not (isinstance(result, Found) and isinstance(evidence, Deferred)) or isinstance(evidence.columns, slice):
+        places = np.flatnonzero(result.w)
+        return places, result.w[places]
+    alive = np.flatnonzero(evidence.weights)
+    return evidence.columns[alive], evidence.weights[alive]
 
 
 def found(

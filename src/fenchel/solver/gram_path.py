@@ -16,11 +16,13 @@ import numpy as np
 from fenchel.certificate.bounds import has_moderate
 from fenchel.certificate.centred import Centred
 from fenchel.certificate.moments import Moments
+from fenchel.data.design import Vector
+from fenchel.problem import Problem
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.solver.base import Result, Stop
 from fenchel.solver.found import found
-from fenchel.steps.gram_descent import gram_matrix, minimise, ridged
+from fenchel.steps.gram_descent import gram_matrix, gram_of_some, known_gram, minimise, ridged
 
 #: The accuracies of the descent, as parts of the gap that is asked for: the next only where one was not enough.
 ACCURACIES = (1e-6, 1e-9, 1e-12)
@@ -32,6 +34,37 @@ def eased(blocks: Blocks) -> Blocks:
     return replace(blocks, threshold=blocks.threshold * (1.0 + EASE))
 
 
+def know_gram(problem: Problem) -> bool:
+    """Form the Gram matrix of all samples, so that paths on some of them need not, where all count the same; for a
+    design that is held.
+    """
+    if not problem.weightless:
+        return False
+    known_gram(problem.design, np.full(problem.shape[0], 1.0 / problem.shape[0]), Centred.of(problem).mean)
+    return True
+
+
+def _difference(samples: Centred) -> Vector | None:
+    """The Gram matrix G of samples that count the same, from that of all, where it is known.
+
+    Let m be the mean over all n samples, mu over those k that count; A and B are sums of (x_i - m)(x_i - m)' / n over
+    all samples, and over those that do not. Then k/n G = A - B - k/n (mu - m)(mu - m)'. Without an intercept there are
+    no means.
+    """
+    problem, design, n = samples.problem, samples.problem.design, samples.problem.shape[0]
+    even, known = np.full(n, 1.0 / n), design.grams.get(samples.mean is not None)
+    out, kept = np.flatnonzero(problem.weights == 0.0), problem.weights[problem.weights > 0.0]
+    trusted = design.is_held and known is not None and np.array_equal(known[0], even)
+    if known is None or not trusted or not 0 < len(out) < n or kept.min() != kept.max():
+        return None
+    m = None if samples.mean is None else design.rmatvec(even)
+    G = known[1] - gram_of_some(design, out, 1.0 / n, m)
+    G *= n / len(kept)
+    if m is not None and samples.mean is not None:
+        G -= np.outer(samples.mean - m, samples.mean - m)
+    return G
+
+
 class GramPath:
     """Solves one penalty after the other on the same moments; the weights carry over."""
 
@@ -40,7 +73,10 @@ class GramPath:
         self.samples, self.w = samples, np.zeros(problem.shape[1])
         p, y, mean = samples.p, samples.y, samples.mean
         c, q = problem.design.rmatvec(p * y), problem.mean(y * y)
-        self.moments = Moments(problem, gram_matrix(problem.design, p, mean), c, q, mean is not None)
+        G = _difference(samples)
+        apart = G is not None
+        G = gram_matrix(problem.design, p, mean) if G is None else G
+        self.moments = Moments(problem, G, c, q, mean is not None, apart)
 
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optimum for the first of these penalties, if it can be certified."""

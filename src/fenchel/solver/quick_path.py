@@ -10,16 +10,17 @@ import numpy as np
 
 from fenchel.certificate.centred import Centred
 from fenchel.certificate.responses import Responses
+from fenchel.data.design import Design
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import Penalty
 from fenchel.solver.base import Result, Stop
 from fenchel.solver.blas import blas_threads
-from fenchel.solver.gram_path import GramPath
+from fenchel.solver.gram_path import GramPath, know_gram
 from fenchel.solver.large_path import LargePath
 from fenchel.solver.seed import seed_of
 from fenchel.solver.smooth_path import SmoothPath
-from fenchel.solver.wide_path import SMOOTH, WidePath
+from fenchel.solver.wide_path import FEW_SAMPLES, SMOOTH, WidePath
 from fenchel.steps.descent_state import Part
 from fenchel.steps.primal_cd import is_cheap
 
@@ -64,15 +65,13 @@ def quick_solve(problem: Any, stop: Stop) -> Result | None:
     if not _has_groups(problem) or stop.max_seconds is not None:
         return None
     with blas_threads(problem.design.threads), np.errstate(all="ignore"):
-        way = WidePath.of(problem)
+        way = WidePath.of(problem, FEW_SAMPLES)
         return None if way is None else way.approach(problem.penalty, stop)
 
 
 def quick_path(problem: Any, options: Mapping[str, Any]) -> QuickPath | None:
     """A quick way for a smooth loss and a penalty on groups of weights, where the solver would be primal_cd."""
-    asked = {name for name, value in options.items() if name not in NEUTRAL or value is not NEUTRAL[name]}
-    heard = options.get("callback") is None or callable(options["callback"])
-    if not (_has_groups(problem) and asked <= KNOWN and heard) or options.get("solver", "auto") not in SOLVERS:
+    if not _is_quick(problem, options):
         return None
     seed_of(options.get("random_state"))  # which has no effect, but must be one
     stop = Stop(options.get("tol", 1e-4), options.get("atol", 0.0))
@@ -80,6 +79,31 @@ def quick_path(problem: Any, options: Mapping[str, Any]) -> QuickPath | None:
     with blas_threads(problem.design.threads), np.errstate(all="ignore"):
         way = _way(problem)
         return None if way is None else QuickPath(way, stop, problem.design.threads)
+
+
+def in_common(problem: Any, options: Mapping[str, Any]) -> Design | None:
+    """X for paths on parts of these samples, all others with weight zero, where that is quicker than copies of them.
+
+    It holds what they have in common: columns in sixteen bits, for a look at all of them; or, of least squares with few
+    weights, the Gram matrix, from which they take off what the others have in it.
+    """
+    if not _is_quick(problem, options):
+        return None
+    held = problem.design.using(options.get("n_threads", 1)).held()
+    problem = problem.replace(design=held)
+    with blas_threads(held.threads), np.errstate(all="ignore"):
+        if is_cheap(Part.whole(problem)):
+            shared = type(problem.loss) is Squared and know_gram(problem)
+        else:
+            shared = WidePath.of(problem) is not None
+    return held if shared else None
+
+
+def _is_quick(problem: Any, options: Mapping[str, Any]) -> bool:
+    """A problem that these ways are for, and no option that they do not heed."""
+    asked = {name for name, value in options.items() if name not in NEUTRAL or value is not NEUTRAL[name]}
+    heard = options.get("callback") is None or callable(options["callback"])
+    return _has_groups(problem) and asked <= KNOWN and heard and options.get("solver", "auto") in SOLVERS
 
 
 def _way(problem: Problem) -> Way | None:

@@ -27,13 +27,35 @@ from fenchel.steps.gram_descent import POSV
 
 #: BLAS's product of a matrix with its transpose, for the compiled core to call.
 SYRK = cython_blas.__pyx_capi__["dsyrk"]
-#: The most samples.
-MOST_SAMPLES = 500
+#: The most samples: for one penalty, to which there are quicker ways from more, and for many.
+FEW_SAMPLES, MOST_SAMPLES = 500, 2000
 #: How many lams go into one call: Ctrl-C comes through between two.
 MOST_LAMS = 20
 #: How many times smaller each lam of a short path is than the last, the relative gap on the way, and the most of them.
 STRIDE, ROUGH, MOST_STEPS = 1.8, 0.1, 50
 SMOOTH = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS})
+#: Problems on parts of the same samples look at the same columns in sixteen bits, unless a sample has more than so many
+#: times the mean share, which would make them too rough.
+MOST_TIMES = 4.0
+
+
+def short_columns(problem: Problem, p: Vector, mean: Vector | None) -> tuple[kernels.ShortColumns, float]:
+    """X in sixteen bits, without the means of columns if there are some; and how many times the shares that it was made
+    for those of this problem are, at most.
+
+    What problems share has equal shares 1/n, and its own means: with S_j = sqrt(sum_i x_ij^2 / n), sums of p_i x_ij^2
+    over samples with shares p <= c/n are at most c S_j^2. So are the squares of differences between means.
+    """
+    design, n = problem.design, len(p)
+    times = float(p.max()) * n
+    if design.shorts is None or not times <= MOST_TIMES:
+        return kernels.short_columns(design.lines, design.by_rows, mean, p), 1.0
+    known = design.shorts.get(mean is not None)
+    if known is None:
+        even = np.full(n, 1.0 / n)
+        centre = mean if mean is None or problem.weightless else design.rmatvec(even)
+        known = design.shorts[mean is not None] = kernels.short_columns(design.lines, design.by_rows, centre, even)
+    return known, max(1.0, times)
 
 
 class WidePath:
@@ -48,25 +70,41 @@ class WidePath:
             y, mean, intercept = samples.y, samples.mean, False
         else:
             b = samples.best_constant
-        smoothness = problem.loss.smoothness
-        path = kernels.wide_path(
-            design.lines, design.by_rows, mean, kernel, y, samples.p, smoothness, intercept, b, POSV, SYRK
-        )
-        lengths = path.lengths()  # of the columns without their means
+        shorts, ratio = short_columns(samples.problem, samples.p, mean)
+        lengths = np.sqrt(ratio) * shorts.lengths()  # of the columns without their means, from above
         samples.know_lengths(lengths if mean is None else np.hypot(lengths, mean))
-        self._path = path
+        self._path = kernels.wide_path(
+            design.lines,
+            design.by_rows,
+            mean,
+            shorts,
+            0.0 if mean is None else float(np.sqrt(ratio)),
+            kernel,
+            y,
+            samples.p,
+            problem.loss.smoothness,
+            intercept,
+            b,
+            POSV,
+            SYRK,
+        )
 
     @classmethod
-    def of(cls, problem: Problem) -> WidePath | None:
-        """For dense data of few samples and more columns; single weights, all with one threshold."""
-        design, penalty = problem.design, problem.penalty
-        single = penalty.separable and Trait.BLOCK_PENALTY in penalty.traits
-        if design.is_sparse or design.shape[0] > min(MOST_SAMPLES, design.shape[1]) or not single:
-            return None
-        if type(problem.loss) is not Squared and not problem.loss.traits >= SMOOTH:
+    def of(cls, problem: Problem, most: int = MOST_SAMPLES) -> WidePath | None:
+        """For data that it is made for, unless their numbers are too large or too small for the bounds here."""
+        if not cls.suits(problem, most):
             return None
         path = cls(Centred.of(problem) if type(problem.loss) is Squared else Responses(problem))
         return path if path.samples.are_moderate else None
+
+    @staticmethod
+    def suits(problem: Problem, most: int = MOST_SAMPLES) -> bool:
+        """Whether data are dense, of few samples and more columns; single weights, all with one threshold."""
+        design, penalty = problem.design, problem.penalty
+        single = penalty.separable and Trait.BLOCK_PENALTY in penalty.traits
+        if design.is_sparse or design.shape[0] > min(most, design.shape[1]) or not single:
+            return False
+        return type(problem.loss) is Squared or problem.loss.traits >= SMOOTH
 
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optima for the first of these penalties, as many as are found."""

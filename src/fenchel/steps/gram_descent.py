@@ -8,6 +8,7 @@ coordinate descent has found which groups are zero, Newton steps on all others a
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cython_lapack
 
 from fenchel._core import kernels
@@ -74,4 +75,21 @@ def gram_matrix(design: Design, c: Vector, mean: Vector | None) -> Vector:
     kernels.mirror_lower(H)
     if design.is_sparse and mean is not None:
         H -= float(c.sum()) * np.outer(mean, mean)
+    return H
+
+
+def gram_of_some(design: Design, rows: NDArray[np.int64], share: float, mean: Vector | None) -> Vector:
+    """share sum_i (x_i - mean)(x_i - mean)' over some rows, whatever their own mean is; symmetric, in C order."""
+    h = np.full(len(rows), share)
+    if not design.is_sparse:
+        H = gram_of(design, rows, h, mean).T
+        kernels.mirror_lower(H)
+        return H
+    H = gram_of(design.stored_by_rows(), rows, h).T
+    kernels.mirror_lower(H)
+    if mean is not None:
+        weights = np.zeros(design.shape[0])
+        weights[rows] = share
+        cross = np.outer(design.rmatvec(weights), mean)
+        H += share * len(rows) * np.outer(mean, mean) - cross - cross.T
     return H

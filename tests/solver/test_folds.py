@@ -1,0 +1,195 @@
+"""What paths on parts of the same samples have in common: the same optima as on copies, and bounds that hold."""
+
+import importlib
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fenchel as fl
+from fenchel.certificate.batch import NEAR
+from fenchel.certificate.centred import Centred
+from fenchel.solver.base import Stop
+from fenchel.solver.found import Found
+from fenchel.solver.gram_path import GramPath
+from fenchel.solver.quick_path import in_common
+from fenchel.solver.wide_path import WidePath
+from tests.laws.test_exact_arithmetic import exact, gaps_of_paths_hold
+from tests.registry import SMOOTH, name, targets
+
+either_intercept = pytest.mark.parametrize("intercept", [False, True])
+wide_module = importlib.import_module("fenchel.solver.wide_path")
+PENALTIES = {
+    "L1": lambda d: fl.penalties.L1(1.0),
+    "elastic net": lambda d: fl.penalties.ElasticNet(1.0, 0.6),
+    "groups": lambda d: fl.penalties.GroupL2(1.0, np.arange(d) // 2),
+}
+STORAGES = [np.ascontiguousarray, np.asfortranarray, sp.csr_array, sp.csc_array, lambda X: X.astype(np.float32)]
+
+
+def task(n, d, loss=None, penalty="L1", intercept=False, storage=np.asarray, offset=0.0, seed=0):
+    rng = np.random.default_rng([n, d, seed])
+    loss = fl.losses.Squared() if loss is None else loss
+    X = (rng.normal(size=(n, d)) + offset) * np.exp(rng.normal(size=d))
+    x = (X[:, 0] - X[:, 0].mean()) / X[:, 0].std()
+    y = np.where(x + rng.normal(size=n) > 0, 1.0, -1.0) if loss.is_classification else x + targets(loss, rng, n)
+    return fl.Problem(storage(X), y, loss, PENALTIES[penalty](d), intercept=intercept)
+
+
+def folds_of(problem, count=3, scale=1.0):
+    """A problem on X as it is, and one on a copy of the samples that count, for every fold.
+
+    What is left out may be much larger than what is not.
+    """
+    n, which = problem.shape[0], np.arange(problem.shape[0]) % count
+    if scale != 1.0:
+        X = problem.design.matrix.copy()
+        X[which == 0] *= scale
+        problem = fl.Problem(X, problem.y, problem.loss, problem.penalty, intercept=problem.intercept)
+    held = in_common(problem, {})
+    assert held is not None
+    for k in range(1 if scale != 1.0 else count):
+        weights = (which != k).astype(float)
+        rows = np.flatnonzero(weights)
+        copy = fl.Problem(
+            problem.design.matrix[rows],
+            problem.y[rows],
+            problem.loss,
+            problem.penalty,
+            intercept=problem.intercept,
+        )
+        assert len(weights) == n
+        yield problem.replace(design=held, weights=weights), copy
+
+
+def same_optima(part, copy):
+    ours, theirs = (fl.path(one, eps=0.05, n_lams=8, lams=None, tol=1e-7) for one in (part, copy))
+    np.testing.assert_allclose(ours.lams, theirs.lams, rtol=1e-6)
+    assert all(isinstance(result, Found) for result in ours)
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.certificate.ok
+        assert other.certificate.ok
+        assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=3e-7)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("penalty", PENALTIES)
+@either_intercept
+def test_few_weights(storage, penalty, intercept):
+    for part, copy in folds_of(task(60, 6, penalty=penalty, intercept=intercept, storage=storage, offset=3.0)):
+        same_optima(part, copy)
+
+
+@pytest.mark.parametrize("storage", [np.ascontiguousarray, np.asfortranarray, lambda X: X.astype(np.float32)])
+@pytest.mark.parametrize("loss", SMOOTH, ids=name)
+@either_intercept
+def test_few_samples(loss, storage, intercept):
+    for part, copy in folds_of(task(24, 300, loss, "L1", intercept, storage, offset=0.5)):
+        same_optima(part, copy)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e7])
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+@pytest.mark.parametrize("penalty", ["L1", "elastic net"])
+@either_intercept
+def test_gaps_hold_in_exact_arithmetic(penalty, intercept, offset, scale):
+    """Also where what is left out is so large that its rounding is all that is left of the difference."""
+    for n, d in ((18, 4), (9, 20), (6, 401)) if scale == 1.0 else ((18, 4),):
+        for part, _ in folds_of(task(n, d, None, penalty, intercept, offset=offset), scale=scale):
+            gaps_of_paths_hold(part, [1.0, 0.3, 0.03])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e8])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@either_intercept
+def test_differences_are_as_near_as_they_say(intercept, storage, scale):
+    """Every entry of the Gram matrix against that of the samples that count, in rational numbers."""
+    problem = task(20, 4, intercept=intercept, storage=storage, offset=5.0)
+    X = problem.design.matrix.toarray() if sp.issparse(problem.design.matrix) else problem.design.matrix.copy()
+    out = np.arange(20) % 4 == 1
+    X[out] *= scale
+    problem = fl.Problem(storage(X), problem.y, intercept=intercept, penalty=fl.penalties.L1(1.0))
+    held = in_common(problem, {})
+    part = problem.replace(design=held, weights=np.where(out, 0.0, 1.0))
+    moments = GramPath(Centred.of(part)).moments
+    assert moments.apart
+    rows = [[Fraction(float(x)) for x in row] for row in X[~out]]
+    mean = [sum(column) / len(rows) if intercept else Fraction(0) for column in zip(*rows, strict=True)]
+    for j in range(4):
+        for k in range(4):
+            true = sum((row[j] - mean[j]) * (row[k] - mean[k]) for row in rows) / len(rows)
+            error = abs(Fraction(float(moments.G[j, k])) - true)
+            assert error <= moments.doubt * moments.lengths[j] * moments.lengths[k]
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=name)
+@either_intercept
+def test_no_column_is_overlooked(loss, intercept):
+    """Columns that are not near the threshold are below it, whatever samples the shared ones were made for."""
+    for seed, (n, d, offset) in enumerate([(12, 300, 0.0), (7, 361, 0.0), (25, 400, 30.0)]):
+        for part, _ in folds_of(task(n, d, loss, "L1", intercept, offset=offset, seed=seed)):
+            way = WidePath.of(part)
+            lams = part.lam_max() * np.geomspace(1.0, 0.02, 20)
+            models = way._advance([part.penalty.with_lam(float(lam)) for lam in lams], np.full(20, 1e-6), Stop(1e-6))
+            assert len(models.b) >= 5
+            centre = way.samples.mean if isinstance(way.samples, Centred) and intercept else 0.0
+            V = np.abs((way.samples.p * models.multipliers) @ (part.design.matrix - centre))
+            assert np.all(V.max(axis=1) <= np.maximum(models.largest, NEAR * models.threshold) * (1.0 + 1e-9))
+
+
+def test_weights_of_any_kind():
+    """A sample that counts many times has columns of its own; one that counts a few times does not."""
+    problem = task(20, 400, intercept=True)
+    held = in_common(problem, {})
+    for most, shared in ((3.0, True), (50.0, False)):
+        weights = np.ones(20)
+        weights[3], weights[7:10] = most, 0.0
+        part = problem.replace(design=held, weights=weights)
+        known = held.shorts[True]
+        assert (wide_module.short_columns(part, weights / weights.sum(), Centred.of(part).mean)[0] is known) == shared
+        rows = np.repeat(np.arange(20), weights.astype(int))
+        same_optima(
+            part, fl.Problem(problem.design.matrix[rows], problem.y[rows], penalty=part.penalty, intercept=True)
+        )
+
+
+def test_what_is_known_of_a_matrix_is_for_those_who_hold_it():
+    """A user may change X between two calls; nothing is proven from what it was."""
+    for n, d in ((20, 400), (60, 5)):
+        problem = task(n, d)
+        fl.path(problem, n_lams=3)
+        assert not problem.design.is_held
+        held = in_common(problem, {})
+        assert held.is_held
+        assert not problem.design.is_held
+        held.let_go()
+        assert not held.is_held
+        weights = np.ones(n)
+        weights[:5] = 0.0
+        part = problem.replace(design=held, weights=weights)
+        problem.design.matrix[:] *= 2.0
+        rows = slice(5, None)
+        same_optima(part, fl.Problem(problem.design.matrix[rows], problem.y[rows], penalty=part.penalty))
+
+
+@pytest.mark.parametrize(
+    ("problem", "options"),
+    [
+        (task(40, 6, fl.losses.Logistic()), {}),
+        (task(40, 100, storage=sp.csr_array), {}),
+        (task(20, 400, penalty="groups"), {}),
+        (task(40, 6), {"solver": "fista"}),
+        (task(40, 6).replace(weights=np.arange(1.0, 41.0)), {}),
+        (task(20, 400), {"max_iter": 3}),
+    ],
+)
+def test_others_are_quicker_on_copies(problem, options):
+    assert in_common(problem, options) is None
+
+
+def test_exact_objectives_of_folds():
+    """`exact` leaves out what has no weight, as everything else does."""
+    for part, copy in folds_of(task(12, 3)):
+        w = np.ones(3)
+        assert exact(part, w, 0.0) == exact(copy, w, 0.0)
