@@ -130,6 +130,7 @@ def test_no_column_is_overlooked(loss, intercept):
     for seed, (n, d, offset) in enumerate([(12, 300, 0.0), (7, 361, 0.0), (25, 400, 30.0)]):
         for part, _ in folds_of(task(n, d, loss, "L1", intercept, offset=offset, seed=seed)):
             way = WidePath.of(part)
+            assert np.all(way.samples.p @ part.design.matrix**2 <= way.samples.lengths**2)
             lams = part.lam_max() * np.geomspace(1.0, 0.02, 20)
             models = way._advance([part.penalty.with_lam(float(lam)) for lam in lams], np.full(20, 1e-6), Stop(1e-6))
             assert len(models.b) >= 5
