@@ -5,11 +5,13 @@ import importlib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import fenchel as fl
+from fenchel.data import samples
 from fenchel.solver import large_path
 from fenchel.solver.found import Found
-from fenchel.solver.large_path import LargePath
+from fenchel.solver.large_path import LargePath, Needed
 from tests.laws.test_exact_arithmetic import gaps_of_paths_hold
 from tests.registry import SMOOTH, name, targets
 
@@ -56,7 +58,7 @@ def test_the_same_optima(loss, intercept, penalty, storage, narrow, always_large
     quick = fl.path(problem, eps=0.05, n_lams=12, tol=1e-6)
     assert np.mean([isinstance(result, Found) for result in quick]) >= 0.9
     with monkeypatch.context() as patch:
-        patch.setattr(path_module, "quick_path", lambda problem, options: None)
+        patch.setattr(path_module, "quick_path", lambda *args: None)
         slow = fl.path(problem, lams=quick.lams, tol=1e-8)
     for ours, theirs in zip(quick, slow, strict=True):
         assert ours.certificate.ok
@@ -142,3 +144,65 @@ def test_an_empty_working_set_makes_no_steps(always_large):
         X, y, weights = rng.normal(size=(3, 9)) + 1e6, rng.normal(size=3), 10.0 ** rng.uniform(-12, 12, 3)
         problem = fl.Problem(X, y, fl.losses.Huber(0.1), fl.penalties.L1(1.0), weights, intercept=True)
         fl.path(problem, lams=[1.01 * problem.lam_max(), problem.lam_max()], tol=1e-14, warn=False, max_seconds=1.0)
+
+
+def sets_of(problem, penalties, needed, monkeypatch):
+    """The results, and how many working sets it took."""
+    entered, enter = [], LargePath._enter
+    with monkeypatch.context() as patch:
+        patch.setattr(LargePath, "_enter", lambda self, *args: entered.append(1) or enter(self, *args))
+        results = list(path_module.along(problem, penalties, needed=needed, tol=1e-6))
+    return results, len(entered)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@every_loss
+def test_whatever_others_needed_the_optima_are_the_same(loss, penalty, always_large, monkeypatch):
+    """Right or wrong, all or none: what others tell is where to begin, and proves nothing."""
+    problem = task(loss, 60, 50, penalty, intercept=True)
+    penalties = [problem.penalty.with_lam(float(lam)) for lam in problem.lam_max() * np.array([0.6, 0.3, 0.1])]
+    alone, _ = sets_of(problem, penalties, None, monkeypatch)
+    count = len(problem.penalty.blocks(50).threshold)
+    for told in (np.arange(0), np.arange(count), np.array([count - 1]), np.arange(0, count, 7)):
+        needed = Needed({one.lam: told for one in penalties})
+        others, _ = sets_of(problem, penalties, needed, monkeypatch)
+        for one, other in zip(alone, others, strict=True):
+            assert other.certificate.ok
+            assert other.certificate.primal == pytest.approx(one.certificate.primal, rel=2e-6)
+        for one in penalties:  # and it knows now what this path needed
+            assert set(told) <= set(needed.groups[one.lam])
+
+
+def test_who_was_there_before_saves_working_sets(monkeypatch):
+    sample = samples.make_regression(600, 3000, density=0.02, informative=100, random_state=0)
+    problem = fl.Problem(sample.X, sample.y, penalty=fl.penalties.L1(1.0), intercept=True)
+    for shares, fewer in (([0.5, 0.25, 0.12, 0.06], True), ([0.5, 0.48, 0.46, 0.44], False)):
+        penalties = [problem.penalty.with_lam(float(lam)) for lam in problem.lam_max() * np.array(shares)]
+        needed = Needed()
+        first, many = sets_of(problem, penalties, needed, monkeypatch)
+        assert all(isinstance(result, Found) for result in first)
+        second, few = sets_of(problem, penalties, needed, monkeypatch)
+        assert few <= len(penalties)
+        assert few < many if fewer else few <= many
+        assert [r.certificate.ok for r in second] == [True] * 4
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        fl.LassoCV(alphas=6, cv=3, eps=0.1),
+        fl.ElasticNetCV(alphas=6, cv=3, eps=0.1, l1_ratio=[0.7, 1.0]),
+        fl.SparseLogisticRegressionCV(alphas=6, cv=3, eps=0.1),
+        fl.GroupLassoCV(3, alphas=6, cv=3, eps=0.1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_folds_tell_each_other(model, monkeypatch):
+    taken, take = [], LargePath._take
+    monkeypatch.setattr(LargePath, "_take", lambda self, known: taken.append(len(known)) or take(self, known))
+    sample = samples.make_regression(600, 3000, density=0.02, informative=100, random_state=0)
+    y = np.where(sample.y > 0, 1, -1) if hasattr(model, "predict_proba") else sample.y
+    fitted = clone(model).fit(sample.X, y)
+    assert fitted.certificate_.ok
+    paths = 2 if hasattr(fitted, "l1_ratio_") and isinstance(fitted.l1_ratio, list) else 1
+    assert len(taken) == 2 * 6 * paths  # by two folds of three, at every alpha

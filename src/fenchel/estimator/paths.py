@@ -16,6 +16,7 @@ from fenchel.data.design import Vector
 from fenchel.estimator.parameters import positive, positive_alpha
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result
+from fenchel.solver.large_path import Needed
 from fenchel.solver.path import along
 from fenchel.solver.seed import seed_of
 from fenchel.solver.solve import not_certified
@@ -46,11 +47,15 @@ def folds_of(cv: Any, X: Any, y: Any, classifier: bool) -> list[Fold]:
 
 
 def walk(
-    problem: Any, penalties: Sequence[Penalty], options: dict[str, Any], start: Any = None
+    problem: Any,
+    penalties: Sequence[Penalty],
+    options: dict[str, Any],
+    start: Any = None,
+    needed: Needed | None = None,
 ) -> Iterator[tuple[int, Result]]:
     """Solve a problem with each penalty, the heaviest first: weights and multipliers carry over to the next."""
     order = sorted(range(len(penalties)), key=lambda k: -penalties[k].lam)
-    results = along(problem, [penalties[k] for k in order], start=start, **options)
+    results = along(problem, [penalties[k] for k in order], start=start, needed=needed, **options)
     for k, result in zip(order, results, strict=True):
         if result.status == "interrupted":  # a choice among what was not fitted would be none
             raise KeyboardInterrupt

@@ -30,6 +30,7 @@ from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
 from fenchel.solver import Result
 from fenchel.solver.found import nonzeros
+from fenchel.solver.large_path import Needed
 from fenchel.solver.quick_path import in_common
 
 #: How many scores on a fold are computed at a time.
@@ -59,6 +60,15 @@ class Walk:
     weights: list[list[tuple[NDArray[np.intp], Vector]]]  # where they are not zero, and what they are there
     intercepts: list[Vector]
     short: list[Result]  # those that were not certified
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The alphas of one l1_ratio; and for each problem what the folds tell each other."""
+
+    ratio: float
+    alphas: Vector
+    needed: list[Needed]
 
 
 class AlphaSearch(CertifiedZeros):
@@ -113,12 +123,12 @@ class AlphaSearch(CertifiedZeros):
         self._choose(1.0, ratios[0])
         self._check_part(data.y, data.weights)
         whole = self._by_rows(_with(self._stated(data), self._penalty_at(1.0, min(ratios))))
-        grids = [alpha_grid(_with(whole, self._penalty_at(1.0, ratio)), self._asked(), self.eps) for ratio in ratios]
+        grids = [self._grid(whole, ratio) for ratio in ratios]
         options = self._options()
         held = in_common(whole[0], options)
         if held is not None:
             whole = [problem.replace(design=held) for problem in whole]
-        follow = partial(self._follow, data, None if held is None else whole, list(zip(ratios, grids, strict=True)))
+        follow = partial(self._follow, data, None if held is None else whole, grids)
         walks = side_by_side(follow, folds, options)
         if held is not None:
             held.let_go()
@@ -126,15 +136,18 @@ class AlphaSearch(CertifiedZeros):
         warn_of([result for fold in walks for one in fold for result in one.short], fits)
         errors = np.moveaxis(np.array([[one.errors for one in fold] for fold in walks]), 0, 2)
         i, j = choice(errors, self.rule)
-        self._choose(grids[i][j], ratios[i])
-        self.alphas_ = grids[0] if len(grids) == 1 or not isinstance(self._asked(), int) else np.array(grids)
+        self._choose(grids[i].alphas[j], ratios[i])
+        one_grid = len(grids) == 1 or not isinstance(self._asked(), int)
+        self.alphas_ = grids[0].alphas if one_grid else np.array([grid.alphas for grid in grids])
         problems = _with(whole, self._penalty(data.weights.sum()))
         self._solve(problems, [_mean_start(p, k, [fold[i] for fold in walks], j) for k, p in enumerate(problems)])
         return errors
 
-    def _follow(
-        self, data: Data, whole: list[Any] | None, grids: list[tuple[float, Vector]], fold: Fold, options: Any
-    ) -> list[Walk]:
+    def _grid(self, whole: list[Any], ratio: float) -> Grid:
+        alphas = alpha_grid(_with(whole, self._penalty_at(1.0, ratio)), self._asked(), self.eps)
+        return Grid(ratio, alphas, [Needed() for _ in whole])
+
+    def _follow(self, data: Data, whole: list[Any] | None, grids: list[Grid], fold: Fold, options: Any) -> list[Walk]:
         """The paths of a fold, one for each l1_ratio: on X as it is where `whole` has problems that all folds share."""
         test = data.of(fold[1])
         if test.counted is not None and not test.counted.any():
@@ -146,12 +159,12 @@ class AlphaSearch(CertifiedZeros):
             problems = self._stated(data.of(fold[0]))
         else:
             problems = [problem.replace(weights=frozen(problem.weights * times)) for problem in whole]
-        return [self._walk(problems, test, ratio, alphas, options) for ratio, alphas in grids]
+        return [self._walk(problems, test, grid, options) for grid in grids]
 
-    def _walk(self, problems: list[Any], test: Data, ratio: float, alphas: Vector, options: Any) -> Walk:
-        penalties = [self._penalty_at(alpha, ratio) for alpha in alphas]
-        kept = Walk([], [], [], [])
-        paths = [walk(problem, penalties, options) for problem in self._by_rows(_with(problems, penalties[0]))]
+    def _walk(self, problems: list[Any], test: Data, grid: Grid, options: Any) -> Walk:
+        penalties = [self._penalty_at(alpha, grid.ratio) for alpha in grid.alphas]
+        kept, problems = Walk([], [], [], []), self._by_rows(_with(problems, penalties[0]))
+        paths = [walk(p, penalties, options, needed=needed) for p, needed in zip(problems, grid.needed, strict=True)]
         for steps in zip(*paths, strict=True):  # alphas come in order, the largest first
             results = [result for _, result in steps]
             kept.weights.append([nonzeros(result) for result in results])

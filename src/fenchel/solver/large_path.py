@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -32,6 +33,9 @@ FIRST_SIZE, GROWTH = 64, 2
 #: The most weights of a working set whose Hessian is formed; and of those, where the Hessian has more entries than the
 #: data, so that a look at these is cheaper.
 NARROW, ALWAYS = 2000, 128
+#: Where lam falls to less than this part, what others needed there says more than the multipliers do; and how much more
+#: than that is taken.
+COARSE, ROOM = 0.8, 1.05
 #: Steps that cost as much as a Hessian: it is formed anew when so many were needed beside the first for each lam, or
 #: when a step leaves more of the gap than this.
 WASTE, STALE = 8, 0.5
@@ -43,11 +47,22 @@ MODEL = 1e-7
 MOST_STEPS, MOST_STUCK, SLOW = 100, 10, 0.5
 
 
+@dataclass(frozen=True)
+class Needed:
+    """The groups with weights at every lam, in paths on other parts of the same samples that have been there before."""
+
+    groups: dict[float, Indices] = field(default_factory=dict)
+
+    def tell(self, lam: float, groups: Indices) -> None:
+        """What a path needed; threads that do so at the same time may lose one's answer."""
+        self.groups[lam] = np.union1d(self.groups.get(lam, groups), groups)
+
+
 class LargePath:
     """Solves one penalty after the other; model and working set carry over."""
 
-    def __init__(self, samples: Responses) -> None:
-        self.samples = samples
+    def __init__(self, samples: Responses, needed: Needed) -> None:
+        self.samples, self.needed = samples, needed
         problem, kernel = samples.problem, samples.problem.loss.kernel()
         assert kernel is not None
         whole, nothing, b = Part.whole(problem), np.arange(0), samples.best_constant
@@ -60,12 +75,12 @@ class LargePath:
         self._look(part.design.matvec_bounded(self.state.w))
 
     @classmethod
-    def of(cls, problem: Problem) -> LargePath | None:
+    def of(cls, problem: Problem, needed: Needed | None = None) -> LargePath | None:
         """For a smooth loss, unless its numbers are too large or too small for the bounds here."""
         if not problem.loss.traits >= SMOOTH:
             return None
         samples = Responses(problem)
-        return cls(samples) if samples.are_moderate else None
+        return cls(samples, needed or Needed()) if samples.are_moderate else None
 
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optimum for the first of these penalties, if it can be certified."""
@@ -80,6 +95,7 @@ class LargePath:
         steps, bounds = done
         state, alive = self.state, np.flatnonzero(self.state.w)
         columns, weights = state.part.members[alive], state.w[alive]
+        self.needed.tell(problem.penalty.lam, np.flatnonzero(state.whole.blocks.norms(state.weights)))
         return [found(problem, columns, weights, state.b, bounds, stop, steps, time.perf_counter() - start)]
 
     def _aim(self, problem: Problem) -> None:
@@ -89,8 +105,10 @@ class LargePath:
         state.part = state.part.under(blocks.only(np.flatnonzero(self.inside))[1])
         state.primal = self.response.loss + state.part.blocks.value(state.w)
         ratio, self.lam = min(1.0, problem.penalty.lam / self.lam), problem.penalty.lam
-        # the sequential strong rule: v hardly ever moves by more than its threshold does
-        self._extend(2.0 - 1.0 / ratio if ratio > 0.67 else 0.5)
+        if ratio < COARSE and self.lam in self.needed.groups:
+            self._take(self.needed.groups[self.lam])
+        else:  # the sequential strong rule: v hardly ever moves by more than its threshold does
+            self._extend(2.0 - 1.0 / ratio if ratio > 0.67 else 0.5)
 
     def _descend(self, stop: Stop, end: float) -> tuple[int, Bounds] | None:
         """Steps on working sets until the gap of all columns is proven to be small enough."""
@@ -174,6 +192,24 @@ class LargePath:
         alive = blocks.norms(state.weights) > 0.0
         size = max(FIRST_SIZE, GROWTH * int(np.count_nonzero(alive)) + min(missing, len(state.w) + FIRST_SIZE))
         score[alive] = np.inf
+        self._enter(score, size)
+        return True
+
+    def _take(self, known: Indices) -> None:
+        """Take in the groups that others needed, those above their threshold, and few more."""
+        state, blocks = self.state, self.state.whole.blocks
+        score = blocks.norms(state.v) / blocks.threshold
+        wanted = score > 1.0
+        wanted[known] = True
+        if not np.any(wanted & ~self.inside):
+            return
+        wanted |= blocks.norms(state.weights) > 0.0
+        score[wanted] = np.inf
+        self._enter(score, max(FIRST_SIZE, int(ROOM * np.count_nonzero(wanted))))
+
+    def _enter(self, score: Vector, size: int) -> None:
+        """So many groups with the highest scores."""
+        state, blocks = self.state, self.state.whole.blocks
         groups: Indices = np.arange(blocks.count)
         if size < blocks.count:
             groups = np.sort(np.argpartition(-score, size - 1)[:size]).astype(np.int64)
@@ -184,4 +220,3 @@ class LargePath:
         self.hessian, self.waste = None, 0
         self.inside = np.zeros(blocks.count, dtype=bool)
         self.inside[groups] = True
-        return True

@@ -24,6 +24,7 @@ from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
 from fenchel.solver.base import Check, NotCertifiedWarning, Result, Stop, Trace
 from fenchel.solver.found import Found
+from fenchel.solver.large_path import Needed
 from fenchel.solver.pictures import plot_path
 from fenchel.solver.progress import Bar
 from fenchel.solver.quick_path import quick_path
@@ -187,11 +188,15 @@ def along(
     start: Any = None,
     screen: bool = True,
     clock: Clock | None = None,
+    needed: Needed | None = None,
     **options: Any,
 ) -> Iterator[Result]:
-    """Solve a problem with one penalty after the other; weights and multipliers carry over to the next."""
+    """Solve a problem with one penalty after the other; weights and multipliers carry over to the next.
+
+    Paths on parts of the same samples tell each other what they needed.
+    """
     last: Result | None = None
-    quick, done = quick_path(problem, options), 0
+    quick, done = quick_path(problem, options, needed), 0
     while done < len(penalties):
         found = [] if quick is None else quick.solve(penalties[done:], None if clock is None else clock.left)
         for result in found if options.get("callback") else ():

@@ -17,7 +17,7 @@ from fenchel.problem.penalties import Penalty
 from fenchel.solver.base import Result, Stop
 from fenchel.solver.blas import blas_threads
 from fenchel.solver.gram_path import GramPath, know_gram
-from fenchel.solver.large_path import LargePath
+from fenchel.solver.large_path import LargePath, Needed
 from fenchel.solver.seed import seed_of
 from fenchel.solver.smooth_path import SmoothPath
 from fenchel.solver.wide_path import FEW_SAMPLES, SMOOTH, WidePath
@@ -69,7 +69,7 @@ def quick_solve(problem: Any, stop: Stop) -> Result | None:
         return None if way is None else way.approach(problem.penalty, stop)
 
 
-def quick_path(problem: Any, options: Mapping[str, Any]) -> QuickPath | None:
+def quick_path(problem: Any, options: Mapping[str, Any], needed: Needed | None = None) -> QuickPath | None:
     """A quick way for a smooth loss and a penalty on groups of weights, where the solver would be primal_cd."""
     if not _is_quick(problem, options):
         return None
@@ -77,7 +77,7 @@ def quick_path(problem: Any, options: Mapping[str, Any]) -> QuickPath | None:
     stop = Stop(options.get("tol", 1e-4), options.get("atol", 0.0))
     problem = problem.replace(design=problem.design.using(options.get("n_threads", 1)))
     with blas_threads(problem.design.threads), np.errstate(all="ignore"):
-        way = _way(problem)
+        way = _way(problem, needed)
         return None if way is None else QuickPath(way, stop, problem.design.threads)
 
 
@@ -106,10 +106,10 @@ def _is_quick(problem: Any, options: Mapping[str, Any]) -> bool:
     return _has_groups(problem) and asked <= KNOWN and heard and options.get("solver", "auto") in SOLVERS
 
 
-def _way(problem: Problem) -> Way | None:
+def _way(problem: Problem, needed: Needed | None) -> Way | None:
     """On all columns where they are few, on working sets where samples are."""
     if not is_cheap(Part.whole(problem)):
-        return WidePath.of(problem) or LargePath.of(problem)
+        return WidePath.of(problem) or LargePath.of(problem, needed)
     if type(problem.loss) is Squared:
         samples = Centred.of(problem)
         return GramPath(samples) if samples.are_moderate else None
