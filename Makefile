@@ -12,6 +12,7 @@ EDITABLE := $(PIP) --no-build-isolation --editable
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "fenchel needs Python 3.11 or newer; set PYTHON=...")'
 	@c++ --version > /dev/null 2>&1 || { echo "fenchel needs a C++20 compiler (c++ was not found)"; exit 1; }
 	$(PYTHON) -m venv .venv
+	@# what packages build with here: liblinear-official needs a setuptools that makes wheels
 	$(PIP) --upgrade pip "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.18" ninja "setuptools>=70.1"
 	touch $@
 

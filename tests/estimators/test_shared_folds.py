@@ -1,6 +1,7 @@
 """Searches whose folds share X: they choose what searches on copies would, whatever the folds are."""
 
 import importlib
+import warnings
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def test_all_folds_look_at_one_matrix_in_sixteen_bits(model, monkeypatch):
     monkeypatch.setattr(wide_path.kernels, "short_columns", lambda *args: made.append(build(*args)) or made[-1])
 
     def watched(self, *args):
-        looked.append(self.problem.design.shorts[self.problem.intercept and not hasattr(model, "predict_proba")])
+        looked.append(self.problem.design.hold.shorts[self.problem.intercept and not hasattr(model, "predict_proba")])
         return advance(self, *args)
 
     monkeypatch.setattr(wide_path.WidePath, "solve", watched)
@@ -131,15 +132,50 @@ def test_few_weights_form_one_gram_matrix(model, form, monkeypatch):
     assert sum(some) == len(NARROW.y)
 
 
-def test_a_search_does_not_hold_the_matrix_when_it_is_over():
-    for data in (WIDE, NARROW):
-        model = fl.LassoCV(alphas=4, cv=3).fit(data.X, data.y)
-        assert model.certificate_.ok
-        X = data.X.copy()
-        model = fl.LassoCV(alphas=4, cv=3).fit(X, data.y)
-        X *= 2.0
-        again = fl.LassoCV(alphas=4, cv=3).fit(X, data.y)
-        np.testing.assert_allclose(again.alphas_, 2.0 * model.alphas_, rtol=1e-9)
+@pytest.mark.parametrize("data", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_a_search_ends_what_it_holds(data, monkeypatch):
+    search = importlib.import_module("fenchel.estimator.search")
+    shared, prepare = [], search.in_common
+    monkeypatch.setattr(search, "in_common", lambda *args: shared.append(prepare(*args)) or shared[-1])
+    fl.LassoCV(alphas=4, cv=3).fit(data.X, data.y)
+    with pytest.raises(IndexError):
+        fl.LassoCV(alphas=4, cv=[(np.arange(20), [1000])]).fit(data.X, data.y)
+    assert [design.hold.over for design in shared] == [True, True]
+    assert not any(design.hold.shorts or design.hold.gram for design in shared)
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-13])
+def test_narrow_folds_side_by_side_give_the_same_bits(tol):
+    """Also where some fits need the solver, which keeps Gram matrices of its own."""
+    X = NARROW.X + 50.0
+    model = fl.LassoCV(alphas=8, cv=5, tol=tol, max_iter=50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fl.NotCertifiedWarning)
+        one, other = (clone(model).set_params(n_jobs=n_jobs).fit(X, NARROW.y) for n_jobs in (None, 3))
+    np.testing.assert_array_equal(one.mse_path_, other.mse_path_)
+
+
+def test_folds_that_take_few_samples_are_copied(monkeypatch):
+    monkeypatch.setattr(gram_path, "gram_of_some", lambda *args: pytest.fail("most samples are left out"))
+    folds = [(np.arange(20), np.arange(20, 90)), (np.arange(50, 70), np.arange(50))]
+    ours = fl.LassoCV(alphas=4, cv=folds).fit(NARROW.X, NARROW.y)
+    np.testing.assert_allclose(ours.mse_path_, on_copies(ours, NARROW.X, NARROW.y).mse_path_)
+
+
+@pytest.mark.parametrize("data", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_empty_folds_are_errors(data):
+    n = len(data.y)
+    with pytest.raises(ValueError, match="no sample outside of a fold has weight"):
+        fl.LassoCV(alphas=3, cv=[([], np.arange(n))]).fit(data.X, data.y)
+    with pytest.raises(ValueError, match="a fold has no samples"):
+        fl.LassoCV(alphas=3, cv=[(np.arange(n), [])]).fit(data.X, data.y)
+
+
+def test_more_than_a_few_samples_follow_wide_paths_too():
+    data = samples.make_regression(620, 700, noise=1.0, random_state=2)
+    ours = fl.LassoCV(alphas=6, cv=3, eps=0.1, tol=1e-7).fit(data.X, data.y)
+    np.testing.assert_allclose(ours.mse_path_, on_copies(ours, data.X, data.y).mse_path_, rtol=1e-4)
+    assert ours.certificate_.ok
 
 
 def test_classes_of_folds_by_weights():

@@ -34,8 +34,7 @@ constexpr Index wide = 8;
 
 // A vector over the samples, for products with all columns.
 struct Direction {
-    std::vector<Index> pairs;  // of samples, without those where it is zero
-    std::vector<Pair> entries;
+    std::vector<Pair> pairs;
     double size = 0;   // |q / sqrt(r)|, from above
     double rough = 0;  // what products of unit vectors may be off by
 };
@@ -46,15 +45,15 @@ inline void block_dots(const Pair *x, const Direction &y, std::int32_t *sum) {
 #if defined(__AVX2__)
     __m256i total = _mm256_setzero_si256();
     for (Index k = 0; k < count; ++k) {
-        const __m256i entries = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(x + wide * y.pairs[k]));
-        total = _mm256_add_epi32(total, _mm256_madd_epi16(entries, _mm256_set1_epi32(y.entries[k])));
+        const __m256i entries = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(x + wide * k));
+        total = _mm256_add_epi32(total, _mm256_madd_epi16(entries, _mm256_set1_epi32(y.pairs[k])));
     }
     _mm256_storeu_si256(reinterpret_cast<__m256i *>(sum), total);
 #else
     std::fill(sum, sum + wide, 0);
     for (Index k = 0; k < count; ++k)
         for (Index c = 0; c < wide; ++c) {
-            const Pair pair = x[wide * y.pairs[k] + c], entry = y.entries[k];
+            const Pair pair = x[wide * k + c], entry = y.pairs[k];
             sum[c] += std::int32_t(std::int16_t(pair)) * std::int16_t(entry) + (pair >> 16) * (entry >> 16);
         }
 #endif
@@ -88,18 +87,18 @@ class ShortColumns {
     // The direction of a vector q that is zero where r is; v_j may be off by `doubt` S_j beside.
     Direction direction(const double *q, double doubt) const {
         Direction out;
+        out.pairs.resize(pairs_);
         double square = 0;
+        Index alive = 0;
         const auto entry = [&](Index i) { return i < n && q[i] != 0 ? q[i] / root_[i] : 0.0; };
-        for (Index i = 0; i < n; ++i) square += entry(i) * entry(i);
+        for (Index i = 0; i < n; ++i) {
+            square += entry(i) * entry(i);
+            alive += q[i] != 0;
+        }
         out.size = std::sqrt(square) * (1 + 1e-9);
         const double inverse = out.size > 0 ? 1 / out.size : 0.0;
-        for (Index k = 0; k < pairs_; ++k) {
-            const double first = entry(2 * k), second = entry(2 * k + 1);
-            if (first == 0 && second == 0) continue;
-            out.pairs.push_back(k);
-            out.entries.push_back(pair_of(in_short(first * inverse), in_short(second * inverse)));
-        }
-        out.rough = 2 * std::sqrt(2.0 * double(out.pairs.size())) / one * (1 + 1e-3) + doubt * inverse;
+        for (Index k = 0; k < pairs_; ++k) out.pairs[k] = pair_of(in_short(entry(2 * k) * inverse), in_short(entry(2 * k + 1) * inverse));
+        out.rough = 2 * std::sqrt(double(alive)) / one * (1 + 1e-3) + doubt * inverse;
         return out;
     }
 

@@ -15,7 +15,7 @@
 
 namespace fenchel {
 
-// A smooth loss on all samples: its mean at scores z, with multipliers a = -phi' and curvatures h; and the mean of -phi*(-theta a).
+// A smooth loss on the samples that count: its mean at scores z, with multipliers a = -phi' and curvatures h; and the mean of -phi*(-theta a).
 struct SmoothLoss {
     std::function<double(const double *z, double *a, double *h)> respond;
     std::function<double(const double *a, double theta)> dual;

@@ -40,17 +40,17 @@ class Moments(Samples):
     c: Vector
     q: float
     centred: bool  # whether means were taken off, for an intercept
-    apart: bool = False  # whether G is a difference
+    by_difference: bool = False
 
     @cached_property
     def doubt(self) -> float:
         """The part of the sums of absolute values that sums over samples may be off by."""
-        return (32.0 if self.apart else 8.0) * gamma(self.problem.shape[0] + 200)
+        return (32.0 if self.by_difference else 8.0) * gamma(self.problem.shape[0] + 200)
 
     @cached_property
     def lengths(self) -> Vector:
         """S_j, from above: of all samples for a difference."""
-        if not self.apart:
+        if not self.by_difference:
             return super().lengths
         norms = self.problem.design.column_norms()
         return np.asarray(norms / np.sqrt(np.count_nonzero(self.problem.weights)) * UP)

@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel._core import kernels
 from fenchel.data.convert import as_matrix, is_identity
-from fenchel.data.entries import check_exponent, largest_entry, norm_of_two
+from fenchel.data.entries import largest_entry
+from fenchel.data.hold import Hold
 from fenchel.data.lines import across, columns_of_rows, line_of, lines_of
+from fenchel.data.norms import check_exponent, norm_of_two
 from fenchel.data.threads import usable_threads
 
 Vector = NDArray[np.float64]
@@ -102,8 +104,8 @@ class Design:
         #: (True): paths ask for the same one again.
         self.grams: dict[bool, tuple[Vector, Vector]] = {}
         self.counts: list[NDArray[np.int64]] = []
-        #: All columns in sixteen bits, likewise, while nobody changes them; see `held`.
-        self.shorts: dict[bool, kernels.ShortColumns] | None = None
+        #: What problems on parts of these samples know of all of them.
+        self.hold: Hold | None = None
         self.lines = lines_of(self.matrix, self.by_rows)
         if self.lines.has_duplicates:
             self.matrix = self.matrix.copy()
@@ -120,21 +122,12 @@ class Design:
         other.threads = usable
         return other
 
-    def held(self) -> Design:
-        """The same matrix for several problems, while nobody changes it: proofs may rest on what is known of it."""
+    def sharing(self, hold: Hold) -> Design:
+        """The same matrix for one of several problems that know the same of it."""
         other = object.__new__(Design)
         other.__dict__.update(self.__dict__)
-        other.grams, other.shorts = {}, {}
+        other.grams, other.hold = {}, hold
         return other
-
-    @property
-    def is_held(self) -> bool:
-        """Whether nobody changes the entries."""
-        return self.shorts is not None
-
-    def let_go(self) -> None:
-        """From now on entries may change, and what was known of columns is forgotten."""
-        self.shorts = None
 
     @cached_property
     def is_identity(self) -> bool:
@@ -179,7 +172,7 @@ class Design:
         part.by_rows = matrix.format == "csr" if self.is_sparse else matrix.flags.c_contiguous
         part.nnz = int(matrix.nnz if self.is_sparse else matrix.size)
         part.threads = min(self.threads, usable_threads(part.nnz, self.threads))
-        part.grams, part.counts, part.shorts = {}, [], None
+        part.grams, part.counts, part.hold = {}, [], None
         part.lines = lines_of(matrix, part.by_rows, checked=True)
         return part
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from fenchel._core import kernels
 
@@ -31,17 +30,3 @@ def largest_entry(matrix: Any, by_rows: bool, threads: int, name: str) -> float:
         f"{name} has {float(values.reshape(-1)[k])} at row {row}, column {column}; every entry must be a finite "
         "number. Impute or drop missing values first."
     )
-
-
-def check_exponent(p: float) -> None:
-    """Raise unless there is a p-norm."""
-    if not p >= 1:
-        raise ValueError(f"p must be at least 1, got {p}")
-
-
-def norm_of_two(a: NDArray[np.float64], b: NDArray[np.float64], p: float) -> NDArray[np.float64]:
-    """The p-norms of pairs, safe against overflow."""
-    largest = np.maximum(a, b)
-    if np.isinf(p):
-        return np.asarray(largest)
-    return np.asarray(largest * ((a / largest) ** p + (b / largest) ** p) ** (1.0 / p))

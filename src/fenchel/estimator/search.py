@@ -33,8 +33,8 @@ from fenchel.solver.found import nonzeros
 from fenchel.solver.large_path import Needed
 from fenchel.solver.quick_path import in_common
 
-#: How many scores on a fold are computed at a time.
-MOST_SCORES = 4_000_000
+#: How many scores, or weights, there are at a time.
+MOST_NUMBERS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,14 @@ class AlphaSearch(CertifiedZeros):
         """What is to be small on samples that were left out, from the scores of every problem's model."""
         raise NotImplementedError
 
-    def _errors(self, walk: Walk, test: Data) -> list[float]:
+    def _errors(self, models: Walk, test: Data) -> list[float]:
         """The error of every alpha."""
-        return [self._error(scores, test) for scores in scores_of(walk, test.X)]
+        return [self._error(scores, test) for scores in scores_of(models, test.X)]
 
     def _check_part(self, y: Any, weights: Vector) -> None:
         """Raise where a fit to these samples makes no sense."""
         if not weights.any():
-            raise ValueError("sample_weight is zero everywhere outside of a fold; use fewer folds")
+            raise ValueError("no sample outside of a fold has weight; use fewer folds")
 
     def _ratios(self) -> list[float]:
         """The l1_ratios to try."""
@@ -121,17 +121,18 @@ class AlphaSearch(CertifiedZeros):
             raise ValueError("rule='one_standard_error' needs at least two folds: one error has no spread")
         ratios = self._ratios()
         self._choose(1.0, ratios[0])
-        self._check_part(data.y, data.weights)
+        # stored as any of the penalties wants it: those that are strongly convex have the least ratio
         whole = self._by_rows(_with(self._stated(data), self._penalty_at(1.0, min(ratios))))
         grids = [self._grid(whole, ratio) for ratio in ratios]
         options = self._options()
-        held = in_common(whole[0], options)
-        if held is not None:
-            whole = [problem.replace(design=held) for problem in whole]
-        follow = partial(self._follow, data, None if held is None else whole, grids)
-        walks = side_by_side(follow, folds, options)
-        if held is not None:
-            held.let_go()
+        shared = in_common(whole[0], options)
+        if shared is not None:
+            whole = [problem.replace(design=shared) for problem in whole]
+        try:
+            walks = side_by_side(partial(self._follow, data, whole, grids), folds, options)
+        finally:
+            if shared is not None and shared.hold is not None:
+                shared.hold.end()
         fits = len(whole) * sum(len(one.errors) for fold in walks for one in fold)
         warn_of([result for fold in walks for one in fold for result in one.short], fits)
         errors = np.moveaxis(np.array([[one.errors for one in fold] for fold in walks]), 0, 2)
@@ -147,19 +148,26 @@ class AlphaSearch(CertifiedZeros):
         alphas = alpha_grid(_with(whole, self._penalty_at(1.0, ratio)), self._asked(), self.eps)
         return Grid(ratio, alphas, [Needed() for _ in whole])
 
-    def _follow(self, data: Data, whole: list[Any] | None, grids: list[Grid], fold: Fold, options: Any) -> list[Walk]:
-        """The paths of a fold, one for each l1_ratio: on X as it is where `whole` has problems that all folds share."""
+    def _follow(self, data: Data, whole: list[Any], grids: list[Grid], fold: Fold, options: Any) -> list[Walk]:
+        """The paths of a fold, one for each l1_ratio."""
         test = data.of(fold[1])
+        if not len(test.weights):
+            raise ValueError("a fold has no samples, and no error then; every fold needs one that is left out")
         if test.counted is not None and not test.counted.any():
             raise ValueError("sample_weight is zero everywhere in a fold, which has no error then; use fewer folds")
-        times = np.zeros(len(data.weights))
-        np.add.at(times, fold[0], 1.0)
-        self._check_part(data.y, data.weights * times)
-        if whole is None:
-            problems = self._stated(data.of(fold[0]))
-        else:
-            problems = [problem.replace(weights=frozen(problem.weights * times)) for problem in whole]
+        problems = self._on(data, whole, fold[0])
         return [self._walk(problems, test, grid, options) for grid in grids]
+
+    def _on(self, data: Data, whole: list[Any], train: Any) -> list[Any]:
+        """The problems of some samples: on X as it is where it has what they share, and most of them count."""
+        times = np.zeros(len(data.weights))
+        np.add.at(times, train, 1.0)
+        self._check_part(data.y, data.weights * times)
+        hold = whole[0].design.hold
+        if hold is None or 2 * np.count_nonzero(times) < len(times):
+            return self._stated(data.of(train))
+        design = whole[0].design.sharing(hold)
+        return [problem.replace(design=design, weights=frozen(problem.weights * times)) for problem in whole]
 
     def _walk(self, problems: list[Any], test: Data, grid: Grid, options: Any) -> Walk:
         penalties = [self._penalty_at(alpha, grid.ratio) for alpha in grid.alphas]
@@ -174,19 +182,20 @@ class AlphaSearch(CertifiedZeros):
         return kept
 
 
-def scores_of(walk: Walk, X: Any) -> Iterator[Vector]:
+def scores_of(models: Walk, X: Any) -> Iterator[Vector]:
     """X w + b for every alpha, with a row for each problem: one product for many of them."""
-    width = max(1, MOST_SCORES // max(1, X.shape[0] * len(walk.intercepts[0])))
-    for start in range(0, len(walk.weights), width):
+    count = len(models.intercepts[0])
+    width = max(1, MOST_NUMBERS // (max(X.shape) * count))
+    for start in range(0, len(models.weights), width):
         some = slice(start, start + width)
-        models = [model for each in walk.weights[some] for model in each]
-        columns = np.unique(np.concatenate([places for places, _ in models]))
-        w = np.zeros((len(columns), len(models)))
-        for k, (places, values) in enumerate(models):
+        each = [model for problems in models.weights[some] for model in problems]
+        columns = np.unique(np.concatenate([places for places, _ in each]))
+        w = np.zeros((len(columns), len(each)))
+        for k, (places, values) in enumerate(each):
             w[np.searchsorted(columns, places), k] = values
         few = len(columns) < X.shape[1]
-        scores = safe_sparse_dot(X[:, columns] if few else X, w).T + np.concatenate(walk.intercepts[some])[:, None]
-        yield from scores.reshape(-1, len(walk.intercepts[0]), X.shape[0])
+        scores = safe_sparse_dot(X[:, columns] if few else X, w).T + np.concatenate(models.intercepts[some])[:, None]
+        yield from scores.reshape(-1, count, X.shape[0])
 
 
 def _with(problems: list[Any], penalty: Penalty) -> list[Any]:

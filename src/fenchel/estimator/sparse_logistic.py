@@ -247,13 +247,13 @@ class SparseLogisticRegressionCV(AlphaSearch, SparseLogisticClassification):
         loss = -self._log_probabilities(scores[0] if len(scores) == 1 else scores.T)[np.arange(len(test.y)), test.y]
         return float(np.average(loss, weights=test.counted))
 
-    def _errors(self, walk: Walk, test: Data) -> list[float]:
+    def _errors(self, models: Walk, test: Data) -> list[float]:
         """Minus the scores of the models, if somebody else says what they are."""
         if self.scoring is None:
-            return super()._errors(walk, test)
+            return super()._errors(models, test)
         score, errors = scorer_of(self, self.scoring), []
         weighted = {} if test.counted is None else {"sample_weight": test.counted}
-        for weights, intercept in zip(walk.weights, walk.intercepts, strict=True):
+        for weights, intercept in zip(models.weights, models.intercepts, strict=True):
             model = SparseLogisticRegression()
             model.coef_, model.intercept_ = np.zeros((len(weights), self.n_features_in_)), intercept
             for row, (places, values) in zip(model.coef_, weights, strict=True):

@@ -34,31 +34,26 @@ def eased(blocks: Blocks) -> Blocks:
     return replace(blocks, threshold=blocks.threshold * (1.0 + EASE))
 
 
-def know_gram(problem: Problem) -> bool:
-    """Form the Gram matrix of all samples, so that paths on some of them need not, where all count the same; for a
-    design that is held.
-    """
-    if not problem.weightless:
-        return False
-    known_gram(problem.design, np.full(problem.shape[0], 1.0 / problem.shape[0]), Centred.of(problem).mean)
-    return True
+def gram_of_all(problem: Problem) -> tuple[Vector, Vector | None]:
+    """The Gram matrix of all samples, which count the same, and the means that were taken off: for paths on some."""
+    mean, n = Centred.of(problem).mean, problem.shape[0]
+    return known_gram(problem.design, np.full(n, 1.0 / n), mean), mean
 
 
 def _difference(samples: Centred) -> Vector | None:
-    """The Gram matrix G of samples that count the same, from that of all, where it is known.
+    """The Gram matrix G of samples that count the same, from that of all, where it is known and most of them count.
 
-    Let m be the mean over all n samples, mu over those k that count; A and B are sums of (x_i - m)(x_i - m)' / n over
-    all samples, and over those that do not. Then k/n G = A - B - k/n (mu - m)(mu - m)'. Without an intercept there are
-    no means.
+    Let m be any centre, mu the mean over the k of n samples that count; A and B are sums of (x_i - m)(x_i - m)' / n
+    over all samples, and over those that do not. Then k/n G = A - B - k/n (mu - m)(mu - m)'. Without an intercept there
+    are no means.
     """
     problem, design, n = samples.problem, samples.problem.design, samples.problem.shape[0]
-    even, known = np.full(n, 1.0 / n), design.grams.get(samples.mean is not None)
     out, kept = np.flatnonzero(problem.weights == 0.0), problem.weights[problem.weights > 0.0]
-    trusted = design.is_held and known is not None and np.array_equal(known[0], even)
-    if known is None or not trusted or not 0 < len(out) < n or kept.min() != kept.max():
+    known = None if design.hold is None else design.hold.gram
+    if known is None or not 0 < len(out) <= len(kept) or kept.min() != kept.max():
         return None
-    m = None if samples.mean is None else design.rmatvec(even)
-    G = known[1] - gram_of_some(design, out, 1.0 / n, m)
+    A, m = known
+    G = A - gram_of_some(design, out, 1.0 / n, m)
     G *= n / len(kept)
     if m is not None and samples.mean is not None:
         G -= np.outer(samples.mean - m, samples.mean - m)
@@ -71,16 +66,26 @@ class GramPath:
     def __init__(self, samples: Centred) -> None:
         self.problem = problem = samples.problem
         self.samples, self.w = samples, np.zeros(problem.shape[1])
+        self.moments = self._moments(_difference(samples))
+        if not self.moments.are_moderate:
+            self.moments = self._moments(None)
+
+    def _moments(self, difference: Vector | None) -> Moments:
+        samples, problem = self.samples, self.problem
         p, y, mean = samples.p, samples.y, samples.mean
         c, q = problem.design.rmatvec(p * y), problem.mean(y * y)
-        G = _difference(samples)
-        apart = G is not None
-        G = gram_matrix(problem.design, p, mean) if G is None else G
-        self.moments = Moments(problem, G, c, q, mean is not None, apart)
+        G = gram_matrix(problem.design, p, mean) if difference is None else difference
+        return Moments(problem, G, c, q, mean is not None, difference is not None)
 
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optimum for the first of these penalties, if it can be certified."""
-        penalty = penalties[0]
+        found = self._solve(penalties[0], stop)
+        if not found and self.moments.by_difference:  # whose rounding is larger
+            self.moments = self._moments(None)
+            found = self._solve(penalties[0], stop)
+        return found
+
+    def _solve(self, penalty: Penalty, stop: Stop) -> list[Result]:
         start, moments, blocks = time.perf_counter(), self.moments, penalty.blocks(len(self.w))
         assert blocks is not None
         if not has_moderate(blocks):

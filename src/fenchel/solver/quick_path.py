@@ -11,12 +11,13 @@ import numpy as np
 from fenchel.certificate.centred import Centred
 from fenchel.certificate.responses import Responses
 from fenchel.data.design import Design
+from fenchel.data.hold import Hold
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import Penalty
 from fenchel.solver.base import Result, Stop
 from fenchel.solver.blas import blas_threads
-from fenchel.solver.gram_path import GramPath, know_gram
+from fenchel.solver.gram_path import GramPath, gram_of_all
 from fenchel.solver.large_path import LargePath, Needed
 from fenchel.solver.seed import seed_of
 from fenchel.solver.smooth_path import SmoothPath
@@ -89,14 +90,15 @@ def in_common(problem: Any, options: Mapping[str, Any]) -> Design | None:
     """
     if not _is_quick(problem, options):
         return None
-    held = problem.design.using(options.get("n_threads", 1)).held()
-    problem = problem.replace(design=held)
-    with blas_threads(held.threads), np.errstate(all="ignore"):
-        if is_cheap(Part.whole(problem)):
-            shared = type(problem.loss) is Squared and know_gram(problem)
-        else:
-            shared = WidePath.of(problem) is not None
-    return held if shared else None
+    hold, design = Hold(), problem.design.using(options.get("n_threads", 1))
+    with blas_threads(design.threads), np.errstate(all="ignore"):
+        if not is_cheap(Part.whole(problem)):
+            design = design.sharing(hold)
+            WidePath.of(problem.replace(design=design))  # where this is the way, its first look fills the hold
+        elif type(problem.loss) is Squared and problem.weightless:
+            design = (design.stored_by_rows() if design.is_sparse else design).sharing(hold)
+            hold.gram = gram_of_all(problem.replace(design=design))
+    return design if hold.shorts or hold.gram else None
 
 
 def _is_quick(problem: Any, options: Mapping[str, Any]) -> bool:

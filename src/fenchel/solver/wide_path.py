@@ -39,23 +39,24 @@ SMOOTH = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS})
 MOST_TIMES = 4.0
 
 
-def short_columns(problem: Problem, p: Vector, mean: Vector | None) -> tuple[kernels.ShortColumns, float]:
-    """X in sixteen bits, without the means of columns if there are some; and how many times the shares that it was made
-    for those of this problem are, at most.
+def short_columns(problem: Problem, p: Vector, mean: Vector | None) -> tuple[kernels.ShortColumns, float, float]:
+    """X in sixteen bits, without the means of columns if there are some; how many times the shares that it was made for
+    those of this problem are, at most; and how far its means may be apart from these, in lengths of columns.
 
     What problems share has equal shares 1/n, and its own means: with S_j = sqrt(sum_i x_ij^2 / n), sums of p_i x_ij^2
     over samples with shares p <= c/n are at most c S_j^2. So are the squares of differences between means.
     """
-    design, n = problem.design, len(p)
+    design, n, hold = problem.design, len(p), problem.design.hold
     times = float(p.max()) * n
-    if design.shorts is None or not times <= MOST_TIMES:
-        return kernels.short_columns(design.lines, design.by_rows, mean, p), 1.0
-    known = design.shorts.get(mean is not None)
+    if hold is None or hold.over or not times <= MOST_TIMES:
+        return kernels.short_columns(design.lines, design.by_rows, mean, p), 1.0, 0.0
+    known = hold.shorts.get(mean is not None)
     if known is None:
         even = np.full(n, 1.0 / n)
         centre = mean if mean is None or problem.weightless else design.rmatvec(even)
-        known = design.shorts[mean is not None] = kernels.short_columns(design.lines, design.by_rows, centre, even)
-    return known, max(1.0, times)
+        known = hold.shorts[mean is not None] = kernels.short_columns(design.lines, design.by_rows, centre, even)
+    times = max(1.0, times)
+    return known, times, 0.0 if mean is None else float(np.sqrt(times))
 
 
 class WidePath:
@@ -70,15 +71,15 @@ class WidePath:
             y, mean, intercept = samples.y, samples.mean, False
         else:
             b = samples.best_constant
-        shorts, ratio = short_columns(samples.problem, samples.p, mean)
-        lengths = np.sqrt(ratio) * shorts.lengths()  # of the columns without their means, from above
+        shorts, times, apart = short_columns(samples.problem, samples.p, mean)
+        lengths = np.sqrt(times) * shorts.lengths()  # of the columns without their means, from above
         samples.know_lengths(lengths if mean is None else np.hypot(lengths, mean))
         self._path = kernels.wide_path(
             design.lines,
             design.by_rows,
             mean,
             shorts,
-            0.0 if mean is None else float(np.sqrt(ratio)),
+            apart,
             kernel,
             y,
             samples.p,
@@ -91,20 +92,15 @@ class WidePath:
 
     @classmethod
     def of(cls, problem: Problem, most: int = MOST_SAMPLES) -> WidePath | None:
-        """For data that it is made for, unless their numbers are too large or too small for the bounds here."""
-        if not cls.suits(problem, most):
-            return None
-        path = cls(Centred.of(problem) if type(problem.loss) is Squared else Responses(problem))
-        return path if path.samples.are_moderate else None
-
-    @staticmethod
-    def suits(problem: Problem, most: int = MOST_SAMPLES) -> bool:
-        """Whether data are dense, of few samples and more columns; single weights, all with one threshold."""
+        """For dense data of few samples and more columns; single weights, all with one threshold."""
         design, penalty = problem.design, problem.penalty
         single = penalty.separable and Trait.BLOCK_PENALTY in penalty.traits
         if design.is_sparse or design.shape[0] > min(most, design.shape[1]) or not single:
-            return False
-        return type(problem.loss) is Squared or problem.loss.traits >= SMOOTH
+            return None
+        if type(problem.loss) is not Squared and not problem.loss.traits >= SMOOTH:
+            return None
+        path = cls(Centred.of(problem) if type(problem.loss) is Squared else Responses(problem))
+        return path if path.samples.are_moderate else None
 
     def solve(self, penalties: Sequence[Penalty], stop: Stop) -> list[Result]:
         """The optima for the first of these penalties, as many as are found."""

@@ -79,13 +79,16 @@ def gram_matrix(design: Design, c: Vector, mean: Vector | None) -> Vector:
 
 
 def gram_of_some(design: Design, rows: NDArray[np.int64], share: float, mean: Vector | None) -> Vector:
-    """share sum_i (x_i - mean)(x_i - mean)' over some rows, whatever their own mean is; symmetric, in C order."""
+    """share sum_i (x_i - mean)(x_i - mean)' over some rows, whatever their own mean is; symmetric, in C order.
+
+    Sparse matrices are stored by rows.
+    """
     h = np.full(len(rows), share)
     if not design.is_sparse:
         H = gram_of(design, rows, h, mean).T
         kernels.mirror_lower(H)
         return H
-    H = gram_of(design.stored_by_rows(), rows, h).T
+    H = gram_of(design, rows, h).T
     kernels.mirror_lower(H)
     if mean is not None:
         weights = np.zeros(design.shape[0])
