@@ -81,7 +81,7 @@ class ShortColumns {
             inverse_[j] = static_cast<float>(std::min(widest_ / length[j], largest_inverse));
             scale[j] = length[j] > 0 ? 1 / length[j] : 0.0;
         }
-        for (Index block = 0; block < blocks(); ++block) fill(block, scale.data(), visit);
+        for (Index from = 0; from < d; from += tile) fill(from, std::min(from + tile, d), scale.data(), visit);
     }
 
     // The direction of a vector q that is zero where r is; v_j may be off by `doubt` S_j beside.
@@ -127,23 +127,26 @@ class ShortColumns {
 
   private:
     static constexpr double largest_inverse = 1e30;
+    static constexpr Index tile = 512;
 
     Index blocks() const { return (count + wide - 1) / wide; }
 
+    // The entries of some columns, a multiple of `wide` of them unless they are the last: as many as fit into the first cache, pair by pair.
     template <class Visit>
-    void fill(Index block, const double *inverse, const Visit &visit) {
-        Pair *out = entries_.data() + block * pairs_ * wide;
-        const Index from = block * wide;
-        std::int32_t row[2][wide];
+    void fill(Index from, Index to, const double *scale, const Visit &visit) {
+        std::int32_t row[2][tile] = {};
+        double x[tile];
         for (Index i = 0; i < 2 * pairs_; ++i) {
-            double x[wide] = {};
-            const auto take = [&x, from](Index j, double entry) { x[j - from] = entry; };
-            if (i < n) from + wide <= count ? visit(i, from, from + wide, take) : visit(i, from, count, take);
+            if (i < n) visit(i, from, to, [&x, from](Index j, double entry) { x[j - from] = entry; });
+            const double root = root_[i];
+            if (i == n) std::fill(x, x + tile, 0.0);
 #pragma omp simd
-            for (Index c = 0; c < wide; ++c) row[i % 2][c] = in_short(root_[i] * inverse[from + c] * x[c]);
+            for (Index c = 0; c < to - from; ++c) row[i % 2][c] = in_short(root * scale[from + c] * x[c]);
             if (i % 2 == 0) continue;
-            for (Index c = 0; c < wide; ++c) out[c] = pair_of(row[0][c], row[1][c]);
-            out += wide;
+            for (Index c = 0; c < to - from; c += wide) {
+                Pair *out = entries_.data() + (from + c) * pairs_ + i / 2 * wide;
+                for (Index k = 0; k < wide; ++k) out[k] = pair_of(row[0][c + k], row[1][c + k]);
+            }
         }
     }
 

@@ -32,7 +32,7 @@ FEW_SAMPLES, MOST_SAMPLES = 500, 2000
 #: How many lams go into one call: Ctrl-C comes through between two.
 MOST_LAMS = 20
 #: How many times smaller each lam of a short path is than the last, the relative gap on the way, and the most of them.
-STRIDE, ROUGH, MOST_STEPS = 1.8, 0.1, 50
+STRIDE, ROUGH, MOST_STEPS = 2.2, 0.1, 50
 SMOOTH = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS})
 #: Problems on parts of the same samples look at the same columns in sixteen bits, unless a sample has more than so many
 #: times the mean share, which would make them too rough.
@@ -72,7 +72,8 @@ class WidePath:
         else:
             b = samples.best_constant
         shorts, times, apart = short_columns(samples.problem, samples.p, mean)
-        lengths = np.sqrt(times) * shorts.lengths()  # of the columns without their means, from above
+        lengths = shorts.lengths()  # of the columns without their means, from above
+        lengths *= np.sqrt(times)
         samples.know_lengths(lengths if mean is None else np.hypot(lengths, mean))
         self._path = kernels.wide_path(
             design.lines,
