@@ -1,6 +1,5 @@
 """What the tree promises: one-way imports, exported names, types, light imports."""
 
-import re
 import subprocess
 import sys
 import tomllib
@@ -85,22 +84,13 @@ def test_types_are_strict():
 
 
 @in_checkout
-def test_no_file_outgrows_300_lines():
-    files = [p for kind in ("*.py", "*.hpp", "*.cpp") for p in (ROOT / "src").rglob(kind)]
-    long = {p.name: n for p in files if (n := len(p.read_text().splitlines())) > 300}
-    assert len(files) > 40
-    assert not long
-
-
-@in_checkout
-@pytest.mark.parametrize("package", sorted(p.parent.name for p in (ROOT / "src/fenchel").glob("*/__init__.py")))
-def test_the_page_on_architecture_names_every_module(package):
-    lines = (ROOT / "docs/architecture.md").read_text().splitlines()
-    (row,) = [line for line in lines if line.startswith(f"| `fenchel.{package}` ")]
-    folder = ROOT / "src/fenchel" / package
-    modules = {f"`{path.name}`" for path in folder.glob("*.py") if path.name != "__init__.py"}
-    folders = {f"`{path.parent.name}/`" for path in folder.glob("*/__init__.py")}
-    assert set(re.findall(r"`\w+(?:\.py|/)`", row)) == modules | folders
+def test_no_folder_outgrows_a_dozen_modules():
+    folders = {p.parent for p in (ROOT / "src/fenchel").rglob("*.py")}
+    counts = {f.relative_to(ROOT).as_posix(): len(set(f.glob("*.py")) - {f / "__init__.py"}) for f in folders}
+    assert len(counts) > 10
+    # the folders still to be divided, and how large they may be until then
+    known = {"src/fenchel/certificate/adapters": 14, "src/fenchel/estimator": 25}
+    assert {f: n for f, n in counts.items() if n > known.get(f, 12)} == {}
 
 
 @in_checkout

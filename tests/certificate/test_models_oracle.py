@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import HuberRegressor
 
 import fenchel as fl
-from fenchel.certificate.models.huber import HuberClaim
+from fenchel.certificate.adapters.huber import HuberClaim
 from fenchel.certificate.multiclass.bounds import balanced, excess
 from fenchel.data import Design
 from fenchel.problem import penalties

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
 import fenchel as fl
-from fenchel.certificate.models.huber import HuberClaim
+from fenchel.certificate.adapters.huber import HuberClaim
 
 CANCER_X, CANCER_Y = load_breast_cancer(return_X_y=True)
 CANCER_X = scale(CANCER_X)

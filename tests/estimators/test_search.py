@@ -143,7 +143,7 @@ def test_paths_start_from_their_neighbours(monkeypatch):
         starts.append(start)
         return solve(problem, start=start, **options)
 
-    for module in ("fenchel.solver.path", "fenchel.solver.screening"):
+    for module in ("fenchel.solver.paths.grid", "fenchel.solver.paths.screening"):
         monkeypatch.setattr(importlib.import_module(module), "solve", watched)
     fl.LogisticRegressionCV(Cs=[1.0, 0.01, 0.1], cv=2).fit(CANCER_X, CANCER_Y)
     assert [start is None for start in starts] == [True, False, False] * 2

@@ -13,8 +13,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 import fenchel as fl
 from fenchel.data import samples
 
-wide_path = importlib.import_module("fenchel.solver.wide_path")
-gram_path = importlib.import_module("fenchel.solver.gram_path")
+wide_path = importlib.import_module("fenchel.solver.paths.wide_path")
+gram_path = importlib.import_module("fenchel.solver.paths.gram_path")
 WIDE = samples.make_regression(45, 600, noise=1.0, random_state=0)
 NARROW = samples.make_regression(90, 7, noise=1.0, random_state=1)
 LABELS = np.where(WIDE.y > 0, "up", "down")

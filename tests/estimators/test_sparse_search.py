@@ -161,10 +161,10 @@ def test_paths_start_from_their_neighbours_and_the_last_fit_from_the_folds(monke
         assert options["n_threads"] == 1
         return solve(problem, start=start, **options)
 
-    for module in ("fenchel.solver.path", "fenchel.solver.screening"):
+    for module in ("fenchel.solver.paths.grid", "fenchel.solver.paths.screening"):
         monkeypatch.setattr(importlib.import_module(module), "solve", watched)
     # least squares on few columns needs no solver
-    monkeypatch.setattr(importlib.import_module("fenchel.solver.path"), "quick_path", lambda *args: None)
+    monkeypatch.setattr(importlib.import_module("fenchel.solver.paths.grid"), "quick_path", lambda *args: None)
     fl.LassoCV(alphas=3, cv=2, n_jobs=n_jobs).fit(SCALED_X, DIABETES_Y)
     every = [start is None for found in starts.values() for start in found]
     assert every.count(True) == 2
@@ -200,10 +200,10 @@ def test_ctrl_c_on_the_folds_ends_the_search(monkeypatch, n_jobs):
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         return solve(problem, **options)
 
-    for module in ("fenchel.solver.path", "fenchel.solver.screening"):
+    for module in ("fenchel.solver.paths.grid", "fenchel.solver.paths.screening"):
         monkeypatch.setattr(importlib.import_module(module), "solve", watched)
     # least squares on few columns needs no solver
-    monkeypatch.setattr(importlib.import_module("fenchel.solver.path"), "quick_path", lambda *args: None)
+    monkeypatch.setattr(importlib.import_module("fenchel.solver.paths.grid"), "quick_path", lambda *args: None)
     before = set(threading.enumerate())
     with pytest.raises(KeyboardInterrupt):
         fl.LassoCV(cv=4, n_jobs=n_jobs, tol=1e-8).fit(SCALED_X, DIABETES_Y)

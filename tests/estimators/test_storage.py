@@ -50,7 +50,7 @@ AS_IT_IS = [
 def designs(monkeypatch):
     """The design of every problem that is solved."""
     seen = []
-    along, near = (importlib.import_module(f"fenchel.solver.{name}") for name in ("path", "screening"))
+    along, near = (importlib.import_module(f"fenchel.solver.paths.{name}") for name in ("grid", "screening"))
     for module, name in ((base, "solve_many"), (along, "solve"), (near, "solve"), (scale, "solve")):
         run = getattr(module, name)
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 import fenchel as fl
-from fenchel.certificate.differences import denoising_bound
+from fenchel.certificate.bounds.differences import denoising_bound
 from fenchel.problem.penalties.differences import GeneralDifferences, PowerDifferences
 from fenchel.problem.penalties.fused import FusedL1
 from fenchel.problem.penalties.graphs import GraphDifferences

@@ -9,7 +9,7 @@ from scipy import sparse
 import fenchel as fl
 from fenchel.solver import Start
 from fenchel.steps import SGD, Pegasos
-from fenchel.steps.sampling import Sampler
+from fenchel.steps.dual_ascent.sampling import Sampler
 from tests.registry import LOSSES
 
 rng = np.random.default_rng(3)

@@ -7,7 +7,7 @@ import fenchel as fl
 from fenchel.problem import Trait
 from fenchel.solver import Start
 from fenchel.steps import FISTA
-from fenchel.steps.passes import SamplePasses, WeightPasses
+from fenchel.steps.first_order.passes import SamplePasses, WeightPasses
 from tests.registry import LOSSES, name, targets
 
 DIFFERENTIABLE = [loss for loss in LOSSES if Trait.DIFFERENTIABLE_LOSS in loss.traits]

@@ -8,18 +8,18 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
-from fenchel.certificate.batch import NEAR
-from fenchel.certificate.centred import Centred
-from fenchel.solver.base import Stop
-from fenchel.solver.found import Found
-from fenchel.solver.gram_path import GramPath
-from fenchel.solver.quick_path import in_common
-from fenchel.solver.wide_path import WidePath
+from fenchel.certificate.bounds.batch import NEAR
+from fenchel.certificate.bounds.centred import Centred
+from fenchel.solver.paths.found import Found
+from fenchel.solver.paths.gram_path import GramPath
+from fenchel.solver.paths.quick_path import in_common
+from fenchel.solver.paths.wide_path import WidePath
+from fenchel.solver.result import Stop
 from tests.laws.test_exact_arithmetic import gaps_of_paths_hold
 from tests.registry import SMOOTH, name, targets
 
 either_intercept = pytest.mark.parametrize("intercept", [False, True])
-wide_module = importlib.import_module("fenchel.solver.wide_path")
+wide_module = importlib.import_module("fenchel.solver.paths.wide_path")
 PENALTIES = {
     "L1": lambda d: fl.penalties.L1(1.0),
     "elastic net": lambda d: fl.penalties.ElasticNet(1.0, 0.6),

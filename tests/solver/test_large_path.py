@@ -10,13 +10,13 @@ from sklearn.base import clone
 import fenchel as fl
 from fenchel.data import samples
 from fenchel.solver import large_path
-from fenchel.solver.found import Found
-from fenchel.solver.large_path import LargePath, Needed
+from fenchel.solver.paths.found import Found
+from fenchel.solver.paths.large_path import LargePath, Needed
 from tests.laws.test_exact_arithmetic import gaps_of_paths_hold
 from tests.registry import SMOOTH, name, targets
 
-path_module = importlib.import_module("fenchel.solver.path")  # the package has a function of that name
-quick_module = importlib.import_module("fenchel.solver.quick_path")
+path_module = importlib.import_module("fenchel.solver.paths.grid")  # the package has a function of that name
+quick_module = importlib.import_module("fenchel.solver.paths.quick_path")
 every_loss = pytest.mark.parametrize("loss", SMOOTH, ids=name)
 either_intercept = pytest.mark.parametrize("intercept", [False, True])
 PENALTIES = {

@@ -8,7 +8,7 @@ import fenchel as fl
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps import face_descent, primal_cd
 from fenchel.steps.base import Start
-from fenchel.steps.descent_state import DescentState, Part
+from fenchel.steps.working_set.state import DescentState, Part
 
 SMOOTH = [
     fl.losses.Squared(),

@@ -10,10 +10,10 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
-from fenchel.solver.found import Found
+from fenchel.solver.paths.found import Found
 from tests.laws.test_exact_arithmetic import exact, gaps_of_paths_hold
 
-path_module = importlib.import_module("fenchel.solver.path")  # the package has a function of that name
+path_module = importlib.import_module("fenchel.solver.paths.grid")  # the package has a function of that name
 PENALTIES = {
     "L1": lambda lam, d: fl.penalties.L1(lam),
     "elastic net": lambda lam, d: fl.penalties.ElasticNet(lam, 0.6),

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import fenchel as fl
 from fenchel.certificate.judges import judge_of
 from fenchel.steps import SDCA, Start
-from fenchel.steps.outputs import Outputs
-from fenchel.steps.sampling import Sampler
+from fenchel.steps.dual_ascent.averaging import Outputs
+from fenchel.steps.dual_ascent.sampling import Sampler
 from tests.registry import LOSSES, name
 
 rng = np.random.default_rng(0)

@@ -9,14 +9,14 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
-from fenchel.certificate.responses import Responses
+from fenchel.certificate.bounds.responses import Responses
 from fenchel.data.design import Rounded, gamma
 from fenchel.solver import smooth_path, wide_path
-from fenchel.solver.found import Found
+from fenchel.solver.paths.found import Found
 from tests.laws.test_exact_arithmetic import exact, gaps_of_paths_hold
 from tests.registry import name, targets
 
-path_module = importlib.import_module("fenchel.solver.path")  # the package has a function of that name
+path_module = importlib.import_module("fenchel.solver.paths.grid")  # the package has a function of that name
 LOSSES = [
     fl.losses.Logistic(),
     fl.losses.SquaredHinge(),

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import fenchel as fl
-from fenchel.certificate.batch import NEAR, Models
-from fenchel.certificate.centred import Centred
-from fenchel.certificate.responses import Responses
-from fenchel.solver.base import Stop
-from fenchel.solver.found import Found
-from fenchel.solver.wide_path import MOST_LAMS, WidePath
+from fenchel.certificate.bounds.batch import NEAR, Models
+from fenchel.certificate.bounds.centred import Centred
+from fenchel.certificate.bounds.responses import Responses
+from fenchel.solver.paths.found import Found
+from fenchel.solver.paths.wide_path import MOST_LAMS, WidePath
+from fenchel.solver.result import Stop
 from tests.laws.test_exact_arithmetic import exact
 from tests.registry import SMOOTH, name, targets
 

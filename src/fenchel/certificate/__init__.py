@@ -1,7 +1,7 @@
 """Why to believe it: a bound, valid in exact arithmetic, on the suboptimality of any model."""
 
+from fenchel.certificate.adapters import certify
 from fenchel.certificate.certificate import Certificate, CertificateError
 from fenchel.certificate.certify import certify_weights
-from fenchel.certificate.models import certify
 
 __all__ = ["Certificate", "CertificateError", "certify", "certify_weights"]

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate import consequences
+from fenchel.certificate.bounds.constructions import Construction
 from fenchel.certificate.consequences import Evidence
-from fenchel.certificate.constructions import Construction
 from fenchel.data.design import Vector
 from fenchel.problem.vectors import Mask
 

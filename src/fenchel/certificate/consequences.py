@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.certificate.constructions import Construction, constructions
-from fenchel.certificate.differences import zero_differences
-from fenchel.certificate.dual_point import LowerBound
-from fenchel.certificate.rounding import (
+from fenchel.certificate.bounds.constructions import Construction, constructions
+from fenchel.certificate.bounds.differences import zero_differences
+from fenchel.certificate.bounds.dual_point import LowerBound
+from fenchel.certificate.bounds.rounding import (
     DualBound,
     DualPoint,
     PrimalBound,

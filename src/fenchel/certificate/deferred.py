@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.certificate.bounds.constructions import Construction
 from fenchel.certificate.consequences import Evidence
-from fenchel.certificate.constructions import Construction
 from fenchel.certificate.judge import Judge
 from fenchel.data.design import Vector
 from fenchel.problem import Problem

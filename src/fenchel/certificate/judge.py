@@ -7,15 +7,15 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.certificate.ascent import methods, offers
+from fenchel.certificate.bounds.differences import denoising_bound
+from fenchel.certificate.bounds.dual_point import FAR, LowerBound, gradient_point, lower_bounds, zero_bound
+from fenchel.certificate.bounds.residual import moved, residual_bound
+from fenchel.certificate.bounds.rounding import DualPoint, PrimalBound, gap_between, primal_bound
+from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.certificate.consequences import Evidence
-from fenchel.certificate.differences import denoising_bound
-from fenchel.certificate.dual_point import FAR, LowerBound, gradient_point, lower_bounds, zero_bound
-from fenchel.certificate.free import FreeDirections
 from fenchel.certificate.record import DOUBTFUL, Record
-from fenchel.certificate.recovery import projected_points, recovered_points
-from fenchel.certificate.residual import moved, residual_bound
-from fenchel.certificate.rounding import DualPoint, PrimalBound, gap_between, primal_bound
+from fenchel.certificate.search.ascent import methods, offers
+from fenchel.certificate.search.recovery import projected_points, recovered_points
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.vectors import finite, frozen

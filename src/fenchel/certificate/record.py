@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fenchel.certificate.bounds.rounding import PrimalBound, gap_between
 from fenchel.certificate.certificate import NOTHING, Certificate, Proof, vanishes
-from fenchel.certificate.rounding import PrimalBound, gap_between
 from fenchel.data.design import Vector
 from fenchel.steps import Candidate, Scores
 

@@ -74,7 +74,7 @@ def command(data: Path, output: Path | None, picture: Path | None, **settings: A
 def _find(data: Path, settings: dict[str, Any]) -> Any:
     """The path that was asked for."""
     import fenchel as fl
-    from fenchel.solver.path import largest_lam
+    from fenchel.solver.paths.grid import largest_lam
 
     certified = settings["certified"]
     for name in ("tol", "n_lams") if certified else ("eps",):

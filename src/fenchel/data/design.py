@@ -12,10 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel._core import kernels
 from fenchel.data.convert import as_matrix, is_identity
-from fenchel.data.entries import largest_entry
-from fenchel.data.hold import Hold
-from fenchel.data.lines import across, columns_of_rows, line_of, lines_of
-from fenchel.data.norms import check_exponent, norm_of_two
+from fenchel.data.fold_cache import Hold
+from fenchel.data.storage import across, check_exponent, columns_of_rows, largest_entry, line_of, lines_of, norm_of_two
 from fenchel.data.threads import usable_threads
 
 Vector = NDArray[np.float64]

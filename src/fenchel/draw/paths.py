@@ -2,16 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.data.design import Vector
 
-if TYPE_CHECKING:
-    from fenchel.solver.cover import CertifiedPath
-    from fenchel.solver.path import Path
+
+class Drawn(Protocol):
+    """What a picture of a path needs of it."""
+
+    @property
+    def lams(self) -> Vector: ...
+
+    @property
+    def coefs(self) -> Vector: ...
+
+
+class Anchored(Protocol):
+    """A lam at which a bound was proven."""
+
+    @property
+    def lam(self) -> float: ...
+
+
+class Piece(Protocol):
+    """A model in charge of an interval of lam."""
+
+    @property
+    def lam(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def solved(self) -> bool: ...
+
+    @property
+    def anchors(self) -> Sequence[Anchored]: ...
+    def gap(self, lam: float) -> float: ...
+    def objective(self, lam: float) -> float: ...
+
+
+class DrawnIntervals(Protocol):
+    """What a picture of a certified path needs of it."""
+
+    @property
+    def eps(self) -> float: ...
+
+    @property
+    def knots(self) -> Sequence[Piece]: ...
+    @property
+    def coefs(self) -> Vector: ...
+
 
 INK, MUTED, PROVEN, OTHER = "#24292f", "#8c959f", "#0969da", "#bc4c00"
 #: The most weights that are drawn, the largest ones.
@@ -29,7 +74,7 @@ def new_figure(width: float = 10.0, height: float = 4.8) -> Any:
     return Figure(figsize=(width, height), layout="constrained", dpi=150)
 
 
-def plot_path(path: Path, axes: Any = None, title: str = "") -> Any:
+def plot_path(path: Drawn, axes: Any = None, title: str = "") -> Any:
     """Draw the weights against lam, the largest lam on the left; a tick above for each solution.
 
     Parameters
@@ -51,7 +96,7 @@ def plot_path(path: Path, axes: Any = None, title: str = "") -> Any:
     return axes
 
 
-def plot_certified_path(path: CertifiedPath, title: str = "") -> Any:
+def plot_certified_path(path: DrawnIntervals, title: str = "") -> Any:
     """Draw a certified path: the weights of the model in charge at each lam, and the bound that is proven of it.
 
     Above, the weights: steps, since one model serves a whole interval. Below, a band from zero up to the proven bound
@@ -102,7 +147,7 @@ def plot_certified_path(path: CertifiedPath, title: str = "") -> Any:
     return figure
 
 
-def band(path: CertifiedPath) -> tuple[Vector, Vector]:
+def band(path: DrawnIntervals) -> tuple[Vector, Vector]:
     """Lams, the largest first, and the relative gap that is proven at each."""
     lams, bounds = [], []
     for knot in path.knots:

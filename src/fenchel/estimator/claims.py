@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fenchel.certificate.models.claim import Claim, LinearClaim, MulticlassClaim
-from fenchel.certificate.models.fitted import codes
-from fenchel.certificate.models.registry import adapter
+from fenchel.certificate.adapters.claim import Claim, LinearClaim, MulticlassClaim
+from fenchel.certificate.adapters.fitted import codes
+from fenchel.certificate.adapters.registry import adapter
 from fenchel.data.design import Vector
 from fenchel.estimator.base import dense_rows, with_constant
 

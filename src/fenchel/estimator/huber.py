@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fenchel.certificate.models.huber import HuberClaim
+from fenchel.certificate.adapters.huber import HuberClaim
 from fenchel.data.design import Vector
 from fenchel.data.target import as_vector
 from fenchel.estimator.parameters import positive_alpha

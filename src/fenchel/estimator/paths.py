@@ -16,8 +16,8 @@ from fenchel.data.design import Vector
 from fenchel.estimator.parameters import positive, positive_alpha
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result
-from fenchel.solver.large_path import Needed
-from fenchel.solver.path import along
+from fenchel.solver.paths.grid import along
+from fenchel.solver.paths.large_path import Needed
 from fenchel.solver.seed import seed_of
 from fenchel.solver.solve import not_certified
 

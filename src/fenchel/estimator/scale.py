@@ -24,7 +24,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fenchel.certificate import Certificate
-from fenchel.certificate.models.huber import HuberClaim, Scaled
+from fenchel.certificate.adapters.huber import HuberClaim, Scaled
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.losses import Absolute, Huber

@@ -29,9 +29,9 @@ from fenchel.estimator.paths import (
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
 from fenchel.solver import Result
-from fenchel.solver.found import nonzeros
-from fenchel.solver.large_path import Needed
-from fenchel.solver.quick_path import in_common
+from fenchel.solver.paths.found import nonzeros
+from fenchel.solver.paths.large_path import Needed
+from fenchel.solver.paths.quick_path import in_common
 
 #: How many scores, or weights, there are at a time.
 MOST_NUMBERS = 4_000_000

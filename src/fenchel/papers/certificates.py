@@ -18,7 +18,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from fenchel.certificate.constructions import constructions
+from fenchel.certificate.bounds.constructions import constructions
 from fenchel.data.design import Vector
 from fenchel.papers.curves import Curve, follow, reference, svm
 from fenchel.papers.datasets import GENERATED, Dataset, datasets

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from fenchel.data.blocks import BlockProducts
 from fenchel.data.design import Design, Vector
+from fenchel.data.multi_products import BlockProducts
 from fenchel.data.target import as_codes, as_weights
 from fenchel.problem.checks import replaced, require_bounded_dual, require_double, require_flag, require_instance
 from fenchel.problem.losses.multiclass import Codes, MulticlassLoss, Multinomial

@@ -10,8 +10,8 @@ import numpy as np
 
 from fenchel.certificate import Certificate
 from fenchel.certificate.certificate import percent
+from fenchel.draw.paths import OTHER, PROVEN, new_figure
 from fenchel.solver import Trace
-from fenchel.solver.pictures import OTHER, PROVEN, new_figure
 from fenchel.solver.theory import GapBound
 
 #: So few certificates that each is drawn.

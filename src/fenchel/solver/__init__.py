@@ -1,11 +1,11 @@
 """How: solvers, and the one loop that runs them."""
 
 from fenchel.solver import theory
-from fenchel.solver.base import Check, NotCertifiedWarning, Result, Stop, Trace
-from fenchel.solver.certified_path import certified_path
-from fenchel.solver.cover import CertifiedPath, Knot
 from fenchel.solver.many import solve_many
-from fenchel.solver.path import Path, path
+from fenchel.solver.paths.certified import certified_path
+from fenchel.solver.paths.grid import Path, path
+from fenchel.solver.paths.intervals import CertifiedPath, Knot
+from fenchel.solver.result import Check, NotCertifiedWarning, Result, Stop, Trace
 from fenchel.solver.solve import solve
 from fenchel.steps import FISTA, PDHG, BlockSDCA, Candidate, MatrixNewton, Solver, Start
 

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.checks import require_flag
-from fenchel.solver.base import Check, Result, Stop
+from fenchel.solver.result import Check, Result, Stop
 from fenchel.solver.solve import solve
 
 #: What is left of the time for problems whose turn comes after it is over: they return at once, with their start.

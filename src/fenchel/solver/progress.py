@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from fenchel.problem import MulticlassProblem, Problem
-from fenchel.solver.base import Check, Stop
+from fenchel.solver.result import Check, Stop
 
 
 class Bar:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.certificate.bounds.rounding import PrimalBound
 from fenchel.certificate.judges import judge_of
 from fenchel.certificate.record import Record
-from fenchel.certificate.rounding import PrimalBound
 from fenchel.problem import MulticlassProblem, Problem
-from fenchel.solver.base import Callback, Check, Result, Stop, Trace
 from fenchel.solver.blas import blas_threads
 from fenchel.solver.progress import Progress
+from fenchel.solver.result import Callback, Check, Result, Stop, Trace
 from fenchel.solver.schedule import Schedule
 from fenchel.steps import Candidate, Overflow, Solver, Start
 

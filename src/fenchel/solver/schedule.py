@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.solver.base import Stop
+from fenchel.solver.result import Stop
 from fenchel.steps import Progress, Solver
 
 #: How far a solver's own estimate of its gap may be trusted, either way, after it was compared with a certificate.

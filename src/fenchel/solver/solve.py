@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.certificate.bounds.rounding import clip_to_domain
 from fenchel.certificate.certificate import percent
-from fenchel.certificate.rounding import clip_to_domain
 from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses.multiclass import multipliers, off_of
-from fenchel.solver.base import Callback, NotCertifiedWarning, Result, Stop
 from fenchel.solver.choose import another, choose
-from fenchel.solver.quick_path import quick_solve
+from fenchel.solver.paths.quick_path import quick_solve
+from fenchel.solver.result import Callback, NotCertifiedWarning, Result, Stop
 from fenchel.solver.run import Fit, run
 from fenchel.solver.seed import seed_of
 from fenchel.steps import Start

@@ -1,17 +1,17 @@
 """Algorithms as steps: the solvers run them to find models, the certificate runs them to raise its bound."""
 
-from fenchel.steps.approx import APPROX
 from fenchel.steps.base import Candidate, Overflow, Progress, Residual, Scores, Solver, Start
-from fenchel.steps.baselines import SGD, Pegasos
-from fenchel.steps.blocks import BlockSDCA
-from fenchel.steps.fista import FISTA
-from fenchel.steps.matrix_newton import MatrixNewton
-from fenchel.steps.newton import Newton
-from fenchel.steps.pdhg import PDHG
-from fenchel.steps.primal_cd import PrimalCD
-from fenchel.steps.sdca import SDCA
-from fenchel.steps.total_variation import TotalVariation
-from fenchel.steps.trend import Trend
+from fenchel.steps.denoising.total_variation import TotalVariation
+from fenchel.steps.denoising.trend import Trend
+from fenchel.steps.dual_ascent.multiclass import BlockSDCA
+from fenchel.steps.dual_ascent.sdca import SDCA
+from fenchel.steps.first_order.approx import APPROX
+from fenchel.steps.first_order.fista import FISTA
+from fenchel.steps.first_order.pdhg import PDHG
+from fenchel.steps.newton.multiclass import MatrixNewton
+from fenchel.steps.newton.newton import Newton
+from fenchel.steps.stochastic.sgd import SGD, Pegasos
+from fenchel.steps.working_set.primal_cd import PrimalCD
 
 __all__ = [
     "APPROX",

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from fenchel.certificate.certificate import Certificate
-from fenchel.certificate.certify import certify_weights
-from fenchel.certificate.models import (  # noqa: F401  (each fills the registry)
+from fenchel.certificate.adapters import (  # noqa: F401  (each fills the registry)
     liblinear,
     libsvm,
     logistic,
@@ -21,8 +19,10 @@ from fenchel.certificate.models import (  # noqa: F401  (each fills the registry
     skglm,
     sklearn_linear,
 )
-from fenchel.certificate.models.claim import certify_claims
-from fenchel.certificate.models.registry import claims_of
+from fenchel.certificate.adapters.claim import certify_claims
+from fenchel.certificate.adapters.registry import claims_of
+from fenchel.certificate.certificate import Certificate
+from fenchel.certificate.certify import certify_weights
 from fenchel.certificate.multiclass import certify_matrix
 from fenchel.problem import MulticlassProblem, Problem
 

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from fenchel.certificate.adapters.claim import Bounds
+from fenchel.certificate.bounds.rounding import INPUT
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights, search_plan
-from fenchel.certificate.models.claim import Bounds
-from fenchel.certificate.rounding import INPUT
 from fenchel.data.design import Design, Vector
 from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certificate.models.claim import Claim, LinearClaim
-from fenchel.certificate.models.fitted import (
+from fenchel.certificate.adapters.claim import Claim, LinearClaim
+from fenchel.certificate.adapters.fitted import (
     against_rest,
     class_weights,
     codes,
@@ -25,8 +25,8 @@ from fenchel.certificate.models.fitted import (
     require_no_intercept,
     require_rows,
 )
-from fenchel.certificate.models.liblinear_file import ModelFile, read_model
-from fenchel.certificate.models.registry import adapter
+from fenchel.certificate.adapters.liblinear_file import ModelFile, read_model
+from fenchel.certificate.adapters.registry import adapter
 from fenchel.data.design import Design, Vector
 from fenchel.data.target import as_vector, as_weights
 from fenchel.problem import Problem

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.certificate.models.claim import Claim, LinearClaim
-from fenchel.certificate.models.fitted import codes, coefficients, design, elastic_net, require
-from fenchel.certificate.models.registry import adapter
+from fenchel.certificate.adapters.claim import Claim, LinearClaim
+from fenchel.certificate.adapters.fitted import codes, coefficients, design, elastic_net, require
+from fenchel.certificate.adapters.registry import adapter
 from fenchel.data.design import Design, Vector
 from fenchel.data.target import as_weights
 from fenchel.problem import Problem

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certificate.models.claim import Claim, LinearClaim, MulticlassClaim
-from fenchel.certificate.models.fitted import (
+from fenchel.certificate.adapters.claim import Claim, LinearClaim, MulticlassClaim
+from fenchel.certificate.adapters.fitted import (
     Codes,
     chosen,
     class_weights,
@@ -24,8 +24,8 @@ from fenchel.certificate.models.fitted import (
     require_no_intercept,
     signs_by_class,
 )
-from fenchel.certificate.models.liblinear import penalised_intercept
-from fenchel.certificate.models.registry import adapter
+from fenchel.certificate.adapters.liblinear import penalised_intercept
+from fenchel.certificate.adapters.registry import adapter
 from fenchel.data.design import Design, Vector
 from fenchel.data.target import as_weights
 from fenchel.problem import MulticlassProblem, Problem

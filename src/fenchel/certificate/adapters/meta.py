@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certificate.models.claim import Claim, LinearClaim
-from fenchel.certificate.models.fitted import codes, require
-from fenchel.certificate.models.registry import adapter, claims_of
+from fenchel.certificate.adapters.claim import Claim, LinearClaim
+from fenchel.certificate.adapters.fitted import codes, require
+from fenchel.certificate.adapters.registry import adapter, claims_of
 
 
 @adapter("Pipeline", package="sklearn.pipeline")

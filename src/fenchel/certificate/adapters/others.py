@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certificate.models.claim import Claim, LinearClaim
-from fenchel.certificate.models.fitted import (
+from fenchel.certificate.adapters.claim import Claim, LinearClaim
+from fenchel.certificate.adapters.fitted import (
     chosen,
     codes,
     coefficients,
@@ -22,7 +22,7 @@ from fenchel.certificate.models.fitted import (
     signs_by_class,
     weighted_l1,
 )
-from fenchel.certificate.models.registry import adapter
+from fenchel.certificate.adapters.registry import adapter
 from fenchel.problem import Problem
 from fenchel.problem.losses import Logistic, Loss, Squared
 from fenchel.problem.penalties import Penalty

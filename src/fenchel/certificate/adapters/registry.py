@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fenchel.certificate.models.claim import Claim
+from fenchel.certificate.adapters.claim import Claim
 
 Adapter = Callable[..., list[Claim]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fenchel.certificate.models.registry import reject
+from fenchel.certificate.adapters.registry import reject
 
 LINEAR = "sklearn.linear_model"
 

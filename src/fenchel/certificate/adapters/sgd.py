@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fenchel.certificate.models.claim import Claim, LinearClaim
-from fenchel.certificate.models.fitted import (
+from fenchel.certificate.adapters.claim import Claim, LinearClaim
+from fenchel.certificate.adapters.fitted import (
     against_rest,
     class_weights,
     codes,
@@ -21,7 +21,7 @@ from fenchel.certificate.models.fitted import (
     require,
     require_rows,
 )
-from fenchel.certificate.models.registry import adapter
+from fenchel.certificate.adapters.registry import adapter
 from fenchel.data.target import as_weights
 from fenchel.problem import Problem
 from fenchel.problem.losses import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certificate.models.claim import Claim, LinearClaim
-from fenchel.certificate.models.fitted import (
+from fenchel.certificate.adapters.claim import Claim, LinearClaim
+from fenchel.certificate.adapters.fitted import (
     codes,
     coefficients,
     design,
@@ -22,7 +22,7 @@ from fenchel.certificate.models.fitted import (
     signs_by_class,
     weighted_l1,
 )
-from fenchel.certificate.models.registry import adapter, claims_of
+from fenchel.certificate.adapters.registry import adapter, claims_of
 from fenchel.problem import Problem
 from fenchel.problem.losses import Hinge, Huber, Logistic, Loss, Squared
 from fenchel.problem.penalties import Penalty

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certificate.models.claim import Claim, LinearClaim
-from fenchel.certificate.models.fitted import (
+from fenchel.certificate.adapters.claim import Claim, LinearClaim
+from fenchel.certificate.adapters.fitted import (
     chosen,
     class_weights,
     codes,
@@ -21,8 +21,8 @@ from fenchel.certificate.models.fitted import (
     signs_by_class,
     targets,
 )
-from fenchel.certificate.models.huber import HuberClaim
-from fenchel.certificate.models.registry import adapter
+from fenchel.certificate.adapters.huber import HuberClaim
+from fenchel.certificate.adapters.registry import adapter
 from fenchel.data.design import Design, Vector
 from fenchel.data.target import as_vector, as_weights
 from fenchel.problem import Problem

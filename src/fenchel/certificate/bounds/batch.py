@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.certificate.bounds import DOWN
+from fenchel.certificate.bounds.samples import DOWN
 from fenchel.data.design import Vector, gamma
 from fenchel.problem.penalties.blocks import Indices
 

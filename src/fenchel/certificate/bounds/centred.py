@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.certificate.batch import Models
-from fenchel.certificate.bounds import UP, Bounds, Samples, bounds_list, is_moderate
+from fenchel.certificate.bounds.batch import Models
+from fenchel.certificate.bounds.samples import UP, Bounds, Samples, bounds_list, is_moderate
 from fenchel.data.design import Vector, gamma
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.certificate.dual_point import DOWN, LowerBound, finite, gradient_point, lipschitzed, rescaled
-from fenchel.certificate.free import FreeDirections
-from fenchel.certificate.rounding import dual_bound, gap_between
+from fenchel.certificate.bounds.dual_point import DOWN, LowerBound, finite, gradient_point, lipschitzed, rescaled
+from fenchel.certificate.bounds.rounding import dual_bound, gap_between
+from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import NormPenalty

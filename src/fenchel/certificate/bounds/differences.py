@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.certificate.dual_point import LowerBound
-from fenchel.certificate.rounding import DualPoint, loss_bound
+from fenchel.certificate.bounds.dual_point import LowerBound
+from fenchel.certificate.bounds.rounding import DualPoint, loss_bound
 from fenchel.data.design import Vector, gamma
 from fenchel.problem import Problem
 from fenchel.problem.penalties import FusedL1

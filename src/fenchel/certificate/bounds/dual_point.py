@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fenchel.certificate.free import FreeDirections
-from fenchel.certificate.rounding import DualBound, DualPoint, clip_to_domain, dual_bound, loss_bound
+from fenchel.certificate.bounds.rounding import DualBound, DualPoint, clip_to_domain, dual_bound, loss_bound
+from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty

@@ -26,7 +26,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.certificate.bounds import DOWN, UP, Bounds, Samples
+from fenchel.certificate.bounds.samples import DOWN, UP, Bounds, Samples
 from fenchel.data.design import Vector, gamma
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.penalties.blocks import Blocks

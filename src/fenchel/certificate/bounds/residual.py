@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.certificate.dual_point import LowerBound
-from fenchel.certificate.rounding import DualPoint, PrimalBound, loss_bound
+from fenchel.certificate.bounds.dual_point import LowerBound
+from fenchel.certificate.bounds.rounding import DualPoint, PrimalBound, loss_bound
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION

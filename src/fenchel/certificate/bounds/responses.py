@@ -17,9 +17,9 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.certificate.batch import Models
-from fenchel.certificate.bounds import DOWN, UP, Bounds, Samples, bounds_list
-from fenchel.certificate.rounding import INPUT, UNDERFLOW, DualPoint, loss_bound
+from fenchel.certificate.bounds.batch import Models
+from fenchel.certificate.bounds.rounding import INPUT, UNDERFLOW, DualPoint, loss_bound
+from fenchel.certificate.bounds.samples import DOWN, UP, Bounds, Samples, bounds_list
 from fenchel.data.design import UNIT_ROUNDOFF, Rounded, Vector, gamma
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties.base import EVALUATION

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.certificate.rounding import gap_between
+from fenchel.certificate.bounds.rounding import gap_between
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from fenchel.certificate.rounding import DualPoint, clip_to_domain
+from fenchel.certificate.bounds.rounding import DualPoint, clip_to_domain
 from fenchel.data.design import UNIT_ROUNDOFF, Design, Vector, gamma
 from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift

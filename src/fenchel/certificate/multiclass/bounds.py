@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from fenchel.certificate.rounding import INPUT, PrimalBound
+from fenchel.certificate.bounds.rounding import INPUT, PrimalBound
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.losses.multiclass import multipliers, within_simplex, without_class

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.certificate.constructions import Construction
+from fenchel.certificate.bounds.constructions import Construction
+from fenchel.certificate.bounds.rounding import INPUT, gap_between
 from fenchel.certificate.multiclass.bounds import UP, BlockBound
-from fenchel.certificate.rounding import INPUT, gap_between
-from fenchel.data.blocks import BlockProducts
 from fenchel.data.design import Design, Vector
+from fenchel.data.multi_products import BlockProducts
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.vectors import Mask, dual_exponent
 

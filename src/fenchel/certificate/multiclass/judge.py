@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
+from fenchel.certificate.bounds.rounding import PrimalBound
 from fenchel.certificate.multiclass.bounds import BlockPoint, balanced, lower_bounds, primal_bound, zero_bound
 from fenchel.certificate.multiclass.consequences import MulticlassEvidence
 from fenchel.certificate.record import Record
-from fenchel.certificate.rounding import PrimalBound
 from fenchel.data.design import Vector
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.losses.multiclass import off_of

@@ -19,8 +19,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from fenchel.certificate.free import FreeDirections, move_inside
-from fenchel.certificate.rounding import DualPoint
+from fenchel.certificate.bounds.rounding import DualPoint
+from fenchel.certificate.bounds.unpenalised import FreeDirections, move_inside
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import Subgradients

@@ -3,9 +3,9 @@
 from fenchel.problem.penalties.base import Penalty, Subgradients
 from fenchel.problem.penalties.fused import FusedL1
 from fenchel.problem.penalties.groups import GroupL2, SparseGroup
+from fenchel.problem.penalties.l1 import L1
 from fenchel.problem.penalties.lp import LpSquared
-from fenchel.problem.penalties.norms import L1
-from fenchel.problem.penalties.strong import L2, ElasticNet, Entropy
+from fenchel.problem.penalties.strongly_convex import L2, ElasticNet, Entropy
 
 __all__ = [
     "L1",

@@ -14,7 +14,7 @@ from fenchel.data.design import Vector, gamma
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty, NullSpace, Penalty, Subgradients
 from fenchel.problem.penalties.differences import Differences, GeneralDifferences, PowerDifferences
 from fenchel.problem.penalties.graphs import GraphDifferences, Grid, grid_matrix
-from fenchel.problem.penalties.norms import L1
+from fenchel.problem.penalties.l1 import L1
 from fenchel.problem.vectors import set_positive
 
 #: The widest D, other than differences of a graph or of some order, whose null space we compute (densely).

@@ -9,7 +9,7 @@ import numpy as np
 from fenchel.data.design import Vector
 from fenchel.problem.penalties.base import NormPenalty, Penalty, Subgradients
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.problem.penalties.strong import signs_and_intervals
+from fenchel.problem.penalties.strongly_convex import signs_and_intervals
 from fenchel.problem.vectors import Mask, set_positive, soft
 
 

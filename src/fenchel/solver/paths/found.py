@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate import Certificate
-from fenchel.certificate.bounds import Bounds
+from fenchel.certificate.bounds.samples import Bounds
 from fenchel.certificate.deferred import Deferred
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.blocks import Indices
-from fenchel.solver.base import Result, Row, Stop, Trace
+from fenchel.solver.result import Result, Row, Stop, Trace
 
 
 class Found(Result):

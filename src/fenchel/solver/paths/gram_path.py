@@ -13,16 +13,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from fenchel.certificate.bounds import has_moderate
-from fenchel.certificate.centred import Centred
-from fenchel.certificate.moments import Moments
+from fenchel.certificate.bounds.centred import Centred
+from fenchel.certificate.bounds.moments import Moments
+from fenchel.certificate.bounds.samples import has_moderate
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.solver.base import Result, Stop
-from fenchel.solver.found import found
-from fenchel.steps.gram_descent import gram_matrix, gram_of_some, known_gram, minimise, ridged
+from fenchel.solver.paths.found import found
+from fenchel.solver.result import Result, Stop
+from fenchel.steps.working_set.dense_hessian import gram_matrix, gram_of_some, known_gram, minimise, ridged
 
 #: The accuracies of the descent, as parts of the gap that is asked for: the next only where one was not enough.
 ACCURACIES = (1e-6, 1e-9, 1e-12)

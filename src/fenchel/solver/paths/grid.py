@@ -18,19 +18,19 @@ from fenchel.certificate import Certificate
 from fenchel.certificate.certificate import percent
 from fenchel.data.design import Vector
 from fenchel.data.target import as_vector
+from fenchel.draw.paths import plot_path
+from fenchel.draw.tables import table
 from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
-from fenchel.solver.base import Check, NotCertifiedWarning, Result, Stop, Trace
-from fenchel.solver.found import Found
-from fenchel.solver.large_path import Needed
-from fenchel.solver.pictures import plot_path
+from fenchel.solver.paths.found import Found
+from fenchel.solver.paths.large_path import Needed
+from fenchel.solver.paths.quick_path import quick_path
+from fenchel.solver.paths.screening import solve_near
 from fenchel.solver.progress import Bar
-from fenchel.solver.quick_path import quick_path
-from fenchel.solver.screening import solve_near
+from fenchel.solver.result import Check, NotCertifiedWarning, Result, Stop, Trace
 from fenchel.solver.solve import not_certified, solve
-from fenchel.solver.tables import table
 
 #: The grid unless another is asked for: so many lams, the last this part of the first.
 N_LAMS, EPS = 100, 1e-3

@@ -14,11 +14,11 @@ from fenchel.certificate.judge import Judge
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.vectors import frozen
-from fenchel.solver.base import Result
-from fenchel.solver.cover import Anchor, CertifiedPath, Knot, between
-from fenchel.solver.path import Clock
+from fenchel.solver.paths.grid import Clock
+from fenchel.solver.paths.intervals import Anchor, CertifiedPath, Knot, between
+from fenchel.solver.paths.screening import solve_near
 from fenchel.solver.progress import Bar
-from fenchel.solver.screening import solve_near
+from fenchel.solver.result import Result
 from fenchel.solver.solve import solve
 
 #: The share of eps that a mixture of two models may use at its own lam.

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificate import Certificate
-from fenchel.certificate.rounding import gap_between
+from fenchel.certificate.bounds.rounding import gap_between
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
-from fenchel.solver.pictures import plot_certified_path
-from fenchel.solver.tables import table
+from fenchel.draw.paths import plot_certified_path
+from fenchel.draw.tables import table
 
 #: What a few operations may lose, many times over.
 SPARE = 16 * UNIT_ROUNDOFF

@@ -12,21 +12,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fenchel.certificate.bounds import Bounds, has_moderate
-from fenchel.certificate.responses import Responses
+from fenchel.certificate.bounds.responses import Responses
+from fenchel.certificate.bounds.samples import Bounds, has_moderate
 from fenchel.data.design import Rounded, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Indices
-from fenchel.solver.base import Result, Stop
-from fenchel.solver.found import found
-from fenchel.solver.gram_path import eased
-from fenchel.solver.wide_path import SMOOTH
-from fenchel.steps.column_descent import column_step
-from fenchel.steps.descent_state import DescentState, Part
-from fenchel.steps.face_descent import face_step
-from fenchel.steps.gram_descent import gram_matrix, minimise, ridged
-from fenchel.steps.quadratic_model import Elimination
+from fenchel.solver.paths.found import found
+from fenchel.solver.paths.gram_path import eased
+from fenchel.solver.paths.wide_path import SMOOTH
+from fenchel.solver.result import Result, Stop
+from fenchel.steps.working_set.column_passes import column_step
+from fenchel.steps.working_set.dense_hessian import gram_matrix, minimise, ridged
+from fenchel.steps.working_set.quadratic_model import Elimination
+from fenchel.steps.working_set.state import DescentState, Part
+from fenchel.steps.working_set.support_newton import face_step
 
 #: Groups of the first working set, and how many times those that are not zero the next has.
 FIRST_SIZE, GROWTH = 64, 2

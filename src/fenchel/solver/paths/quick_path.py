@@ -8,22 +8,22 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fenchel.certificate.centred import Centred
-from fenchel.certificate.responses import Responses
+from fenchel.certificate.bounds.centred import Centred
+from fenchel.certificate.bounds.responses import Responses
 from fenchel.data.design import Design
-from fenchel.data.hold import Hold
+from fenchel.data.fold_cache import Hold
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import Penalty
-from fenchel.solver.base import Result, Stop
 from fenchel.solver.blas import blas_threads
-from fenchel.solver.gram_path import GramPath, gram_of_all
-from fenchel.solver.large_path import LargePath, Needed
+from fenchel.solver.paths.gram_path import GramPath, gram_of_all
+from fenchel.solver.paths.large_path import LargePath, Needed
+from fenchel.solver.paths.smooth_path import SmoothPath
+from fenchel.solver.paths.wide_path import FEW_SAMPLES, SMOOTH, WidePath
+from fenchel.solver.result import Result, Stop
 from fenchel.solver.seed import seed_of
-from fenchel.solver.smooth_path import SmoothPath
-from fenchel.solver.wide_path import FEW_SAMPLES, SMOOTH, WidePath
-from fenchel.steps.descent_state import Part
-from fenchel.steps.primal_cd import is_cheap
+from fenchel.steps.working_set.primal_cd import is_cheap
+from fenchel.steps.working_set.state import Part
 
 #: Options of `solve` that these ways heed, or that make no difference to them, and those that are as if not given; and
 #: the solvers that they stand for.

@@ -11,8 +11,8 @@ from fenchel.certificate.judge import Judge
 from fenchel.data.design import Design
 from fenchel.problem import Problem
 from fenchel.problem.vectors import Mask
-from fenchel.solver.base import Result
 from fenchel.solver.choose import choose
+from fenchel.solver.result import Result
 from fenchel.solver.solve import solve
 
 #: The largest share of the columns that is worth a copy of its own.

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.certificate.bounds import Bounds, has_moderate
-from fenchel.certificate.responses import Response, Responses
+from fenchel.certificate.bounds.responses import Response, Responses
+from fenchel.certificate.bounds.samples import Bounds, has_moderate
 from fenchel.data.design import Vector
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.solver.base import Result, Stop
-from fenchel.solver.found import found
-from fenchel.solver.gram_path import eased
-from fenchel.steps.descent_state import DAMPING
-from fenchel.steps.gram_descent import gram_matrix, minimise, ridged
-from fenchel.steps.quadratic_model import Elimination
+from fenchel.solver.paths.found import found
+from fenchel.solver.paths.gram_path import eased
+from fenchel.solver.result import Result, Stop
+from fenchel.steps.working_set.dense_hessian import gram_matrix, minimise, ridged
+from fenchel.steps.working_set.quadratic_model import Elimination
+from fenchel.steps.working_set.state import DAMPING
 
 #: The gap to which a step's model is solved, as a part of what is asked for.
 MODEL = 1e-3

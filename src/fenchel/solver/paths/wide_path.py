@@ -13,17 +13,17 @@ import numpy as np
 from scipy.linalg import cython_blas
 
 from fenchel._core import kernels
-from fenchel.certificate.batch import Models
-from fenchel.certificate.bounds import is_moderate
-from fenchel.certificate.centred import Centred
-from fenchel.certificate.responses import Responses
+from fenchel.certificate.bounds.batch import Models
+from fenchel.certificate.bounds.centred import Centred
+from fenchel.certificate.bounds.responses import Responses
+from fenchel.certificate.bounds.samples import is_moderate
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import Penalty
-from fenchel.solver.base import Result, Stop
-from fenchel.solver.found import found
-from fenchel.steps.gram_descent import POSV
+from fenchel.solver.paths.found import found
+from fenchel.solver.result import Result, Stop
+from fenchel.steps.working_set.dense_hessian import POSV
 
 #: BLAS's product of a matrix with its transpose, for the compiled core to call.
 SYRK = cython_blas.__pyx_capi__["dsyrk"]

@@ -14,8 +14,8 @@ from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.penalties.differences import Differences, PowerDifferences
 from fenchel.steps.base import Candidate, Overflow, Progress, Start
-from fenchel.steps.spline import Spline
-from fenchel.steps.total_variation import not_denoising
+from fenchel.steps.denoising.spline import Spline
+from fenchel.steps.denoising.total_variation import not_denoising
 
 #: How many rows after it a row of D may overlap with; more are not narrow.
 WIDEST_BAND = 64

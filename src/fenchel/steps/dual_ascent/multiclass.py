@@ -13,16 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.blocks import padded
 from fenchel.data.design import Vector
+from fenchel.data.multi_products import padded
 from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.penalties import L2, ElasticNet, Penalty
 from fenchel.steps.base import Candidate, Progress, Start
-from fenchel.steps.faces import ascend_faces
-from fenchel.steps.sampling import Sampler
-from fenchel.steps.sdca import BLOCK
-from fenchel.steps.sdca_state import reach
-from fenchel.steps.team import Team
+from fenchel.steps.dual_ascent.multiclass_face import ascend_faces
+from fenchel.steps.dual_ascent.sampling import Sampler
+from fenchel.steps.dual_ascent.sdca import BLOCK
+from fenchel.steps.dual_ascent.state import reach
+from fenchel.steps.dual_ascent.threads import Team
 
 #: How often free multipliers are set together.
 EPOCHS_PER_FACE = 10

@@ -23,11 +23,11 @@ from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.problem.vectors import dual_exponent
 from fenchel.steps.base import Candidate, Progress, Start, expected_epochs, length
-from fenchel.steps.momentum import Momentum
-from fenchel.steps.outputs import OUTPUTS, Outputs
-from fenchel.steps.sampling import SAMPLINGS, Sampler
-from fenchel.steps.sdca_state import SDCAState, ascent_of
-from fenchel.steps.team import Team
+from fenchel.steps.dual_ascent.averaging import OUTPUTS, Outputs
+from fenchel.steps.dual_ascent.momentum import Momentum
+from fenchel.steps.dual_ascent.sampling import SAMPLINGS, Sampler
+from fenchel.steps.dual_ascent.state import SDCAState, ascent_of
+from fenchel.steps.dual_ascent.threads import Team
 
 STARTS = ("zeros", "sgd")
 #: Samples whose multipliers, targets and weights share a cache line.

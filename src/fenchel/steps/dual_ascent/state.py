@@ -12,11 +12,11 @@ from fenchel.problem import Problem
 from fenchel.problem.losses import Loss
 from fenchel.problem.losses.multiclass import MulticlassLoss
 from fenchel.steps.base import Residual, Scores, length
-from fenchel.steps.border import DEPTH
-from fenchel.steps.momentum import Momentum
-from fenchel.steps.outputs import Outputs
-from fenchel.steps.sampling import Sampler
-from fenchel.steps.team import Team
+from fenchel.steps.dual_ascent.averaging import Outputs
+from fenchel.steps.dual_ascent.momentum import Momentum
+from fenchel.steps.dual_ascent.sampling import Sampler
+from fenchel.steps.dual_ascent.threads import Team
+from fenchel.steps.linear_algebra.augmented import DEPTH
 
 
 @dataclass

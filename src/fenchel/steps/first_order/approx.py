@@ -18,8 +18,8 @@ from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_flag, require_one_of
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.steps.approx_state import OverSamples, OverWeights, Sequences
 from fenchel.steps.base import Candidate, Progress, Start
+from fenchel.steps.first_order.approx_state import OverSamples, OverWeights, Sequences
 
 SIDES = ("weights", "samples")
 

@@ -11,8 +11,8 @@ from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_flag
 from fenchel.steps.base import Candidate, Overflow, Start
-from fenchel.steps.passes import SamplePasses, WeightPasses
-from fenchel.steps.score_map import ScoreMap
+from fenchel.steps.first_order.passes import SamplePasses, WeightPasses
+from fenchel.steps.linear_algebra.scaled_operator import ScoreMap
 
 #: What rounding may have made of the terms that cancel in the test of the curvature.
 ROUNDING = 2.0**-50

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fenchel.problem import Problem, Trait
 from fenchel.steps.base import Candidate, Start
-from fenchel.steps.saddle import Saddle, SaddleState
+from fenchel.steps.first_order.saddle import Saddle, SaddleState
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import Penalty
 from fenchel.steps.base import Overflow
-from fenchel.steps.score_map import ScoreMap
+from fenchel.steps.linear_algebra.scaled_operator import ScoreMap
 
 
 @dataclass(frozen=True)

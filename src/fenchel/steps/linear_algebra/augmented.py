@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from fenchel.data.design import Design, Vector, gamma
-from fenchel.data.entries import largest_entry
+from fenchel.data.storage import largest_entry
 from fenchel.problem import Problem
 from fenchel.steps.base import length
 

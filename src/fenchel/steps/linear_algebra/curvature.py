@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from fenchel.data.design import Vector
 from fenchel.steps.base import Overflow
-from fenchel.steps.border import Border
+from fenchel.steps.linear_algebra.augmented import Border
 
 #: The widest matrix that is factored: 8 MB.
 WIDEST = 1000

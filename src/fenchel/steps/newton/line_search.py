@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.data.design import Vector
-from fenchel.steps.newton_state import NewtonState
+from fenchel.steps.newton.state import NewtonState
 
 
 def line_search(state: NewtonState, p: Vector, dz: Vector) -> float:

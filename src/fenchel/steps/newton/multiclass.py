@@ -19,10 +19,10 @@ from fenchel.data.design import Vector
 from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.losses.multiclass import probabilities
 from fenchel.steps.base import Candidate, Overflow, Start
-from fenchel.steps.blocks import BlockSDCA
-from fenchel.steps.border import gram_of
-from fenchel.steps.curvature import DENSE_ROWS, FEW_ROWS, SPARSE_ROWS
-from fenchel.steps.newton import SMALL
+from fenchel.steps.dual_ascent.multiclass import BlockSDCA
+from fenchel.steps.linear_algebra.augmented import gram_of
+from fenchel.steps.linear_algebra.curvature import DENSE_ROWS, FEW_ROWS, SPARSE_ROWS
+from fenchel.steps.newton.newton import SMALL
 
 #: The widest X whose d x d matrix is formed for the preconditioner.
 FEW_FEATURES = 2000

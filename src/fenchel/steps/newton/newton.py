@@ -20,11 +20,11 @@ import numpy as np
 
 from fenchel.problem import Problem, Trait
 from fenchel.steps.base import Candidate, Progress, Start, expected_epochs
-from fenchel.steps.border import Border
-from fenchel.steps.curvature import FEW_ROWS, WIDEST, Curvature
-from fenchel.steps.line_search import line_search
-from fenchel.steps.newton_state import NewtonState, levels
-from fenchel.steps.smoothing import Sheet
+from fenchel.steps.linear_algebra.augmented import Border
+from fenchel.steps.linear_algebra.curvature import FEW_ROWS, WIDEST, Curvature
+from fenchel.steps.newton.line_search import line_search
+from fenchel.steps.newton.sample_state import Sheet
+from fenchel.steps.newton.state import NewtonState, levels
 
 #: The relative gap on some of the samples that ends the steps on them.
 ROUGH = 1.0

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from fenchel.data.design import UNIT_ROUNDOFF, Vector, gamma
 from fenchel.problem import Problem
 from fenchel.steps.base import Overflow, Residual, Scores, length
-from fenchel.steps.border import DEPTH, Border
-from fenchel.steps.curvature import FEW_ROWS, Curvature
-from fenchel.steps.smoothing import Sheet
+from fenchel.steps.linear_algebra.augmented import DEPTH, Border
+from fenchel.steps.linear_algebra.curvature import FEW_ROWS, Curvature
+from fenchel.steps.newton.sample_state import Sheet
 
 #: Fewest samples for every weight in the first steps; how many times more in the next.
 FIRST_SAMPLES, GROWTH = 16, 4

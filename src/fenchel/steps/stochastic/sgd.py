@@ -21,8 +21,8 @@ from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.steps.base import Candidate, Overflow, Start
-from fenchel.steps.outputs import Outputs
-from fenchel.steps.sampling import Sampler
+from fenchel.steps.dual_ascent.averaging import Outputs
+from fenchel.steps.dual_ascent.sampling import Sampler
 
 ORDERS = ("uniform", "permutation", "cyclic")
 OUTPUTS = ("last", "average")

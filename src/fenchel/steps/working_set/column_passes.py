@@ -15,7 +15,7 @@ import numpy as np
 from fenchel._core import kernels
 from fenchel.data.design import Vector
 from fenchel.problem.penalties.blocks import Indices
-from fenchel.steps.descent_state import DescentState
+from fenchel.steps.working_set.state import DescentState
 
 #: Passes in a round, also over a working set that will not be the last; and iterates that are combined.
 PASSES, FIRST_PASSES, MEMORY = 5.0, 2.0, 5

@@ -14,9 +14,9 @@ from scipy.linalg import cython_lapack
 from fenchel._core import kernels
 from fenchel.data.design import Design, Vector
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.steps.border import gram_of
-from fenchel.steps.descent_state import DescentState
-from fenchel.steps.quadratic_model import Model
+from fenchel.steps.linear_algebra.augmented import gram_of
+from fenchel.steps.working_set.quadratic_model import Model
+from fenchel.steps.working_set.state import DescentState
 
 #: Passes over the matrix between two faces, the most faces of one step, and the most Newton steps on a face.
 LIMITS = (5, 60, 8)

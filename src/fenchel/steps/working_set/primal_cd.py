@@ -18,11 +18,11 @@ from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.penalties.blocks import Indices
 from fenchel.steps.base import Candidate, Progress, Start, expected_epochs
-from fenchel.steps.border import price_of_gram
-from fenchel.steps.column_descent import column_step
-from fenchel.steps.descent_state import DescentState, Part
-from fenchel.steps.face_descent import face_step
-from fenchel.steps.gram_descent import gram_step
+from fenchel.steps.linear_algebra.augmented import price_of_gram
+from fenchel.steps.working_set.column_passes import column_step
+from fenchel.steps.working_set.dense_hessian import gram_step
+from fenchel.steps.working_set.state import DescentState, Part
+from fenchel.steps.working_set.support_newton import face_step
 
 #: Groups in the first working set, and how many times those that are not zero later ones have.
 FIRST_SIZE, GROWTH = 64, 2

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel.data.design import Design, Vector
-from fenchel.steps.descent_state import DescentState
+from fenchel.steps.working_set.state import DescentState
 
 
 @dataclass(frozen=True)

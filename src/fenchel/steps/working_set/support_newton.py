@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from fenchel.data.design import Vector
-from fenchel.steps.descent_state import DescentState
-from fenchel.steps.quadratic_model import Model
+from fenchel.steps.working_set.quadratic_model import Model
+from fenchel.steps.working_set.state import DescentState
 
 #: Conjugate-gradient steps at most, and the part of the gradient at which they end; also on a working set that will not
 #: be the last.

@@ -1,4 +1,4 @@
-"""Rows and columns of a matrix, whichever of them are stored."""
+"""How a matrix is stored: its lines (rows or columns), a check of every entry, norms of lines."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fenchel._core import kernels
+
+#: Below this many entries a look at them is over before a second thread has started.
+ENTRIES_TO_LOOK_AT = 5_000_000
 
 
 def lines_of(matrix: Any, by_rows: bool, checked: bool = False) -> kernels.Lines:
@@ -54,3 +57,36 @@ def columns_of_rows(
     kernels.take(lines, place, by_columns, indptr, indices, data)
     kind = sp.csc_array if by_columns else sp.csr_array
     return kind((data[:total], indices[:total], indptr), shape=(n, len(columns)))
+
+
+def largest_entry(matrix: Any, by_rows: bool, threads: int, name: str) -> float:
+    """max |x_ij|; the first entry that is no finite number raises an error that says where it is."""
+    sparse = sp.issparse(matrix)
+    # an array may be longer than what is in use
+    values = matrix.data[: matrix.indptr[-1]] if sparse else matrix if by_rows else matrix.T
+    k, largest = kernels.look_at_entries(values.reshape(-1), threads if values.size >= ENTRIES_TO_LOOK_AT else 1)
+    if k < 0:
+        return largest
+    if sparse:
+        major, minor = int(np.searchsorted(matrix.indptr, k, side="right")) - 1, int(matrix.indices[k])
+    else:
+        major, minor = divmod(k, values.shape[1])
+    row, column = (major, minor) if by_rows else (minor, major)
+    raise ValueError(
+        f"{name} has {float(values.reshape(-1)[k])} at row {row}, column {column}; every entry must be a finite "
+        "number. Impute or drop missing values first."
+    )
+
+
+def check_exponent(p: float) -> None:
+    """Raise unless there is a p-norm."""
+    if not p >= 1:
+        raise ValueError(f"p must be at least 1, got {p}")
+
+
+def norm_of_two(a: NDArray[np.float64], b: NDArray[np.float64], p: float) -> NDArray[np.float64]:
+    """The p-norms of pairs, safe against overflow."""
+    largest = np.maximum(a, b)
+    if np.isinf(p):
+        return np.asarray(largest)
+    return np.asarray(largest * ((a / largest) ** p + (b / largest) ** p) ** (1.0 / p))

@@ -1,0 +1,1 @@
+"""Where better dual points come from."""

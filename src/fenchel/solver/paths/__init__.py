@@ -1,0 +1,1 @@
+"""Solutions along a grid of lam, and along all lam."""

@@ -1,0 +1,1 @@
+"""Exact solutions where X is the identity: total variation and trends."""

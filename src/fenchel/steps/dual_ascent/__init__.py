@@ -1,0 +1,1 @@
+"""Dual coordinate ascent (SDCA), for one score a sample and for several."""

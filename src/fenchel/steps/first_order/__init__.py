@@ -1,0 +1,1 @@
+"""Proximal gradient, primal-dual and accelerated coordinate methods."""

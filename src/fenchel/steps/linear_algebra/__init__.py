@@ -1,0 +1,1 @@
+"""Systems with the Hessian of a loss: Gram matrices, curvature, augmented and scaled operators."""

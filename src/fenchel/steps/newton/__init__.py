@@ -1,0 +1,1 @@
+"""Newton's method in the primal, for one score a sample and for several."""
