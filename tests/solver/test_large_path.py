@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import fenchel as fl
 from fenchel.data import samples
-from fenchel.solver import large_path
+from fenchel.solver.paths import large_path
 from fenchel.solver.paths.found import Found
 from fenchel.solver.paths.large_path import LargePath, Needed
 from tests.laws.test_exact_arithmetic import gaps_of_paths_hold

@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 import fenchel as fl
 from fenchel.data import Design
 from fenchel.solver import solve_many
-from fenchel.steps import matrix_newton
+from fenchel.steps.newton import multiclass as matrix_newton
 
 rng = np.random.default_rng(0)
 IRIS, SPECIES = load_iris(return_X_y=True)

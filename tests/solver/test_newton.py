@@ -7,7 +7,8 @@ from scipy.special import expit
 
 import fenchel as fl
 from fenchel.data import Design
-from fenchel.steps import Newton, Start, curvature
+from fenchel.steps import Newton, Start
+from fenchel.steps.linear_algebra import curvature
 from fenchel.steps.linear_algebra.augmented import Border
 from fenchel.steps.newton.line_search import line_search
 from tests.oracle.conic import reliable_optimum

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import fenchel as fl
 from fenchel.data import samples
 from fenchel.problem.penalties import L1, L2, ElasticNet, GroupL2
-from fenchel.solver import screening
+from fenchel.solver.paths import screening
 from tests.oracle.conic import reliable_optimum
 
 

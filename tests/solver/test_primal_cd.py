@@ -6,8 +6,9 @@ import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.steps import face_descent, primal_cd
 from fenchel.steps.base import Start
+from fenchel.steps.working_set import primal_cd
+from fenchel.steps.working_set import support_newton as face_descent
 from fenchel.steps.working_set.state import DescentState, Part
 
 SMOOTH = [

@@ -13,7 +13,7 @@ from scipy.special import xlog1py
 import fenchel as fl
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
-from fenchel.solver import FISTA, PDHG, Candidate
+from fenchel.solver import FISTA, PDHG, Candidate, Solver
 from fenchel.steps import Newton, Overflow
 
 rng = np.random.default_rng(0)
@@ -185,7 +185,7 @@ def test_a_mismatch_names_the_trait_and_the_solvers_that_would_work():
 def test_solvers_can_be_objects_and_anyone_can_write_one():
     assert fl.solve(problem(), solver=PDHG(), tol=1e-4).solver == "pdhg"
 
-    class Gradient:
+    class Gradient(Solver):
         """Plain gradient descent on a smooth problem."""
 
         name = "gradient"

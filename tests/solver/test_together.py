@@ -11,7 +11,8 @@ import scipy.sparse as sp
 import fenchel as fl
 from fenchel.data.design import Design
 from fenchel.solver.run import Fit, Stop, run
-from fenchel.steps import SDCA, BlockSDCA, Start, team
+from fenchel.steps import SDCA, BlockSDCA, Start
+from fenchel.steps.dual_ascent import threads as team
 from tests.laws.test_exact_arithmetic import badly_scaled, cancelling, offset, plain
 from tests.laws.test_own_products import exact_residual, states
 from tests.registry import name, targets

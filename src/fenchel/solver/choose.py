@@ -23,7 +23,7 @@ from fenchel.steps import (
 )
 
 #: Every solver; "auto" takes the first that can solve the problem and says that it suits it.
-SOLVERS: dict[str, type[Any]] = {
+SOLVERS: dict[str, type[Solver[Any]]] = {
     "newton": Newton,
     "primal_cd": PrimalCD,
     "sdca": SDCA,
@@ -34,9 +34,9 @@ SOLVERS: dict[str, type[Any]] = {
     "approx": APPROX,
 }
 #: The same for multiclass problems.
-MULTICLASS: dict[str, type[Any]] = {"newton": MatrixNewton, "sdca": BlockSDCA}
+MULTICLASS: dict[str, type[Solver[Any]]] = {"newton": MatrixNewton, "sdca": BlockSDCA}
 #: To compare with, on problems that are not multiclass: taken by name only, and never recommended.
-BASELINES: dict[str, type[Any]] = {"sgd": SGD, "pegasos": Pegasos}
+BASELINES: dict[str, type[Solver[Any]]] = {"sgd": SGD, "pegasos": Pegasos}
 
 Statement = Problem | MulticlassProblem
 
@@ -44,8 +44,10 @@ Statement = Problem | MulticlassProblem
 def choose(problem: Statement, solver: str | Solver[Any], options: dict[str, Any], tol: float) -> Solver[Any]:
     """The solver by name, or an instance as it is; raise if it cannot solve the problem."""
     if not isinstance(solver, str):
-        if isinstance(solver, type) or not all(hasattr(solver, part) for part in ("begin", "step", "candidates")):
-            raise TypeError(f"solver must be a name or an object with begin, step and candidates; got {solver!r}")
+        if not isinstance(solver, Solver):
+            raise TypeError(
+                f"solver must be a name or an instance of a subclass of fenchel.solver.Solver; got {solver!r}"
+            )
         if options:
             raise TypeError(f"{', '.join(options)}: options belong to the solver object that was passed")
         return _require_fit(problem, solver)
@@ -59,7 +61,7 @@ def choose(problem: Statement, solver: str | Solver[Any], options: dict[str, Any
     return _require_fit(problem, _build(table[solver], options))
 
 
-def _table(problem: Statement) -> dict[str, type[Any]]:
+def _table(problem: Statement) -> dict[str, type[Solver[Any]]]:
     """The solvers for this kind of problem, the preferred ones first."""
     return MULTICLASS if isinstance(problem, MulticlassProblem) else SOLVERS
 
@@ -75,11 +77,11 @@ def _best(problem: Statement, options: dict[str, Any], tol: float) -> Solver[Any
     if not knowing:
         offers = "; ".join(f"{kind.name}: {', '.join(sorted(_options(kind))) or 'none'}" for kind in able)
         raise TypeError(f"no solver for this problem has the options {', '.join(map(repr, options))}; {offers}")
-    suitable = (kind for kind in knowing if not hasattr(kind, "suits") or kind.suits(problem, tol))
+    suitable = (kind for kind in knowing if kind.suits(problem, tol))
     return _build(next(suitable, knowing[0]), options)
 
 
-def _able(problem: Statement) -> list[type[Any]]:
+def _able(problem: Statement) -> list[type[Solver[Any]]]:
     """The solvers that can solve the problem, the preferred ones first."""
     traits = problem.loss.traits | problem.penalty.traits
     return [kind for kind in _table(problem).values() if kind.requires <= traits and _obstacle(problem, kind) is None]
@@ -87,17 +89,17 @@ def _able(problem: Statement) -> list[type[Any]]:
 
 def another(problem: Statement, than: Solver[Any]) -> Solver[Any] | None:
     """A solver to try when the one that "auto" chose has given up."""
-    if getattr(than, "is_final", False):
+    if than.is_final:
         return None
     kind = next((kind for kind in _able(problem) if kind is not type(than)), None)
     return None if kind is None else _build(kind, {})
 
 
-def _options(kind: type[Any]) -> set[str]:
+def _options(kind: type[Solver[Any]]) -> set[str]:
     return {field.name for field in dataclasses.fields(kind)}
 
 
-def _build(kind: type[Any], options: dict[str, Any]) -> Solver[Any]:
+def _build(kind: type[Solver[Any]], options: dict[str, Any]) -> Solver[Any]:
     name, known = kind.name, _options(kind)
     unknown = sorted(set(options) - known)
     if unknown:
@@ -119,8 +121,6 @@ def _obstacles(problem: Statement, solver: Any) -> list[str]:
 
 def _obstacle(problem: Statement, solver: Any) -> str | None:
     """What a solver, or a kind of solver as it is by default, says of a problem beside its traits."""
-    if not hasattr(solver, "obstacle"):
-        return None
     said: str | None = (solver() if isinstance(solver, type) else solver).obstacle(problem)
     return said
 

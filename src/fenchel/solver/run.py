@@ -78,7 +78,7 @@ def run(fit: Fit, solver: Solver[Any]) -> Result:
     status = ""
     try:
         # where a solver's own threads work, those of BLAS, which wait in loops, would be in their way
-        with blas_threads(1 if getattr(solver, "has_own_threads", False) else fit.problem.design.threads):
+        with blas_threads(1 if solver.has_own_threads else fit.problem.design.threads):
             status = _steps(fit, solver)
             if status != "certified":
                 status = _last_effort(fit, status)
@@ -98,7 +98,7 @@ def _steps(fit: Fit, solver: Solver[Any]) -> str:
             while not status:
                 state = solver.step(state)
                 fit.n_iter += 1
-                finished = hasattr(solver, "finished") and solver.finished(state)
+                finished = solver.finished(state)
                 if not (schedule.due(state) or finished or fit.late or fit.n_iter >= fit.limit):
                     continue
                 row = _check(fit, solver, state)
@@ -107,7 +107,7 @@ def _steps(fit: Fit, solver: Solver[Any]) -> str:
                 bar.update(row)
                 schedule.checked(judge.gap)
                 status = _status(judge, stop, row, fit.limit) or ("stalled" if finished else "")
-                if not status and hasattr(solver, "observe"):
+                if not status:
                     solver.observe(state, judge.primal.z, judge.primal.value, judge.gap)
                 if fit.callback is not None and _is_true(fit.callback(row)):
                     status = status or "callback"

@@ -22,8 +22,7 @@ class Schedule:
     """
 
     def __init__(self, solver: Solver[Any], stop: Stop, check_every: int | None) -> None:
-        self._solver: Any = solver
-        self._progress = getattr(solver, "progress", None)
+        self._solver = solver
         self._stop, self._every, self._budget = stop, check_every, solver.steps_per_check
         self._steps, self._passes, self._ratio = 0, 0.0, FIRST_RATIO
         self._last: Progress | None = None
@@ -33,9 +32,9 @@ class Schedule:
         self._steps += 1
         if self._every is not None:
             return self._steps >= self._every
-        if self._progress is None:
+        self._last = seen = self._solver.progress(state)
+        if seen is None:
             return self._steps >= self._budget
-        self._last = seen = self._progress(state)
         spent = seen.passes - self._passes
         target = max(self._stop.tol * abs(seen.primal), self._stop.atol) if np.isfinite(seen.primal) else 0.0
         done = seen.gap * self._ratio <= target and (spent >= 1.0 or self._passes == 0.0)

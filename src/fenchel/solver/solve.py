@@ -95,7 +95,7 @@ def solve(
         if found is not None:
             return found
     chosen = choose(problem, solver, solver_options, tol)
-    if start is not None and not auto and getattr(chosen, "ignores_start", False):
+    if start is not None and not auto and chosen.ignores_start:
         raise ValueError(f"{chosen.name}, as it is set up, begins at a point of its own: start would have no effect")
     fit = Fit(problem, stop, _start(problem, start), seed, callback, bool(progress), check_every)
     result = run(fit, chosen)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -101,35 +102,74 @@ def expected_epochs(problem: Problem, tol: float) -> float:
     return (1.0 + q) * float(np.log(1.0 / min(max(tol, 1e-16), 0.5))) * (2.0 if problem.intercept else 1.0)
 
 
-class Solver(Protocol, Generic[State]):
+@dataclass(frozen=True)
+class Solver(ABC, Generic[State]):
     """An algorithm that can be stepped: it knows nothing of stopping, tracing or certificates.
+
+    A subclass is a frozen dataclass whose fields are its options. It must have a `name`, the traits that it `requires`
+    of loss and penalty, and `begin`, `step` and `candidates`. Everything else has a default.
 
     Attributes
     ----------
     name : str
-    requires : traits that the loss and the penalty must have
-    steps_per_check : how many steps are worth one certificate; sized so that checking costs a tenth of the run at most
-    passes_per_step : how often a step goes through the data
-
-    Properties that are optional: `ignores_start` says that it begins somewhere of its own, so that a start has no
-    effect, `screens` that it leaves out columns by itself, `is_final` that where it gives up, nothing else would get
-    further. So are six methods: `obstacle(problem)` says in words what else stands in the way, or returns None; the
-    static `suits(problem, tol)` says whether "auto" should take it; `finished(state)` whether no step will change
-    anything; `progress(state) -> Progress` says when a certificate is worth its price, and if it may be `partial`,
-    `look_at_all(state)` takes all samples back in; `observe(state, z, primal, gap)` learns from a certificate: the
-    scores of the best model, P there, its gap.
+    requires : frozenset of Trait
+        What the loss and the penalty must have.
+    steps_per_check : int
+        How many steps (passes, if it reports its progress) are worth one certificate: a tenth of the run at most.
+    passes_per_step : int
+        How often a step goes through the data.
+    has_own_threads : bool
+        Whether its steps use threads of their own, so that BLAS must not.
+    screens : bool
+        Whether it leaves out columns that are proven zero by itself.
+    is_final : bool
+        Whether nothing else would get further where it gives up.
     """
 
-    name: str
-    requires: frozenset[Trait]
-    steps_per_check: int
-    passes_per_step: int
+    name: ClassVar[str]
+    requires: ClassVar[frozenset[Trait]]
+    steps_per_check: ClassVar[int]
+    passes_per_step: ClassVar[int]
+    has_own_threads: ClassVar[bool] = False
+    screens: ClassVar[bool] = False
+    is_final: ClassVar[bool] = False
 
+    @property
+    def ignores_start(self) -> bool:
+        """Whether it begins at a point of its own, so that a start has no effect."""
+        return False
+
+    def obstacle(self, problem: Any) -> str | None:
+        """What keeps it from this problem beside missing traits, in words that follow the solver's name."""
+        return None
+
+    @staticmethod
+    def suits(problem: Any, tol: float) -> bool:
+        """Whether "auto" should take it."""
+        return True
+
+    @abstractmethod
     def begin(self, problem: Any, start: Start, seed: int) -> State:
         """The state before the first step."""
 
+    @abstractmethod
     def step(self, state: State) -> State:
         """The state after one more step."""
 
+    @abstractmethod
     def candidates(self, state: State) -> Sequence[Candidate]:
         """Models worth certifying now."""
+
+    def finished(self, state: State) -> bool:
+        """Whether no step will change anything."""
+        return False
+
+    def progress(self, state: State) -> Progress | None:
+        """Where it believes it is; None if it does not know, so that certificates come by the number of steps."""
+        return None
+
+    def look_at_all(self, state: State) -> None:
+        """Take back in the samples that a `partial` progress has left out."""
+
+    def observe(self, state: State, z: Vector, primal: float, gap: float) -> None:
+        """Learn from a certificate: the scores of the best model, P there, its gap."""

@@ -36,7 +36,7 @@ def solve_near(problem: Problem, start: Any, tol: float = 1e-4, atol: float = 0.
     options = {"tol": tol, "atol": atol, **options}
     problem = problem.replace(design=problem.design.using(options.get("n_threads", 1)))
     everything = np.ones(problem.shape[1], dtype=bool)
-    if getattr(choose(problem, options.get("solver", "auto"), {}, tol), "screens", False):
+    if choose(problem, options.get("solver", "auto"), {}, tol).screens:
         return solve(problem, start=start, **options)  # it leaves out columns itself, from the same bound
     if problem.penalty.restricted(everything) is None or not np.isfinite(problem.loss.smoothness):
         return solve(problem, start=start, **options)  # nothing can be proven zero

@@ -13,7 +13,7 @@ from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import FusedL1
-from fenchel.steps.base import Candidate, Overflow, Progress, Start
+from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
 
 
 def not_denoising(problem: Problem) -> str | None:
@@ -57,7 +57,7 @@ class Image:
 
 
 @dataclass(frozen=True)
-class TotalVariation:
+class TotalVariation(Solver[tuple[Image, Split | None]]):
     """(1/(2n)) |w - y|^2 + lam |D w|_1 for D the differences of neighbours on a line or in an image.
 
     A line is solved exactly, in one step of O(n): dynamic programming, then every constant piece once more.
@@ -105,14 +105,16 @@ class TotalVariation:
             raise Overflow("a line is solved in one step, as exactly as double precision allows")
         return image, accelerated(image, at)
 
-    def progress(self, state: tuple[Image, Split]) -> Progress:
+    def progress(self, state: tuple[Image, Split | None]) -> Progress:
         """The gap that floating point sees."""
         image, at = state
+        assert at is not None  # after the first step
         n = len(image.y)
         return Progress(at.primal / n, at.gap / n, at.steps)
 
-    def candidates(self, state: tuple[Image, Split]) -> Sequence[Candidate]:
+    def candidates(self, state: tuple[Image, Split | None]) -> Sequence[Candidate]:
         image, at = state
+        assert at is not None  # after the first step
         penalty: Any = image.problem.penalty
         n = len(image.y)
         if image.shape[0] == 1:

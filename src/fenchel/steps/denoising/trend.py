@@ -13,7 +13,7 @@ from fenchel._core import kernels
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.penalties.differences import Differences, PowerDifferences
-from fenchel.steps.base import Candidate, Overflow, Progress, Start
+from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
 from fenchel.steps.denoising.spline import Spline
 from fenchel.steps.denoising.total_variation import not_denoising
 
@@ -82,7 +82,7 @@ class Interior:
 
 
 @dataclass(frozen=True)
-class Trend:
+class Trend(Solver[tuple[Box, Interior]]):
     """(1/(2n)) |w - y|^2 + lam |D w|_1 where rows of D overlap only with their neighbours.
 
     Mehrotra's predictor-corrector steps on the dual, a least-squares problem in a box (Kim, Koh, Boyd and Gorinevsky
@@ -94,8 +94,11 @@ class Trend:
     requires = frozenset[Trait]()
     steps_per_check = 10
     passes_per_step = 1
-    ignores_start = True
     is_final = True
+
+    @property
+    def ignores_start(self) -> bool:
+        return True
 
     def obstacle(self, problem: Problem) -> str | None:
         """What stands in the way."""

@@ -17,7 +17,7 @@ from fenchel.data.design import Vector
 from fenchel.data.multi_products import padded
 from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.penalties import L2, ElasticNet, Penalty
-from fenchel.steps.base import Candidate, Progress, Start
+from fenchel.steps.base import Candidate, Progress, Solver, Start
 from fenchel.steps.dual_ascent.multiclass_face import ascend_faces
 from fenchel.steps.dual_ascent.sampling import Sampler
 from fenchel.steps.dual_ascent.sdca import BLOCK
@@ -61,7 +61,7 @@ class BlockState:
 
 
 @dataclass(frozen=True)
-class BlockSDCA:
+class BlockSDCA(Solver[BlockState]):
     """One pass over the samples in a new random order a step; each sample's block is set to its best value.
 
     Samples of a loss with kinks whose blocks look settled are left out, and come back before the run may stop.
@@ -74,8 +74,7 @@ class BlockSDCA:
     passes_per_step = 1
     has_own_threads = True
 
-    @staticmethod
-    def obstacle(problem: MulticlassProblem) -> str | None:
+    def obstacle(self, problem: MulticlassProblem) -> str | None:
         """Why this problem cannot be solved this way, beyond its traits."""
         if problem.design.constant and not problem.penalty.quadratic:
             return f"needs an L2 penalty for penalised intercepts, got {problem.penalty!r}"

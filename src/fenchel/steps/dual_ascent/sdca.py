@@ -22,7 +22,7 @@ from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.problem.vectors import dual_exponent
-from fenchel.steps.base import Candidate, Progress, Start, expected_epochs, length
+from fenchel.steps.base import Candidate, Progress, Solver, Start, expected_epochs, length
 from fenchel.steps.dual_ascent.averaging import OUTPUTS, Outputs
 from fenchel.steps.dual_ascent.momentum import Momentum
 from fenchel.steps.dual_ascent.sampling import SAMPLINGS, Sampler
@@ -40,7 +40,7 @@ FEW_ROWS = 5000
 
 
 @dataclass(frozen=True)
-class SDCA:
+class SDCA(Solver[SDCAState]):
     """One pass over the samples a step; each sample's multiplier is set to its best value.
 
     Parameters

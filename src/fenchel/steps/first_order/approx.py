@@ -18,14 +18,14 @@ from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_flag, require_one_of
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.steps.base import Candidate, Progress, Start
+from fenchel.steps.base import Candidate, Progress, Solver, Start
 from fenchel.steps.first_order.approx_state import OverSamples, OverWeights, Sequences
 
 SIDES = ("weights", "samples")
 
 
 @dataclass(frozen=True)
-class APPROX:
+class APPROX(Solver[Sequences]):
     """An epoch a step: as many blocks as there are, drawn uniformly with replacement.
 
     Data stored the other way (by rows for steps over weights, by columns for steps over samples) are copied, once.

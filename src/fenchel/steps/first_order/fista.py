@@ -10,7 +10,7 @@ import numpy as np
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_flag
-from fenchel.steps.base import Candidate, Overflow, Start
+from fenchel.steps.base import Candidate, Overflow, Solver, Start
 from fenchel.steps.first_order.passes import SamplePasses, WeightPasses
 from fenchel.steps.linear_algebra.scaled_operator import ScoreMap
 
@@ -44,7 +44,7 @@ class FistaState:
 
 
 @dataclass(frozen=True)
-class FISTA:
+class FISTA(Solver[FistaState]):
     """Accelerated proximal gradient steps, for differentiable losses and penalties with a prox.
 
     At the extrapolated point y: x = prox_{T/L}(y - (T/L) grad), T the steps of `ScoreMap`. L grows until

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fenchel.problem import Problem, Trait
-from fenchel.steps.base import Candidate, Start
+from fenchel.steps.base import Candidate, Solver, Start
 from fenchel.steps.first_order.saddle import Saddle, SaddleState
 
 
 @dataclass(frozen=True)
-class PDHG:
+class PDHG(Solver[tuple[Saddle, SaddleState]]):
     """Primal-dual steps with restarts and adaptively balanced step sizes; `steps.saddle` has the iteration.
 
     The same steps raise the dual bound of other people's models: here the primal side is what is wanted.

@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from fenchel.data.design import Vector
 from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.losses.multiclass import probabilities
-from fenchel.steps.base import Candidate, Overflow, Start
+from fenchel.steps.base import Candidate, Overflow, Solver, Start
 from fenchel.steps.dual_ascent.multiclass import BlockSDCA
 from fenchel.steps.linear_algebra.augmented import gram_of
 from fenchel.steps.linear_algebra.curvature import DENSE_ROWS, FEW_ROWS, SPARSE_ROWS
@@ -45,7 +45,7 @@ class NewtonState:
 
 
 @dataclass(frozen=True)
-class MatrixNewton:
+class MatrixNewton(Solver[NewtonState]):
     """One Newton step with a line search a step; the conjugate gradients stop early while the gradient is large.
 
     A cold start on many rows begins with a few passes of dual ascent, unless X is stored by columns.

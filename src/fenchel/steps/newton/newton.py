@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel.problem import Problem, Trait
-from fenchel.steps.base import Candidate, Progress, Start, expected_epochs
+from fenchel.steps.base import Candidate, Progress, Solver, Start, expected_epochs
 from fenchel.steps.linear_algebra.augmented import Border
 from fenchel.steps.linear_algebra.curvature import FEW_ROWS, WIDEST, Curvature
 from fenchel.steps.newton.line_search import line_search
@@ -53,7 +53,7 @@ TALL, TALL_EPOCHS = 2, 50.0
 
 
 @dataclass(frozen=True)
-class Newton:
+class Newton(Solver[NewtonState]):
     """A Newton step each, with an exact line search; conjugate gradients where the Hessian is too wide to factor."""
 
     name = "newton"
@@ -61,8 +61,7 @@ class Newton:
     steps_per_check = 40
     passes_per_step = 3
 
-    @staticmethod
-    def obstacle(problem: Problem) -> str | None:
+    def obstacle(self, problem: Problem) -> str | None:
         """Why this problem cannot be solved this way, beyond its traits."""
         if problem.design.by_rows:
             return None

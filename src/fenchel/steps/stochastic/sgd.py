@@ -20,7 +20,7 @@ from fenchel._core import kernels
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
-from fenchel.steps.base import Candidate, Overflow, Start
+from fenchel.steps.base import Candidate, Overflow, Solver, Start
 from fenchel.steps.dual_ascent.averaging import Outputs
 from fenchel.steps.dual_ascent.sampling import Sampler
 
@@ -46,13 +46,12 @@ class DescentState:
         return v if self.problem.design.constant else v[:-1]
 
 
-class _Descent:
+class _Descent(Solver[DescentState]):
     """What the two have in common; a step is one pass over the samples."""
 
     requires = frozenset({Trait.QUADRATIC_PENALTY, Trait.COMPILED_LOSS})
     steps_per_check = 10
     passes_per_step = 1
-    name: str
     sampling: str
     output: str
 
@@ -60,8 +59,7 @@ class _Descent:
         require_one_of(self.sampling, ORDERS, f"{self.name}: sampling")
         require_one_of(self.output, OUTPUTS, f"{self.name}: output")
 
-    @staticmethod
-    def obstacle(problem: Problem) -> str | None:
+    def obstacle(self, problem: Problem) -> str | None:
         """Why this problem cannot be solved this way, beyond its traits."""
         if problem.intercept:
             return "has steps for a strongly convex objective, which an unpenalised intercept is not part of"

@@ -17,7 +17,7 @@ import numpy as np
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.penalties.blocks import Indices
-from fenchel.steps.base import Candidate, Progress, Start, expected_epochs
+from fenchel.steps.base import Candidate, Progress, Solver, Start, expected_epochs
 from fenchel.steps.linear_algebra.augmented import price_of_gram
 from fenchel.steps.working_set.column_passes import column_step
 from fenchel.steps.working_set.dense_hessian import gram_step
@@ -54,7 +54,7 @@ MOST_EPOCHS = 50.0
 
 
 @dataclass(frozen=True)
-class PrimalCD:
+class PrimalCD(Solver[DescentState]):
     """One proximal Newton step, or a few passes over columns, on a working set."""
 
     name = "primal_cd"
@@ -63,8 +63,7 @@ class PrimalCD:
     passes_per_step = 3
     screens = True
 
-    @staticmethod
-    def obstacle(problem: Problem) -> str | None:
+    def obstacle(self, problem: Problem) -> str | None:
         """Why this problem cannot be solved this way, beyond its traits."""
         return "has no penalised intercept" if problem.design.constant else None
 
