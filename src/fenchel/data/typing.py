@@ -1,0 +1,35 @@
+"""Names for what users hand in; `convert` and `target` say what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+Vector: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+Indices: TypeAlias = NDArray[np.int64]
+
+
+class DataFrame(Protocol):
+    """A data frame of pandas or polars: columns with names, and a way to an array."""
+
+    @property
+    def columns(self) -> object: ...
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    def to_numpy(self) -> NDArray[np.generic]: ...
+
+
+#: Features: an array, nested lists, a sparse matrix or a data frame.
+MatrixLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix | DataFrame
+#: Targets, labels or weights: an array, a list or a column of a data frame.
+VectorLike: TypeAlias = ArrayLike
+#: A label of a class.
+Label: TypeAlias = Hashable
+#: A seed, as scikit-learn takes it.
+Seed: TypeAlias = int | np.integer | np.random.RandomState | None
