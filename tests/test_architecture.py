@@ -51,6 +51,7 @@ def test_public_names():
         "certified_path",
         "certify",
         "denoise",
+        "explain",
         "losses",
         "path",
         "penalties",

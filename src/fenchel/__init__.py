@@ -29,7 +29,17 @@ from fenchel.estimator import (
     denoise,
 )
 from fenchel.problem import MulticlassProblem, Problem, losses, penalties, sets
-from fenchel.solver import CertifiedPath, NotCertifiedWarning, Path, Result, certified_path, path, solve, theory
+from fenchel.solver import (
+    CertifiedPath,
+    NotCertifiedWarning,
+    Path,
+    Result,
+    certified_path,
+    explain,
+    path,
+    solve,
+    theory,
+)
 
 __version__ = version("fenchel")
 
@@ -66,6 +76,7 @@ __all__ = [
     "certified_path",
     "certify",
     "denoise",
+    "explain",
     "losses",
     "path",
     "penalties",

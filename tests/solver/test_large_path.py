@@ -5,13 +5,13 @@ import importlib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fenchel.solver.paths.found import Found
+from fenchel.solver.paths.large_path import LargePath, Needed
 from sklearn.base import clone
 
 import fenchel as fl
 from fenchel.data import samples
 from fenchel.solver.paths import large_path
-from fenchel.solver.paths.found import Found
-from fenchel.solver.paths.large_path import LargePath, Needed
 from tests.laws.test_exact_arithmetic import gaps_of_paths_hold
 from tests.registry import SMOOTH, name, targets
 
@@ -121,7 +121,7 @@ def test_lams_far_apart_and_upwards(always_large):
     top = problem.lam_max()
     way = LargePath.of(problem)
     for share in (1e-3, 2.0, 0.5, 0.01, 1.0):
-        stop = fl.solver.base.Stop(1e-6)
+        stop = fl.solver.result.Stop(1e-6)
         (result,) = way.solve([problem.penalty.with_lam(share * top)], stop)
         assert result.certificate.ok
         best = fl.solve(problem.with_lam(share * top), tol=1e-8)

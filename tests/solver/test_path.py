@@ -8,6 +8,7 @@ import fenchel as fl
 from fenchel.data import samples
 from fenchel.problem.penalties import L1, L2, ElasticNet, GroupL2
 from fenchel.solver.paths import screening
+from fenchel.solver.solve import solve_request
 from tests.oracle.conic import reliable_optimum
 
 
@@ -69,11 +70,11 @@ def test_screening_leaves_columns_out_and_changes_no_verdict(storage, monkeypatc
     problem = problem.replace(design=fl.Design(storage(problem.design.matrix)))
     widths = []
 
-    def watched(statement, **options):
+    def watched(statement, *rest):
         widths.append(statement.shape[1])
-        return fl.solve(statement, **options)
+        return solve_request(statement, *rest)
 
-    monkeypatch.setattr(screening, "solve", watched)
+    monkeypatch.setattr(screening, "solve_request", watched)
     screened = fl.path(problem, eps=0.1, n_lams=20, tol=1e-8, solver="fista")
     assert min(widths) < 60
     plain = fl.path(problem, eps=0.1, n_lams=20, tol=1e-8, screen=False)

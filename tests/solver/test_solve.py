@@ -140,7 +140,11 @@ def test_progress_is_shown(capsys):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"solver": "simplex"}, ValueError, "unknown solver 'simplex'; there are 'auto', 'newton', 'primal_cd'"),
+        (
+            {"solver": "simplex"},
+            ValueError,
+            "unknown solver 'simplex'; there are 'auto', 'newton', 'sparse_path', 'primal_cd'",
+        ),
         ({"tolerance": 1e-3}, TypeError, "no solver for this problem has the options 'tolerance'; .*fista: restart"),
         ({"solver": "fista", "tolerance": 1e-3}, TypeError, "no option 'tolerance'; its options are restart"),
         ({"solver": "pdhg", "restart": False}, TypeError, "'pdhg' has no option 'restart'; it has no options"),

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from html import escape
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate import consequences
 from fenchel.certificate.bounds.constructions import Construction
-from fenchel.certificate.consequences import Evidence
-from fenchel.data.design import Vector
-from fenchel.problem.vectors import Mask
+from fenchel.certificate.bounds.rounding import gap_between
+from fenchel.certificate.evidence import Evidence
+from fenchel.data.typing import Mask, MatrixLike, Vector
+from fenchel.problem.penalties.base import EVALUATION
 
 FORMAT = "fenchel-certificate-1"
 #: An objective of zero: the largest gap, as a share of the mean loss of scores 0, and what is nothing beside anything.
@@ -26,7 +27,7 @@ NEGLIGIBLE, NOTHING = 1e-12, 1e-300
 class Proof(Protocol):
     """What a certificate was made from, and what follows from it."""
 
-    def labels(self, X: Any) -> tuple[NDArray[np.int_], Mask]: ...
+    def labels(self, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]: ...
     def zeros(self) -> Mask: ...
     def multipliers(self) -> tuple[Vector, Vector]: ...
     def constructions(self, primal: float) -> dict[str, Construction]: ...
@@ -80,6 +81,33 @@ class Certificate:
     parts: tuple[Certificate, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
+    def of(
+        cls,
+        primal: float,
+        upper: float,
+        dual: float,
+        lower: float,
+        *,
+        how: str,
+        tol: float,
+        atol: float = 0.0,
+        at_zero: float = 0.0,
+        strong_convexity: float = 0.0,
+        evidence: Proof | None = None,
+    ) -> Certificate:
+        """What follows from P and D as computed, and from the bounds on them: upper >= P and lower <= P*.
+
+        |w - w*| <= sqrt(2 gap / mu) for a mu-strongly convex penalty.
+        """
+        if not (np.isfinite(upper) and np.isfinite(lower)):
+            return cls(primal, dual, np.inf, np.inf, np.inf, tol, how, np.inf, atol, at_zero, evidence)
+        gap, mu = gap_between(upper, lower), strong_convexity
+        relative = gap / abs(primal) if primal else (np.inf if gap else 0.0)
+        rounding = max(0.0, gap - (primal - dual))
+        radius = float(np.sqrt(2.0 * max(gap, 0.0)) / np.sqrt(mu)) * (1.0 + EVALUATION) if mu > 0.0 else np.inf
+        return cls(primal, dual, gap, relative, rounding, tol, how, radius, atol, at_zero, evidence)
+
+    @classmethod
     def combined(cls, parts: Sequence[Certificate]) -> Certificate:
         """One certificate for several independent problems (a class against the rest, a column of targets): sums
         of all.
@@ -120,13 +148,13 @@ class Certificate:
 
     # What follows -------------------------------------------------------------------------------------------------
 
-    def labels(self, X: Any) -> tuple[NDArray[np.int_], Mask]:
+    def labels(self, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
         """The label of each row of X, and whether the exact optimum provably predicts the same.
 
         Labels are -1 and +1; for a model of several classes, the number of the class with the highest score.
         """
         if self.parts:
-            return consequences.classes([cast(Evidence, part._evidence) for part in self.parts], X)
+            return consequences.classes([part._scores for part in self.parts], X)
         return self._evidence.labels(X)
 
     def zeros(self) -> Mask:
@@ -168,6 +196,13 @@ class Certificate:
                 "data), or is of a kind that says nothing about single labels and weights"
             )
         return self.evidence
+
+    @property
+    def _scores(self) -> Evidence:
+        evidence = self._evidence
+        if not isinstance(evidence, Evidence):
+            raise ValueError("labels of a combined certificate need parts with one score a sample")
+        return evidence
 
     # How it looks -------------------------------------------------------------------------------------------------
 

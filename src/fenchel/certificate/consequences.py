@@ -3,113 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.certificate.bounds.constructions import Construction, constructions
 from fenchel.certificate.bounds.differences import zero_differences
 from fenchel.certificate.bounds.dual_point import LowerBound
 from fenchel.certificate.bounds.rounding import (
     DualBound,
     DualPoint,
-    PrimalBound,
     clip_to_domain,
     dual_bound,
     gap_between,
     loss_bound,
 )
-from fenchel.data.design import UNIT_ROUNDOFF, Design, Vector
+from fenchel.data.design import UNIT_ROUNDOFF, Design
+from fenchel.data.typing import Mask, MatrixLike, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import FusedL1
 from fenchel.problem.penalties.base import EVALUATION
-from fenchel.problem.vectors import Mask, dual_exponent, p_norm
+from fenchel.problem.vectors import dual_exponent
 
-UP = 1.0 + EVALUATION
-#: By which part of its terms a product may differ from what it was before the data are said to have changed.
-CHANGED = 1e-6
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What a certificate was made from: the problem, the model, its objective and scores, and the best bounds."""
-
-    problem: Problem
-    w: Vector
-    b: float
-    primal: PrimalBound
-    bound: LowerBound
-    feasible: LowerBound  # the best bound whose dual point is feasible
-
-    @property
-    def z(self) -> Vector:
-        """The model's scores."""
-        return self.primal.z
-
-    @property
-    def primal_upper(self) -> float:
-        """P(w, b) is at most this."""
-        return self.primal.upper
-
-    @property
-    def gap(self) -> float:
-        """P(w, b) - P* is at most this."""
-        return gap_between(self.primal_upper, self.bound.lower)
-
-    @cached_property
-    def intercept_interval(self) -> tuple[float, float]:
-        """Where the intercept of every optimum lies; twenty passes over the data, once."""
-        if self.problem.intercept:
-            self.require_same_data()
-        return intercept_interval(self)
-
-    def require_same_data(self) -> None:
-        """Raise if X has been changed in place since the certificate was made: nothing is proven about the new one."""
-        problem, bound, error = self.problem, self.feasible, self.primal.error
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = problem.design.matvec_bounded(self.w)
-            now = scores.value + self.b
-            changed = ~((now == self.z) | (np.isnan(now) & np.isnan(self.z)))
-            if error is not None:  # a solver may have found them in another way
-                changed &= ~(np.abs(now - self.z) <= error + scores.error)
-            product = problem.design.rmatvec_bounded(problem.weights * bound.alpha / problem.total_weight)
-            apart = np.abs(product.value - bound.v)
-            far = bool(np.any(apart > bound.error + CHANGED * product.absolute))
-            if bound.distance is not None:
-                far = not p_norm(apart, 2) <= bound.distance + p_norm(CHANGED * product.absolute, 2)
-        if np.any(changed) or far:  # columns without a weight are in the second product only
-            raise ValueError("X has changed since this certificate was made; certify the model again")
-
-    @property
-    def radius(self) -> float:
-        """|w - w*| <= sqrt(2 G / mu): R is mu-strongly convex, and 0 is a subgradient of P at the optimum."""
-        mu = self.problem.penalty.strong_convexity
-        if not mu > 0.0:
-            return np.inf
-        return float(np.sqrt(2.0 * max(self.gap, 0.0)) / np.sqrt(mu)) * UP
-
-    def labels(self, X: Any) -> tuple[NDArray[np.int_], Mask]:
-        """-1 or +1, and where that is proven."""
-        return labels(self, X)
-
-    def zeros(self) -> Mask:
-        """Weights that are proven zero."""
-        return zeros(self)
-
-    def multipliers(self) -> tuple[Vector, Vector]:
-        """An interval for each optimal multiplier."""
-        return multipliers(self)
-
-    def constructions(self, primal: float) -> dict[str, Construction]:
-        """What each construction of a dual point from the model's scores proves."""
-        self.require_same_data()
-        return constructions(self.problem, self.z, primal, self.primal_upper)
+if TYPE_CHECKING:
+    from fenchel.certificate.evidence import Evidence
 
 
-def labels(evidence: Evidence, X: Any) -> tuple[NDArray[np.int_], Mask]:
+def labels(evidence: Evidence, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
     """sign(x.w + b), proven where |x.w + b| exceeds |x|_* radius, the doubt about b, and rounding."""
     design = _new_design(evidence, X)
     low, high = _score_interval(evidence, design)
@@ -117,7 +37,7 @@ def labels(evidence: Evidence, X: Any) -> tuple[NDArray[np.int_], Mask]:
     return np.where(middle > 0, 1, -1), np.asarray((low > 0) | (high < 0))
 
 
-def classes(evidence: Sequence[Evidence], X: Any) -> tuple[NDArray[np.int_], Mask]:
+def classes(evidence: Sequence[Evidence], X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
     """The class with the highest score, proven where its lowest possible score exceeds the highest of all others."""
     design = _new_design(evidence[0], X)
     low, high = (np.stack(ends) for ends in zip(*(_score_interval(e, design) for e in evidence), strict=True))
@@ -128,7 +48,7 @@ def classes(evidence: Sequence[Evidence], X: Any) -> tuple[NDArray[np.int_], Mas
     return best, np.asarray(winner > high.max(axis=0))
 
 
-def _new_design(evidence: Evidence, X: Any) -> Design:
+def _new_design(evidence: Evidence, X: MatrixLike) -> Design:
     problem = evidence.problem
     if not np.all(np.abs(problem.y) == 1.0):
         raise TypeError("labels are for classification: the targets of this problem are not -1 and +1")
@@ -170,7 +90,7 @@ def zeros(evidence: Evidence) -> Mask:
     """
     problem, bound = evidence.problem, evidence.feasible
     evidence.require_same_data()
-    gap = gap_between(evidence.primal_upper, bound.lower)
+    gap = gap_between(evidence.upper, bound.lower)
     if isinstance(problem.penalty, FusedL1):
         return zero_differences(problem, bound, gap)
     smoothness = problem.loss.smoothness
@@ -237,8 +157,8 @@ def _leaning_bounds(
     error = 1.02 * ((1.0 - share) * own.error + share * leaning.error) + 4 * UNIT_ROUNDOFF * np.abs(v)
     _, loss = loss_bound(problem, DualPoint(alpha))
     conjugate = problem.penalty.conjugate_upper(v, error)
-    room = evidence.primal_upper - loss + conjugate
-    room += EVALUATION * (abs(evidence.primal_upper) + abs(loss) + abs(conjugate))
+    room = evidence.upper - loss + conjugate
+    room += EVALUATION * (abs(evidence.upper) + abs(loss) + abs(conjugate))
     weighted = problem.weights * alpha / problem.total_weight
     r, doubt = float(weighted.sum()), 4.0 * EVALUATION * float(np.abs(weighted).sum())
     if not np.isfinite(room) or abs(r) <= 2.0 * doubt:

@@ -1,9 +1,14 @@
-"""The judge: the best model and the best lower bound seen so far, for one problem."""
+"""Judges: the best model and the best lower bound seen so far, for one problem.
+
+A dual value, once valid, is valid for good, and so is a primal one: both are kept, whatever comes later.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -12,21 +17,135 @@ from fenchel.certificate.bounds.dual_point import FAR, LowerBound, gradient_poin
 from fenchel.certificate.bounds.residual import moved, residual_bound
 from fenchel.certificate.bounds.rounding import DualPoint, PrimalBound, gap_between, primal_bound
 from fenchel.certificate.bounds.unpenalised import FreeDirections
-from fenchel.certificate.consequences import Evidence
-from fenchel.certificate.record import DOUBTFUL, Record
+from fenchel.certificate.certificate import NOTHING, Certificate, Proof, vanishes
+from fenchel.certificate.evidence import Evidence
+from fenchel.certificate.evidence import Proof as Bounds
 from fenchel.certificate.search.ascent import methods, offers
 from fenchel.certificate.search.recovery import projected_points, recovered_points
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.vectors import finite, frozen
 from fenchel.steps import Candidate, Scores
+from fenchel.steps.measurements import Model
 
+#: The part of the gap that may be rounding, or error of what a solver knows, before a product is worth its price.
+DOUBTFUL = 0.1
+#: A gap that is rounding to this part will not become much smaller.
+MOSTLY_ROUNDING = 0.7
 #: Relative gaps between which a better fit to the penalty's subdifferential is tried.
 NEGLIGIBLE, WORTH_FITTING = 1e-9, 0.3
 #: Passes that may leave the gap where it is, beside as many as there were before (or a tenth of all, if that is more).
 PATIENCE = 200
 #: The share of the gap that may be left to the dual point, the rest being the model's own.
 OWN = 0.1
+
+
+class Record(ABC):
+    """The best model (w, b) with its objective, and the best bound; subclasses know how to find better ones."""
+
+    w: Vector
+    b: Any
+    primal: PrimalBound
+    best: Any
+    last: Any = None  # the bound of the last dual point tried
+    problem: Any
+
+    @property
+    @abstractmethod
+    def at_zero(self) -> float:
+        """The mean loss where all scores are 0."""
+
+    @property
+    @abstractmethod
+    def evidence(self) -> Proof:
+        """What the certificate of the best model rests on."""
+
+    @abstractmethod
+    def look_at(self, w: Vector, b: Any, scores: Scores | None = None) -> PrimalBound:
+        """Keep a model if it is the best so far; its scores are computed unless they are given."""
+
+    @abstractmethod
+    def try_multipliers(self, alpha: Vector, how: str, u: Vector | None = None) -> None:
+        """Keep the bound of these multipliers, made feasible first, if it is the best so far."""
+
+    def try_residual(self, candidate: Candidate, primal: PrimalBound, how: str) -> bool:
+        """Keep the bound of a candidate that knows its residual, and say whether no other is worth its price."""
+        return False
+
+    def try_differences(self, u: Vector, how: str) -> bool:
+        """Keep the bound of multipliers u of D w if they make a dual point by themselves, and say whether they do."""
+        return False
+
+    @abstractmethod
+    def try_gradient(self, z: Vector | None = None) -> None:
+        """The gradient point at some scores; those of the best model by default."""
+
+    @abstractmethod
+    def fit(self, tol: float) -> None:
+        """Look for a better dual point near the best model."""
+
+    @property
+    def gap(self) -> float:
+        """The certified gap of the best model; infinite before there is one."""
+        return gap_between(self.primal.upper, float(self.best.lower)) if np.isfinite(self.primal.upper) else np.inf
+
+    @property
+    def dual(self) -> float:
+        """The best lower bound as computed, before its allowance for rounding."""
+        return float(self.best.value)
+
+    @property
+    def rounding(self) -> float:
+        """The part of the gap that no solver can remove."""
+        return float(self.primal.upper - self.primal.value + self.best.value - self.best.lower)
+
+    def is_blurred(self, primal: PrimalBound) -> bool:
+        """Whether doubt about the scores of a model is so large beside the gap that a sharper product is worth it."""
+        return not primal.upper - primal.value <= DOUBTFUL * self.gap
+
+    def exhausted(self, tol: float, atol: float = 0.0) -> bool:
+        """Whether rounding is most of the gap: that of the best bound, or that of the last dual point.
+
+        The last point counts where its rounding alone is too much: an older bound, such as D(0), may still be better.
+        """
+        if self.gap <= self.rounding / MOSTLY_ROUNDING:
+            return True
+        if self.last is None:
+            return False
+        rounding = self.primal.upper - self.primal.value + self.last.value - self.last.lower
+        own = gap_between(self.primal.upper, float(self.last.lower))
+        return bool(max(tol * abs(self.primal.value), atol) < rounding and own <= rounding / MOSTLY_ROUNDING)
+
+    def reached(self, tol: float, atol: float = 0.0) -> bool:
+        """Whether the gap is small enough, or P is zero as far as double precision can tell."""
+        gap, value = self.gap, self.primal.value
+        if not np.isfinite(gap):
+            return False
+        if gap <= max(tol * abs(value), atol):
+            return True
+        # most objectives are far from zero, and need not be compared with what they were
+        return abs(value) <= max(self.rounding, NOTHING) and vanishes(value, gap, self.rounding, self.at_zero)
+
+    def certificate(self, tol: float, atol: float = 0.0) -> Certificate:
+        """What has been proven about the best model."""
+        return Certificate.of(
+            self.primal.value,
+            self.primal.upper,
+            self.best.value,
+            self.best.lower,
+            how=self.best.how,
+            tol=tol,
+            atol=atol,
+            at_zero=self.at_zero,
+            strong_convexity=self.problem.penalty.strong_convexity,
+            evidence=self.evidence,
+        )
+
+
+@singledispatch
+def judge_of(problem: object) -> Record:
+    """A judge of this kind of problem that has seen nothing yet; each kind registers its own."""
+    raise TypeError(f"there is no judge for {type(problem).__name__}; register one with judge_of.register")
 
 
 class Judge(Record):
@@ -44,12 +163,15 @@ class Judge(Record):
     @cached_property
     def at_zero(self) -> float:
         """The mean loss where all scores are 0."""
-        return self.problem.mean(self.problem.loss.value(np.zeros(self.problem.shape[0]), self.problem.y))
+        problem: Problem = self.problem
+        return problem.mean(problem.loss.value(np.zeros(problem.shape[0]), problem.y))
 
     @property
     def evidence(self) -> Evidence:
         """What the certificate of the best model rests on."""
-        return Evidence(self.problem, self.w, self.b, self.primal, self.best, self.feasible)
+        proof = Bounds(self.primal, self.best, self.feasible)
+        model = Model(self.w, self.b)
+        return Evidence(self.problem, model, self.primal.value, self.primal.upper, self.best.lower, proof)
 
     def look_at(self, w: Vector, b: float, scores: Scores | None = None) -> PrimalBound:
         """Keep a model if it is the best so far; its scores are computed unless they are given."""
@@ -138,3 +260,6 @@ class Judge(Record):
         if candidate.alpha is None and not own:
             self.try_gradient(primal.z)
         return primal.upper - self.best.lower
+
+
+judge_of.register(Problem, Judge)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from fenchel.data.target import as_vector
 from fenchel.estimator.parameters import check_hints, elastic, l1_ratio_of
-from fenchel.estimator.paths import alpha_grid, alphas_of, require_ends, slim, walk, warn_of
+from fenchel.estimator.paths import alpha_grid, alphas_of, require_ends, walk, warn_of
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 
@@ -87,7 +87,7 @@ def elastic_net_path(
     coefs, results = np.empty((problem.shape[1], len(grid))), []
     for k, result in walk(problem, [elastic(alpha, ratio) for alpha in grid], options, start):
         coefs[:, k] = result.w
-        results.append(slim(result))
+        results.append(result.without_data())
     warn_of(results, what="alphas")
     gaps = np.array([result.certificate.gap for result in results])
     counts = [result.n_iter for result in results]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from threading import Event
 from typing import Any, TypeVar
 
@@ -17,9 +16,8 @@ from fenchel.estimator.parameters import positive, positive_alpha
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result
 from fenchel.solver.paths.grid import along
-from fenchel.solver.paths.large_path import Needed
-from fenchel.solver.seed import seed_of
-from fenchel.solver.solve import not_certified
+from fenchel.solver.solve import not_certified, seed_of
+from fenchel.steps.measurements import Supports
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 Kept = TypeVar("Kept")
@@ -51,11 +49,11 @@ def walk(
     penalties: Sequence[Penalty],
     options: dict[str, Any],
     start: Any = None,
-    needed: Needed | None = None,
+    supports: Supports | None = None,
 ) -> Iterator[tuple[int, Result]]:
     """Solve a problem with each penalty, the heaviest first: weights and multipliers carry over to the next."""
     order = sorted(range(len(penalties)), key=lambda k: -penalties[k].lam)
-    results = along(problem, [penalties[k] for k in order], start=start, needed=needed, **options)
+    results = along(problem, [penalties[k] for k in order], start=start, supports=supports, **options)
     for k, result in zip(order, results, strict=True):
         if result.status == "interrupted":  # a choice among what was not fitted would be none
             raise KeyboardInterrupt
@@ -69,12 +67,6 @@ def path(problem: Any, penalties: Sequence[Penalty], options: dict[str, Any]) ->
     """The results of a walk, in the order of the penalties."""
     results = dict(walk(problem, penalties, options))
     return [results[k] for k in range(len(penalties))]
-
-
-def slim(result: Result) -> Result:
-    """What a warning needs of a result, without vectors and data."""
-    certificate = replace(result.certificate, evidence=None)
-    return replace(result, w=np.empty(0), alpha=np.empty(0), certificate=certificate)
 
 
 def side_by_side(task: Callable[..., Kept], folds: Sequence[Fold], options: dict[str, Any]) -> list[Kept]:

@@ -31,6 +31,7 @@ from fenchel.problem.losses import Absolute, Huber
 from fenchel.problem.penalties import L2
 from fenchel.solver import Check, Result, Stop, Trace, solve
 from fenchel.solver.run import DEFAULT_MAX_ITER
+from fenchel.steps.measurements import Model
 
 #: The tolerances of the inner solves, relative to that of the joint problem.
 INNER = (0.2, 0.02, 0.002)
@@ -83,7 +84,7 @@ class ScaleSearch:
             status = self._interrupted()
         assert self.best is not None  # every look judges a candidate
         alpha = -self._slopes()
-        return Result(self.claim.w, self.claim.b, alpha, self.best, self.trace, self.n_iter, self.solver, status)
+        return Result(Model(self.claim.w, self.claim.b), self.best, self.trace, self.n_iter, self.solver, status, alpha)
 
     def _interrupted(self) -> str:
         """Ctrl-C between two solves: the best candidate counts, or the model that the search began with."""

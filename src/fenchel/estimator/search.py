@@ -22,16 +22,14 @@ from fenchel.estimator.paths import (
     choice,
     require_ends,
     side_by_side,
-    slim,
     walk,
     warn_of,
 )
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
 from fenchel.solver import Result
-from fenchel.solver.paths.found import nonzeros
-from fenchel.solver.paths.large_path import Needed
-from fenchel.solver.paths.quick_path import in_common
+from fenchel.solver.paths.folds import shared_design
+from fenchel.steps.measurements import Supports
 
 #: How many scores, or weights, there are at a time.
 MOST_NUMBERS = 4_000_000
@@ -68,7 +66,7 @@ class Grid:
 
     ratio: float
     alphas: Vector
-    needed: list[Needed]
+    supports: list[Supports]
 
 
 class AlphaSearch(CertifiedZeros):
@@ -125,7 +123,7 @@ class AlphaSearch(CertifiedZeros):
         whole = self._by_rows(_with(self._stated(data), self._penalty_at(1.0, min(ratios))))
         grids = [self._grid(whole, ratio) for ratio in ratios]
         options = self._options()
-        shared = in_common(whole[0], options)
+        shared = shared_design(whole[0], **options)
         if shared is not None:
             whole = [problem.replace(design=shared) for problem in whole]
         try:
@@ -146,7 +144,7 @@ class AlphaSearch(CertifiedZeros):
 
     def _grid(self, whole: list[Any], ratio: float) -> Grid:
         alphas = alpha_grid(_with(whole, self._penalty_at(1.0, ratio)), self._asked(), self.eps)
-        return Grid(ratio, alphas, [Needed() for _ in whole])
+        return Grid(ratio, alphas, [Supports({}) for _ in whole])
 
     def _follow(self, data: Data, whole: list[Any], grids: list[Grid], fold: Fold, options: Any) -> list[Walk]:
         """The paths of a fold, one for each l1_ratio."""
@@ -172,12 +170,12 @@ class AlphaSearch(CertifiedZeros):
     def _walk(self, problems: list[Any], test: Data, grid: Grid, options: Any) -> Walk:
         penalties = [self._penalty_at(alpha, grid.ratio) for alpha in grid.alphas]
         kept, problems = Walk([], [], [], []), self._by_rows(_with(problems, penalties[0]))
-        paths = [walk(p, penalties, options, needed=needed) for p, needed in zip(problems, grid.needed, strict=True)]
+        paths = [walk(p, penalties, options, supports=found) for p, found in zip(problems, grid.supports, strict=True)]
         for steps in zip(*paths, strict=True):  # alphas come in order, the largest first
             results = [result for _, result in steps]
-            kept.weights.append([nonzeros(result) for result in results])
+            kept.weights.append([result.nonzeros() for result in results])
             kept.intercepts.append(np.array([result.b for result in results]))
-            kept.short.extend(slim(result) for result in results if result.status != "certified")
+            kept.short.extend(result.without_data() for result in results if result.status != "certified")
         kept.errors.extend(self._errors(kept, test))
         return kept
 

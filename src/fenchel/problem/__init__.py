@@ -3,6 +3,7 @@
 from fenchel.problem import losses, penalties, scaling, sets
 from fenchel.problem.multiclass import MulticlassProblem
 from fenchel.problem.problem import Problem
+from fenchel.problem.statement import Statement
 from fenchel.problem.traits import Trait
 
-__all__ = ["MulticlassProblem", "Problem", "Trait", "losses", "penalties", "scaling", "sets"]
+__all__ = ["MulticlassProblem", "Problem", "Statement", "Trait", "losses", "penalties", "scaling", "sets"]

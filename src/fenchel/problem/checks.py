@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.base import NormPenalty
+
+
+class HasFields(Protocol):
+    """A dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+Kind = TypeVar("Kind", bound=HasFields)
 
 
 def require_instance(value: object, kind: type, name: str, example: str) -> None:
@@ -50,11 +59,14 @@ def require_bounded_dual(penalty: Penalty) -> None:
         )
 
 
-def replaced(statement: Any, changes: dict[str, Any]) -> Any:
+def replaced(statement: Kind, changes: dict[str, Any]) -> Kind:
     """The same statement with some parts exchanged; nothing is checked or copied again."""
     other = object.__new__(type(statement))
+    if changes.keys() <= {"penalty"}:  # what was computed from the data stays as it is
+        vars(other).update(vars(statement), **changes)
+        return other
     for name in statement.__dataclass_fields__:
-        object.__setattr__(other, name, changes.pop(name, getattr(statement, name)))
+        object.__setattr__(other, name, changes.pop(name, vars(statement)[name]))
     if changes:
         raise TypeError(f"{type(statement).__name__} has no {', '.join(changes)}")
     return other

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,13 +12,15 @@ from fenchel.data.design import Design, Vector
 from fenchel.data.multi_products import BlockProducts
 from fenchel.data.target import as_codes, as_weights
 from fenchel.problem.checks import replaced, require_bounded_dual, require_double, require_flag, require_instance
-from fenchel.problem.losses.multiclass import Codes, MulticlassLoss, Multinomial
+from fenchel.problem.losses.multiclass import Codes, MulticlassLoss, Multinomial, multipliers, off_of
 from fenchel.problem.penalties import L2, Penalty
+from fenchel.problem.statement import Shape, Statement
+from fenchel.problem.traits import Trait
 from fenchel.problem.vectors import frozen
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class MulticlassProblem:
+class MulticlassProblem(Statement):
     """Minimise the weighted mean of a loss of k scores, one for each class, plus a penalty of all weights.
 
     With scores z_i = B x_i + b in R^k, a row of B for each class, and W = sum s_i::
@@ -90,14 +92,33 @@ class MulticlassProblem:
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
-    def replace(self, **changes: Any) -> MulticlassProblem:
+    def replace(self, **changes: Any) -> Self:
         """The same problem with some parts exchanged; nothing is checked or copied again."""
-        return cast(MulticlassProblem, replaced(self, changes))
+        return replaced(self, changes)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Samples and features."""
-        return self.design.shape
+    def traits(self) -> frozenset[Trait]:
+        """What the loss and the penalty promise."""
+        return self.loss.traits | self.penalty.traits
+
+    @property
+    def described(self) -> str:
+        """Loss and penalty, for messages."""
+        return f"{self.loss!r} with {self.penalty!r}"
+
+    @property
+    def shapes(self) -> tuple[Shape, Shape, Shape]:
+        """k x d weights, k intercepts, n x k multipliers."""
+        (n, d), k = self.shape, self.n_classes
+        return (k, d), (k,), (n, k)
+
+    def in_domain(self, alpha: Vector) -> Vector:
+        """Multipliers e_y - p with p in the simplex."""
+        return multipliers(off_of(alpha, self.y), self.y)
+
+    def first_intercept(self) -> Vector:
+        """Zero for every class."""
+        return np.zeros(self.n_classes)
 
     @cached_property
     def total_weight(self) -> float:

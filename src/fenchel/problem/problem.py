@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,11 +15,16 @@ from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses import Loss, Squared
 from fenchel.problem.penalties import L2, Penalty
 from fenchel.problem.penalties.base import NormPenalty
+from fenchel.problem.statement import Shape, Statement
+from fenchel.problem.traits import Trait
 from fenchel.problem.vectors import frozen
+
+#: How many samples tell well enough where the targets are.
+ENOUGH_SAMPLES = 10_000
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Problem:
+class Problem(Statement):
     """Minimise the weighted mean loss plus a penalty.
 
     With scores z_i = x_i.w + b and W = sum s_i::
@@ -78,18 +83,47 @@ class Problem:
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
-    def replace(self, **changes: Any) -> Problem:
+    def replace(self, **changes: Any) -> Self:
         """The same problem with some parts exchanged; nothing is checked or copied again."""
-        return cast(Problem, replaced(self, changes))
+        return replaced(self, changes)
 
     def with_lam(self, lam: float) -> Problem:
         """The same problem with another weight of its penalty; the checked design is shared."""
         return self.replace(penalty=self.penalty.with_lam(lam))
 
+    @cached_property
+    def traits(self) -> frozenset[Trait]:
+        """What the loss and the penalty promise."""
+        return self.loss.traits | self.penalty.traits
+
     @property
-    def shape(self) -> tuple[int, int]:
-        """Samples and weights."""
-        return self.design.shape
+    def described(self) -> str:
+        """Loss and penalty, for messages."""
+        return f"{self.loss!r} with {self.penalty!r}"
+
+    @property
+    def shapes(self) -> tuple[Shape, Shape, Shape]:
+        """d weights, one intercept, n multipliers."""
+        n, d = self.shape
+        return (d,), (), (n,)
+
+    def in_domain(self, alpha: Vector) -> Vector:
+        """alpha moved into the domain of the conjugate, exactly; samples of weight zero get 0."""
+        inside = np.clip(alpha, *self.domain) if self.bounded else alpha.copy()
+        return inside if self.weightless else np.where(self.weights > 0, inside, 0.0)
+
+    def first_intercept(self) -> float:
+        """The intercept that alone fits the targets of some samples best; 0 for labels, which are near 0 anyway.
+
+        Targets may be far from 0 and from each other, and a step on multipliers that have a bound moves b by so much
+        only.
+        """
+        if self.loss.is_classification or not self.intercept:
+            return 0.0
+        some = slice(None, None, -(-self.shape[0] // ENOUGH_SAMPLES))
+        y, weights = self.y[some], self.weights[some]
+        b = best_shift(self.loss, np.zeros_like(y), y, weights)
+        return b if np.isfinite(b) else 0.0
 
     @cached_property
     def total_weight(self) -> float:

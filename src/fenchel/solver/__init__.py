@@ -1,6 +1,7 @@
 """How: solvers, and the one loop that runs them."""
 
 from fenchel.solver import theory
+from fenchel.solver.choose import Explanation, explain
 from fenchel.solver.many import solve_many
 from fenchel.solver.paths.certified import certified_path
 from fenchel.solver.paths.grid import Path, path
@@ -16,6 +17,7 @@ __all__ = [
     "Candidate",
     "CertifiedPath",
     "Check",
+    "Explanation",
     "Knot",
     "MatrixNewton",
     "NotCertifiedWarning",
@@ -26,6 +28,7 @@ __all__ = [
     "Stop",
     "Trace",
     "certified_path",
+    "explain",
     "path",
     "solve",
     "solve_many",

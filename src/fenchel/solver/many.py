@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
+import warnings
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -12,17 +12,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from fenchel.problem import MulticlassProblem, Problem
+from fenchel.problem import Statement
 from fenchel.problem.checks import require_flag
-from fenchel.solver.result import Check, Result, Stop
-from fenchel.solver.solve import solve
-
-#: What is left of the time for problems whose turn comes after it is over: they return at once, with their start.
-NO_TIME = 1e-9
+from fenchel.solver.result import NotCertifiedWarning, Result
+from fenchel.solver.solve import Clock, Request, not_certified, solve_request
 
 
 def solve_many(
-    problems: Sequence[Problem | MulticlassProblem],
+    problems: Sequence[Statement],
     *,
     starts: Sequence[Any] | None = None,
     max_seconds: float | None = None,
@@ -48,31 +45,25 @@ def solve_many(
         one after the other, each with its bar.
     """
     problems, starts = _checked(problems, starts)
-    options = {"warn": False, **options}
+    warn = options.pop("warn", False)
+    require_flag(warn, "warn")
     seeds = _seeds(options.pop("random_state", None), len(problems))
-    require_flag(options.get("progress", False), "progress")
-    limit = Stop(max_seconds=max_seconds).max_seconds
-    deadline = None if limit is None else time.monotonic() + limit
-    interrupted = threading.Event()
-
-    def left() -> float | None:
-        if interrupted.is_set():
-            return NO_TIME
-        return None if deadline is None else max(deadline - time.monotonic(), NO_TIME)
+    interrupted, clock = threading.Event(), Clock(max_seconds)
+    request = Request.of(**options, interrupted=interrupted)
 
     def one(k: int, threads: int | None) -> Result:
-        options_now = {"max_seconds": left(), "n_threads": threads, "random_state": seeds[k]}
-        result = solve(problems[k], start=starts[k], **options_now, **_stopping(options, interrupted))
+        asked = replace(request, n_threads=threads, random_state=seeds[k])
+        result = solve_request(problems[k], asked, starts[k], clock)
         if result.status == "interrupted":
             interrupted.set()
-        elif interrupted.is_set() and result.status != "certified":
-            return replace(result, status="interrupted")
+        if warn and result.status not in ("certified", "callback"):
+            warnings.warn(not_certified(result), NotCertifiedWarning, stacklevel=2)
         return result
 
     shared = {id(problem.design): problem.design.using(1) for problem in problems}
     if len(problems) > 1:
         problems = [problem.replace(design=shared[id(problem.design)]) for problem in problems]
-    workers = 1 if len(problems) < 2 or options.get("progress") else problems[0].design.using(n_threads).threads
+    workers = 1 if len(problems) < 2 or request.progress else problems[0].design.using(n_threads).threads
     if workers == 1:
         threads = n_threads if len(problems) < 2 else 1
         results: list[Result] = []
@@ -95,12 +86,12 @@ def solve_many(
                 interrupted.set()
 
 
-def _checked(problems: Any, starts: Any) -> tuple[list[Problem | MulticlassProblem], list[Any]]:
+def _checked(problems: Any, starts: Any) -> tuple[list[Statement], list[Any]]:
     """Lists of problems, and of as many starts."""
     if not isinstance(problems, Sequence):
         raise TypeError(f"problems must be a list of fenchel.Problem, got {problems!r}")
     for k, problem in enumerate(problems):
-        if not isinstance(problem, Problem | MulticlassProblem):
+        if not isinstance(problem, Statement):
             raise TypeError(f"problems must be a list of fenchel.Problem; number {k} is {problem!r}")
     if starts is not None and not isinstance(starts, Sequence):
         raise TypeError(f"starts must be a list with one start for each problem, got {starts!r}")
@@ -115,16 +106,3 @@ def _seeds(random_state: Any, count: int) -> list[Any]:
     if count > 1 and not (random_state is None or isinstance(random_state, int | np.integer)):
         return [int(seed) for seed in check_random_state(random_state).randint(2**31 - 1, size=count)]
     return [random_state] * count
-
-
-def _stopping(options: dict[str, Any], interrupted: threading.Event) -> dict[str, Any]:
-    """The options with a callback that also stops when someone has pressed Ctrl-C."""
-    callback = options.get("callback")
-    if callback is not None and not callable(callback):
-        return options  # `solve` says what is wrong with it
-
-    def check(row: Check) -> Any:
-        answer = callback(row) if callback is not None else None
-        return True if interrupted.is_set() else answer
-
-    return {**options, "callback": check}

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from fenchel.problem import MulticlassProblem, Problem
-from fenchel.solver.result import Check, Stop
+from fenchel.problem import Statement
+from fenchel.solver.result import Row, Stop
 
 
 class Bar:
@@ -44,15 +44,15 @@ class Bar:
             self._bar.update(self._task, completed=float(done), state=state)
 
 
-class Progress(Bar):
+class FitProgress(Bar):
     """How much of the way to the tolerance is done, in orders of magnitude of the gap."""
 
-    def __init__(self, problem: Problem | MulticlassProblem, solver: str, stop: Stop, enabled: bool) -> None:
+    def __init__(self, problem: Statement, solver: str, stop: Stop, enabled: bool) -> None:
         n, d = problem.shape
         super().__init__(f"{solver} {n} x {d}", enabled)
         self._tol, self._atol, self._first = stop.tol, stop.atol, 0.0
 
-    def update(self, row: Check) -> None:
+    def update(self, row: Row) -> None:
         """Show a check."""
         if self._bar is None or not np.isfinite(row.gap):
             return

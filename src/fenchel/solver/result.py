@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fenchel.certificate import Certificate
-from fenchel.data.design import Vector
+from fenchel.certificate.evidence import Evidence
+from fenchel.data.typing import Indices, Vector
+from fenchel.steps.measurements import Model
 
 
 class NotCertifiedWarning(ConvergenceWarning):  # type: ignore[misc]
@@ -99,20 +102,77 @@ COLUMNS = ("iteration", "seconds", "primal", "dual", "gap", "nonzeros")
 Callback = Callable[[Check], Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """A solved problem: the best model found, and the proof of how good it is.
 
-    `status` is "certified", or says why the run ended before that: "max_iter", "max_seconds", "interrupted",
-    "callback", "stalled" (what is left of the gap is rounding) or "overflow". For a `MulticlassProblem` w is
-    k x d, b has k entries and alpha is n x k.
+    Attributes
+    ----------
+    w : array of d weights
+        k x d for a `MulticlassProblem`.
+    b : float
+        The intercept; k of them for a `MulticlassProblem`.
+    alpha : array of n multipliers
+        n x k for a `MulticlassProblem`.
+    certificate : Certificate
+    trace : Trace
+    n_iter : int
+        Steps of the solver.
+    solver : str
+        The solver that found the model.
+    status : str
+        "certified", or why the run ended before that: "max_iter", "max_seconds", "interrupted", "callback", "stalled"
+        (what is left of the gap is rounding) or "overflow".
     """
 
-    w: Vector = field(repr=False)
-    b: Any
-    alpha: Vector = field(repr=False)
+    model: Model
     certificate: Certificate
     trace: Trace
     n_iter: int
     solver: str
     status: str
+    multipliers: Vector | None = None
+    """alpha; None if it is computed when it is asked for."""
+
+    @cached_property
+    def w(self) -> Vector:
+        return self.model.dense()  # the caller's to change; the certificate keeps its own
+
+    @property
+    def b(self) -> Any:
+        return self.model.b
+
+    @cached_property
+    def alpha(self) -> Vector:
+        if self.multipliers is not None:
+            return self.multipliers.copy()
+        evidence = self.certificate.evidence
+        if not isinstance(evidence, Evidence):
+            raise ValueError("this result has no multipliers: its certificate has only its numbers")
+        return evidence.alpha.copy()
+
+    def write(self, w: Vector) -> None:
+        """Put the weights into an array of zeros; cheaper than `w` where most are zero."""
+        if "w" in self.__dict__:  # a caller may have changed them
+            w[:] = self.w
+        else:
+            self.model.write(w)
+
+    def nonzeros(self) -> tuple[Indices, Vector]:
+        """Which weights are not zero, in any order, and what they are."""
+        return self.model.nonzeros()
+
+    def without_data(self) -> Result:
+        """The certificate's numbers, the trace and the status: what a warning needs."""
+        nothing = np.zeros(0)
+        certificate = replace(self.certificate, evidence=None)
+        return replace(self, model=Model(nothing, 0.0), certificate=certificate, multipliers=nothing)
+
+    def __repr__(self) -> str:
+        shown = ("b", "certificate", "trace", "n_iter", "solver", "status")
+        return f"Result({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: weights and multipliers, since a copy has no data to compute them from."""
+        state = {**self.__dict__, "model": Model(self.w, self.b), "multipliers": self.alpha}
+        return {name: value for name, value in state.items() if name not in ("w", "alpha")}

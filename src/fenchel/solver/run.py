@@ -1,46 +1,75 @@
-"""The one run loop: steps, checks, the stop rule, the clock, Ctrl-C."""
+"""The one run loop: steps, checks, the stop rule, the clock, Ctrl-C; for one penalty or for several in a row."""
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from fenchel.certificate import Certificate
+from fenchel.certificate.bounds.measured import Bounds, measured_bounds
 from fenchel.certificate.bounds.rounding import PrimalBound
-from fenchel.certificate.judges import judge_of
-from fenchel.certificate.record import Record
-from fenchel.problem import MulticlassProblem, Problem
+from fenchel.certificate.evidence import Evidence
+from fenchel.certificate.judge import Record, judge_of
+from fenchel.problem.penalties import Penalty
+from fenchel.problem.vectors import frozen
 from fenchel.solver.blas import blas_threads
-from fenchel.solver.progress import Progress
-from fenchel.solver.result import Callback, Check, Result, Stop, Trace
+from fenchel.solver.progress import FitProgress
+from fenchel.solver.result import Callback, Check, Result, Row, Stop, Trace
 from fenchel.solver.schedule import Schedule
 from fenchel.steps import Candidate, Overflow, Solver, Start
+from fenchel.steps.measurements import Goal, Measurements, Model, Supports
 
 DEFAULT_MAX_ITER = 100_000
 #: Products with so few entries cost next to nothing: a sharper bound is worth them.
 FEW_ENTRIES = 100_000
+#: A model that is carried over to another lam is good enough if its gap is this part of what is asked: gaps add up.
+CARRIED = 0.2
+#: The part of a gap from measured products that may be rounding before sharper products are worth their price.
+SHARP = 0.5
+
+State = TypeVar("State")
 
 
 @dataclass
 class Fit:
     """What is asked for, and what is known so far: where one solver gives up, another goes on with it."""
 
-    problem: Problem | MulticlassProblem
+    problem: Any  # a Statement
     stop: Stop
-    start: Start
+    begin_at: Start | Result
     seed: int
     callback: Callback | None = None
     progress: bool = False
     check_every: int | None = None
+    interrupted: threading.Event | None = None  # set when somebody has pressed Ctrl-C elsewhere
+    penalties: Sequence[Penalty] = ()  # those to come, the present one first
+    supports: Supports | None = None
     trace: Trace = field(default_factory=Trace)
     n_iter: int = 0
+    bound: Bounds | None = None  # of the last measured models
+    clock: float = field(default_factory=time.perf_counter)
 
-    def __post_init__(self) -> None:
-        self.clock = time.perf_counter()
-        self.judge = judge_of(self.problem)
-        self.limit = DEFAULT_MAX_ITER if self.stop.max_iter is None else self.stop.max_iter
+    @property
+    def start(self) -> Start:
+        """Where a solver begins."""
+        at = self.begin_at
+        return at if isinstance(at, Start) else Start(at.w, at.b, at.alpha)
+
+    @cached_property
+    def judge(self) -> Record:
+        """Keeps the best model and the best bound."""
+        return judge_of(self.problem)
+
+    @property
+    def limit(self) -> int:
+        """The most steps."""
+        return DEFAULT_MAX_ITER if self.stop.max_iter is None else self.stop.max_iter
 
     @property
     def seconds(self) -> float:
@@ -49,8 +78,17 @@ class Fit:
 
     @property
     def late(self) -> bool:
-        """Whether the time is over."""
+        """Whether the time is over, or somebody wants an end."""
+        if self.interrupted is not None and self.interrupted.is_set():
+            return True
         return self.stop.max_seconds is not None and self.seconds > self.stop.max_seconds
+
+    @property
+    def goal(self) -> Goal:
+        """What a solver is told of it."""
+        left = np.inf if self.stop.max_seconds is None else max(self.stop.max_seconds - self.seconds, 1e-9)
+        penalties = tuple(self.penalties) or (self.problem.penalty,)
+        return Goal(penalties, float(self.stop.tol), float(self.stop.atol), left, self.supports)
 
     @property
     def is_good_enough(self) -> bool:
@@ -58,62 +96,169 @@ class Fit:
         return self.problem.design.nnz > FEW_ENTRIES and self.judge.reached(self.stop.tol, self.stop.atol)
 
     def result(self, solver: str, status: str) -> Result:
-        """The best model and the best bound seen."""
+        """The best model and the best bound that the judge has seen."""
         judge, stop = self.judge, self.stop
-        return Result(
-            judge.w.copy(),  # the caller's to change; the certificate keeps its own
-            judge.b.copy() if isinstance(judge.b, np.ndarray) else judge.b,
-            judge.best.alpha.copy(),
-            judge.certificate(stop.tol, stop.atol),
-            self.trace,
-            self.n_iter,
-            solver,
-            status,
-        )
+        certificate = judge.certificate(stop.tol, stop.atol)
+        return Result(Model(judge.w, judge.b), certificate, self.trace, self.n_iter, solver, status, judge.best.alpha)
+
+
+@dataclass
+class Carried(Generic[State]):
+    """A solver and where it is: it goes on from there with the next penalty, if it can."""
+
+    solver: Solver[State]
+    state: State | None = None
 
 
 @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
-def run(fit: Fit, solver: Solver[Any]) -> Result:
-    """Step a solver until the stop rule says so, or Ctrl-C; the best model and the best bound seen come back."""
-    status = ""
+def run(fit: Fit, carried: Carried[Any]) -> list[Result]:
+    """Step a solver until the stop rule says so, or Ctrl-C; the best model and the best bound seen come back.
+
+    A solver that has found models for the penalties that follow, too, has their results behind the first.
+    """
+    solver, status = carried.solver, ""
     try:
         # where a solver's own threads work, those of BLAS, which wait in loops, would be in their way
         with blas_threads(1 if solver.has_own_threads else fit.problem.design.threads):
-            status = _steps(fit, solver)
+            found = _steps(fit, carried)
+            if isinstance(found, list):
+                return found
+            status = found
             if status != "certified":
                 status = _last_effort(fit, status)
-        return fit.result(solver.name, status)
+        return [fit.result(solver.name, status)]
     except KeyboardInterrupt:
+        carried.state = None
         status = "certified" if status == "certified" else _last_effort(fit, "interrupted")
-        return fit.result(solver.name, status)
+        return [fit.result(solver.name, status)]
 
 
-def _steps(fit: Fit, solver: Solver[Any]) -> str:
-    """The loop itself; why it ended."""
-    judge, stop, schedule = fit.judge, fit.stop, Schedule(solver, fit.stop, fit.check_every)
-    status = ""
-    with Progress(fit.problem, solver.name, stop, enabled=fit.progress) as bar:
+def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
+    """The loop itself: why it ended, or the results of measured models that are certified."""
+    solver, schedule = carried.solver, Schedule(carried.solver, fit.stop, fit.check_every)
+    before, carried.state, status = carried.state, None, ""  # nothing is carried on unless this ends well
+    with FitProgress(fit.problem, solver.name, fit.stop, enabled=fit.progress) as bar:
         try:
-            state = solver.begin(fit.problem, fit.start, fit.seed)
+            state = None if before is None else solver.retarget(before, fit.problem)
+            if state is None:
+                state = solver.begin(fit.problem, fit.start, fit.seed)
+                solver.aim(state, fit.goal)
+            else:
+                solver.aim(state, fit.goal)
+                measured = _check_measured(fit, solver, state, CARRIED)
+                if measured is not None and measured.results:
+                    carried.state = state
+                    return measured.results
             while not status:
                 state = solver.step(state)
                 fit.n_iter += 1
-                finished = solver.finished(state)
-                if not (schedule.due(state) or finished or fit.late or fit.n_iter >= fit.limit):
+                finished, measured = solver.finished(state), _check_measured(fit, solver, state)
+                ends = finished or fit.late or fit.n_iter >= fit.limit
+                if measured is not None:
+                    bar.update(fit.trace[-1])
+                    if measured.results:
+                        carried.state = state
+                        return measured.results
+                    status = "callback" if measured.stopped else ""
+                    due = not measured.sharp
+                else:
+                    due = schedule.due(state)
+                if status or not (due or ends):
                     continue
                 row = _check(fit, solver, state)
                 fit.trace.append(row)
                 fit.trace.checking += fit.seconds - row.seconds
                 bar.update(row)
-                schedule.checked(judge.gap)
-                status = _status(judge, stop, row, fit.limit) or ("stalled" if finished else "")
+                schedule.checked(fit.judge.gap)
+                status = _status(fit, row) or ("stalled" if finished else "")
                 if not status:
-                    solver.observe(state, judge.primal.z, judge.primal.value, judge.gap)
+                    solver.observe(state, fit.judge.primal.z, fit.judge.primal.value, fit.judge.gap)
                 if fit.callback is not None and _is_true(fit.callback(row)):
                     status = status or "callback"
         except Overflow:
-            status = "overflow"
+            return "overflow"
+        if status == "callback" and not np.isfinite(fit.judge.primal.upper):
+            _check(fit, solver, state)
+    if status == "certified":
+        carried.state = state
+        solver.conclude(state)
     return status
+
+
+@dataclass(frozen=True)
+class MeasuredCheck:
+    """What a check of measured models has come to."""
+
+    results: list[Result]  # those that are certified, from the present penalty on
+    sharp: bool  # whether the gap is the model's, and not the rounding of what was measured
+    stopped: bool  # by the callback
+
+
+def _check_measured(fit: Fit, solver: Solver[Any], state: Any, part: float = 1.0) -> MeasuredCheck | None:
+    """Certify what a solver has measured, without a product; the gap must be this part of what is asked for."""
+    offer = solver.measured(state)
+    if offer is None:
+        return None
+    began, bounds = fit.seconds, measured_bounds(fit.problem, offer)
+    bounds = bounds if fit.bound is None else bounds.with_lower(fit.bound)
+    fit.bound = bounds
+    reached = bounds.reach(part * fit.stop.tol, part * fit.stop.atol)
+    count = len(reached) if reached.all() else int(np.argmin(reached))
+    if not count and part < 1.0:
+        solver.learn(state, float(bounds.gap[0]))
+        return None
+    results = _results(fit, solver, offer, bounds, count, began / max(1, count))
+    fit.trace.checking += fit.seconds - began
+    if count:
+        solver.conclude(state)
+        return MeasuredCheck(results, True, False)
+    row = _row(fit, offer, bounds, 0, began)
+    fit.trace.append(row)
+    gap = float(bounds.gap[0])
+    solver.learn(state, gap)
+    model = offer.model(0, fit.problem.shape[1])
+    stopped = fit.callback is not None and _is_true(fit.callback(_with_model(row, model)))
+    return MeasuredCheck([], bool(bounds.rounding[0] <= SHARP * gap), stopped)
+
+
+def _results(
+    fit: Fit, solver: Solver[Any], offer: Measurements, bounds: Bounds, count: int, seconds: float
+) -> list[Result]:
+    """The results of the first so many measured models; their weights and multipliers are computed when asked for."""
+    results, stop = [], fit.stop
+    for k in range(count):
+        problem = fit.problem if k == 0 else fit.problem.replace(penalty=fit.penalties[k])
+        model = offer.model(k, problem.shape[1])
+        primal, upper, dual, lower = bounds.numbers(k)
+        certificate = Certificate.of(
+            primal,
+            upper,
+            dual,
+            lower,
+            how=bounds.how(k),
+            tol=stop.tol,
+            atol=stop.atol,
+            at_zero=offer.sizes.at_zero,
+            strong_convexity=problem.penalty.strong_convexity,
+            evidence=Evidence(problem, model, primal, upper, lower),
+        )
+        trace, row = fit.trace if k == 0 else Trace(), _row(fit, offer, bounds, k, seconds)
+        trace.append(row)
+        results.append(Result(model, certificate, trace, row.iteration, solver.name, "certified"))
+        if fit.callback is not None:
+            fit.callback(_with_model(row, model))
+    return results
+
+
+def _row(fit: Fit, offer: Measurements, bounds: Bounds, k: int, seconds: float) -> Row:
+    primal, _, dual, _ = bounds.numbers(k)
+    part = offer.weights[int(offer.starts[k]) : int(offer.starts[k + 1])]
+    steps = fit.n_iter if len(offer) == 1 else int(offer.steps[k])
+    return Row(steps, seconds, primal, dual, float(bounds.gap[k]), int(np.count_nonzero(part)))
+
+
+def _with_model(row: Row, model: Model) -> Check:
+    return Check(**vars(row), w=frozen(model.dense()), b=model.b)
 
 
 def _is_true(answer: object) -> bool:
@@ -122,6 +267,7 @@ def _is_true(answer: object) -> bool:
 
 
 def _check(fit: Fit, solver: Solver[Any], state: Any) -> Check:
+    """Certify what a solver offers, by products with X where it has none that are sharp enough."""
     judge, seconds = fit.judge, fit.seconds
     for candidate in solver.candidates(state):
         primal = judge.look_at(candidate.w, candidate.b, candidate.scores)
@@ -145,14 +291,17 @@ def _try_dual_points(fit: Fit, candidate: Candidate, primal: PrimalBound) -> Non
         judge.try_multipliers(candidate.alpha, how, candidate.u)
 
 
-def _status(judge: Record, stop: Stop, row: Check, limit: int) -> str:
+def _status(fit: Fit, row: Check) -> str:
+    judge, stop = fit.judge, fit.stop
     if judge.reached(stop.tol, stop.atol):
         return "certified"
+    if fit.interrupted is not None and fit.interrupted.is_set():
+        return "interrupted"
     if judge.exhausted(stop.tol, stop.atol):
         return "stalled"
     if stop.max_seconds is not None and row.seconds >= stop.max_seconds:
         return "max_seconds"
-    return "max_iter" if row.iteration >= limit else ""
+    return "max_iter" if row.iteration >= fit.limit else ""
 
 
 def _last_effort(fit: Fit, status: str) -> str:

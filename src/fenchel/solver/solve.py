@@ -1,42 +1,105 @@
-"""solve: state a problem, get a model and its certificate."""
+"""solve: state a problem, get a model and its certificate; and the same for several penalties in a row."""
 
 from __future__ import annotations
 
+import threading
+import time
 import warnings
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
-from fenchel.certificate.bounds.rounding import clip_to_domain
 from fenchel.certificate.certificate import percent
-from fenchel.problem import MulticlassProblem, Problem
+from fenchel.data.typing import Seed
+from fenchel.problem import Statement
 from fenchel.problem.checks import require_count, require_flag
-from fenchel.problem.intercept import best_shift
-from fenchel.problem.losses.multiclass import multipliers, off_of
+from fenchel.problem.penalties import Penalty
 from fenchel.solver.choose import another, choose
-from fenchel.solver.paths.quick_path import quick_solve
 from fenchel.solver.result import Callback, NotCertifiedWarning, Result, Stop
-from fenchel.solver.run import Fit, run
-from fenchel.solver.seed import seed_of
-from fenchel.steps import Start
+from fenchel.solver.run import Carried, Fit, run
+from fenchel.steps import Solver, Start
+from fenchel.steps.measurements import Supports
 
-#: How many samples tell well enough where the targets are.
-ENOUGH_SAMPLES = 10_000
+
+@dataclass(frozen=True)
+class Request:
+    """How to solve: what `solve` takes beside the problem and the start, checked."""
+
+    solver: str | Solver[Any] = "auto"
+    tol: float = 1e-4
+    atol: float = 0.0
+    max_iter: int | None = None
+    max_seconds: float | None = None
+    """For each penalty; a clock limits all of them together."""
+    random_state: Seed = None
+    callback: Callback | None = None
+    progress: bool = False
+    n_threads: int | None = 1
+    check_every: int | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    interrupted: threading.Event | None = None
+    """Set when all runs are to end: a channel of its own, beside the user's callback."""
+    supports: Supports | None = None
+    """What paths on other folds needed."""
+
+    def __post_init__(self) -> None:
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(f"callback must be callable, got {self.callback!r}")
+        if self.check_every is not None:
+            require_count(self.check_every, "check_every", "steps")
+        require_flag(self.progress, "progress")
+        self.stop(Clock(None))
+
+    @classmethod
+    def of(cls, **options: Any) -> Request:
+        """From keywords of `solve`; those that it does not know are options of the solver."""
+        known = {name: options.pop(name) for name in cls.__dataclass_fields__ if name in options}
+        return cls(**known, options=options)
+
+    def stop(self, clock: Clock) -> Stop:
+        """The stop rule."""
+        limits = [limit for limit in (self.max_seconds, clock.left) if limit is not None]
+        return Stop(self.tol, self.atol, self.max_iter, min(limits, default=None))
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether nobody has asked for a solver, so that another may go on where one gives up."""
+        return isinstance(self.solver, str) and self.solver == "auto" and not self.options
+
+
+class Clock:
+    """A limit on the time of several solves together."""
+
+    def __init__(self, max_seconds: float | None) -> None:
+        limit = Stop(max_seconds=max_seconds).max_seconds
+        self._end = None if limit is None else time.monotonic() + limit
+
+    @property
+    def left(self) -> float | None:
+        """Seconds, a little more than none when it is over; None without a limit."""
+        return None if self._end is None else max(self._end - time.monotonic(), 1e-9)
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is over."""
+        return self._end is not None and time.monotonic() >= self._end
 
 
 def solve(
-    problem: Problem | MulticlassProblem,
-    solver: Any = "auto",
+    problem: Statement,
+    solver: str | Solver[Any] = "auto",
     tol: float = 1e-4,
     atol: float = 0.0,
     max_iter: int | None = None,
     max_seconds: float | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
     callback: Callback | None = None,
     progress: bool = False,
     n_threads: int | None = 1,
-    start: Any = None,
+    start: Result | Sequence[Any] | None = None,
     warn: bool = True,
     check_every: int | None = None,
     **solver_options: Any,
@@ -79,44 +142,84 @@ def solve(
         With the best model found and its certificate, also when it was interrupted: Ctrl-C ends the run, not the
         program. A certificate short of the tolerance comes with a `NotCertifiedWarning`.
     """
-    if not isinstance(problem, Problem | MulticlassProblem):
-        raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable, got {callback!r}")
-    if check_every is not None:
-        require_count(check_every, "check_every", "steps")
-    require_flag(progress, "progress")
     require_flag(warn, "warn")
-    stop = Stop(tol, atol, max_iter, max_seconds)
-    problem = problem.replace(design=problem.design.using(n_threads))
-    auto, seed = isinstance(solver, str) and solver == "auto" and not solver_options, seed_of(random_state)
-    if auto and start is None and callback is None and check_every is None and max_iter is None and not progress:
-        found = quick_solve(problem, stop)
-        if found is not None:
-            return found
-    chosen = choose(problem, solver, solver_options, tol)
-    if start is not None and not auto and chosen.ignores_start:
-        raise ValueError(f"{chosen.name}, as it is set up, begins at a point of its own: start would have no effect")
-    fit = Fit(problem, stop, _start(problem, start), seed, callback, bool(progress), check_every)
-    result = run(fit, chosen)
-    if auto and result.status == "overflow":
-        # where P overflows at its start no solver gets anywhere
-        other = another(problem, chosen) if np.isfinite(result.certificate.primal) else None
-        if other is not None:
-            fit.start = Start(result.w, result.b, result.alpha)
-            result = replace(result, status="max_seconds") if fit.late else run(fit, other)
+    request = Request(
+        solver,
+        tol,
+        atol,
+        max_iter,
+        max_seconds,
+        random_state,
+        callback,
+        progress,
+        n_threads,
+        check_every,
+        solver_options,
+    )
+    result = solve_request(problem, request, start)
     if warn and result.status not in ("certified", "callback"):
         warnings.warn(not_certified(result), NotCertifiedWarning, stacklevel=2)
     return result
 
 
-def _start(problem: Problem | MulticlassProblem, start: Any) -> Start:
-    (n, d), several = problem.shape, isinstance(problem, MulticlassProblem)
-    k = problem.n_classes if isinstance(problem, MulticlassProblem) else 1
-    shapes = ((k, d), (k,), (n, k)) if several else ((d,), (), (n,))
+def solve_request(problem: Statement, request: Request, start: Any = None, clock: Clock | None = None) -> Result:
+    """`solve`, without its warning."""
+    if not isinstance(problem, Statement):
+        raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
+    (result,) = follow(problem, [problem.penalty], request, start, clock or Clock(None))
+    return result
+
+
+def follow(
+    problem: Statement,
+    penalties: Sequence[Penalty],
+    request: Request,
+    start: Any,
+    clock: Clock,
+    chosen: Solver[Any] | None = None,
+) -> Iterator[Result]:
+    """Solve a problem with one penalty after the other; the solver goes on where it is, or from the last result.
+
+    Where the solver that "auto" has chosen gives up, another goes on from there.
+    """
+    problem = problem.replace(design=problem.design.using(request.n_threads))
+    seed, done = seed_of(request.random_state), 0
+    has_start, is_path = start is not None, len(penalties) > 1
+    if chosen is None:
+        chosen = choose(problem, request.solver, request.options, request.tol, has_start, is_path)
+    if has_start and not request.is_auto and chosen.ignores_start:
+        raise ValueError(f"{chosen.name}, as it is set up, begins at a point of its own: start would have no effect")
+    carried = Carried(chosen)
+    last: Start | Result = _start(problem, start)
+    while done < len(penalties):
+        problem = problem.replace(penalty=penalties[done])
+        fit = Fit(
+            problem,
+            request.stop(clock),
+            last,
+            seed,
+            request.callback,
+            request.progress,
+            request.check_every,
+            request.interrupted,
+            penalties[done:],
+            request.supports,
+        )
+        found = run(fit, carried)
+        if request.is_auto and found[0].status == "overflow":
+            # where P overflows at its start no solver gets anywhere
+            other = another(problem, carried.solver) if np.isfinite(found[0].certificate.primal) else None
+            if other is not None:
+                fit.begin_at, carried = found[0], Carried(other)
+                found = [replace(found[0], status="max_seconds")] if fit.late else run(fit, carried)
+        done, last = done + len(found), found[-1]
+        yield from found
+
+
+def _start(problem: Statement, start: Any) -> Start:
+    shapes = problem.shapes
     if start is None:
-        b = _central(problem) if isinstance(problem, Problem) else np.zeros(k)
-        return Start(np.zeros(shapes[0]), b, np.zeros(shapes[2]))
+        return Start(np.zeros(shapes[0]), problem.first_intercept(), np.zeros(shapes[2]))
     parts = (start.w, start.b, start.alpha) if isinstance(start, Result | Start) else start
     if not (isinstance(parts, tuple | list) and len(parts) == 3):
         raise TypeError(f"start must be a Result or a tuple (w, b, alpha), got {start!r}")
@@ -129,26 +232,21 @@ def _start(problem: Problem | MulticlassProblem, start: Any) -> Start:
     if not all(np.all(np.isfinite(part)) for part in (w, b, alpha)):
         raise ValueError("start must be finite: its weights, intercept or multipliers have a NaN or an infinity")
     if (w.shape, b.shape, alpha.shape) != shapes:
+        (n, d), k = problem.shape, len(shapes[0])
+        several = f" for each of {shapes[0][0]} classes" if k > 1 else ""
         raise ValueError(
-            f"start must have {d} weights and {n} multipliers{f' for each of {k} classes' if several else ''}, "
+            f"start must have {d} weights and {n} multipliers{several}, "
             f"and an intercept of shape {shapes[1]}; got shapes {w.shape}, {alpha.shape} and {b.shape}"
         )
-    if isinstance(problem, MulticlassProblem):
-        return Start(w, b if problem.intercept else np.zeros(k), multipliers(off_of(alpha, problem.y), problem.y))
-    return Start(w, float(b) if problem.intercept else 0.0, clip_to_domain(problem, alpha))
+    none: Any = np.zeros(shapes[1]) if shapes[1] else 0.0
+    return Start(w, (b if shapes[1] else float(b)) if problem.intercept else none, problem.in_domain(alpha))
 
 
-def _central(problem: Problem) -> float:
-    """The intercept that alone fits the targets of some samples best; 0 for labels, which are near 0 anyway.
-
-    Targets may be far from 0 and from each other, and a step on multipliers that have a bound moves b by so much only.
-    """
-    if problem.loss.is_classification or not problem.intercept:
-        return 0.0
-    some = slice(None, None, -(-problem.shape[0] // ENOUGH_SAMPLES))
-    y, weights = problem.y[some], problem.weights[some]
-    b = best_shift(problem.loss, np.zeros_like(y), y, weights)
-    return b if np.isfinite(b) else 0.0
+def seed_of(random_state: Seed) -> int:
+    """The number that everything random comes from."""
+    if isinstance(random_state, bool | np.bool_):
+        raise ValueError(f"random_state must be a whole number, a RandomState or None; got {random_state!r}")
+    return 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def not_certified(result: Result) -> str:

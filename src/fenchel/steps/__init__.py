@@ -12,6 +12,7 @@ from fenchel.steps.newton.multiclass import MatrixNewton
 from fenchel.steps.newton.newton import Newton
 from fenchel.steps.stochastic.sgd import SGD, Pegasos
 from fenchel.steps.working_set.primal_cd import PrimalCD
+from fenchel.steps.working_set.sparse_path import SparsePath
 
 __all__ = [
     "APPROX",
@@ -30,6 +31,7 @@ __all__ = [
     "Residual",
     "Scores",
     "Solver",
+    "SparsePath",
     "Start",
     "TotalVariation",
     "Trend",

@@ -12,6 +12,7 @@ import numpy as np
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.vectors import dual_exponent, sum_of_squares
+from fenchel.steps.measurements import Goal, Measurements
 
 State = TypeVar("State")
 
@@ -124,6 +125,8 @@ class Solver(ABC, Generic[State]):
         Whether it leaves out columns that are proven zero by itself.
     is_final : bool
         Whether nothing else would get further where it gives up.
+    summary : str
+        For whom it is and what it does, in a line.
     """
 
     name: ClassVar[str]
@@ -133,6 +136,7 @@ class Solver(ABC, Generic[State]):
     has_own_threads: ClassVar[bool] = False
     screens: ClassVar[bool] = False
     is_final: ClassVar[bool] = False
+    summary: ClassVar[str] = ""
 
     @property
     def ignores_start(self) -> bool:
@@ -148,6 +152,11 @@ class Solver(ABC, Generic[State]):
         """Whether "auto" should take it."""
         return True
 
+    @classmethod
+    def suits_path(cls, problem: Any, tol: float) -> bool:
+        """Whether "auto" should take it for many penalties, one after the other."""
+        return cls.suits(problem, tol)
+
     @abstractmethod
     def begin(self, problem: Any, start: Start, seed: int) -> State:
         """The state before the first step."""
@@ -159,6 +168,26 @@ class Solver(ABC, Generic[State]):
     @abstractmethod
     def candidates(self, state: State) -> Sequence[Candidate]:
         """Models worth certifying now."""
+
+    def aim(self, state: State, goal: Goal) -> None:
+        """What is asked for: tolerances, the time left, and the penalties to come, the present one first."""
+
+    def retarget(self, state: State, problem: Any) -> State | None:
+        """Turn to the same problem with another penalty, with what is known; None if it has to begin anew."""
+        return None
+
+    def measured(self, state: State) -> Measurements | None:
+        """Products that steps have computed for the present model, and for those of the penalties that follow.
+
+        They are certified without a pass over the data. None if there are none, so that `candidates` are certified.
+        """
+        return None
+
+    def learn(self, state: State, gap: float) -> None:
+        """Learn the certified gap of a measured model."""
+
+    def conclude(self, state: State) -> None:
+        """The present penalty is done: what is worth telling others is told."""
 
     def finished(self, state: State) -> bool:
         """Whether no step will change anything."""

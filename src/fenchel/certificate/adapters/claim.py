@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import numpy as np
-
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights, search_plan
 from fenchel.certificate.multiclass import certify_matrix
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
 from fenchel.problem import MulticlassProblem, Problem
-from fenchel.problem.penalties.base import EVALUATION
 
 
 class Claim(Protocol):
@@ -93,13 +90,13 @@ class Bounds:
 
     def certificate(self, effort: str, tol: float | None) -> Certificate:
         """What is proven, as numbers; |w - w*| <= sqrt(2 gap / mu)."""
-        asked = search_plan(effort, tol).tol
-        gap = self.upper - self.lower
-        if not np.isfinite(gap):
-            return Certificate(self.primal, self.dual, np.inf, np.inf, np.inf, asked, self.how, np.inf)
-        gap += 2.0 * UNIT_ROUNDOFF * (abs(self.upper) + abs(self.lower))
-        relative = gap / abs(self.primal) if self.primal else (np.inf if gap else 0.0)
-        rounding = max(0.0, gap - (self.primal - self.dual))
-        mu = self.strong_convexity
-        radius = float(np.sqrt(2.0 * max(gap, 0.0) / mu)) * (1.0 + EVALUATION) if mu > 0.0 else np.inf
-        return Certificate(self.primal, self.dual, gap, relative, rounding, asked, self.how, radius, 0.0, self.at_zero)
+        return Certificate.of(
+            self.primal,
+            self.upper,
+            self.dual,
+            self.lower,
+            how=self.how,
+            tol=search_plan(effort, tol).tol,
+            at_zero=self.at_zero,
+            strong_convexity=self.strong_convexity,
+        )

@@ -8,6 +8,7 @@ so at most 64 + log2 n roundings), every evaluation of a loss, a penalty or a co
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from fenchel.steps import Scores
 INPUT = 8 * UNIT_ROUNDOFF
 #: What products of tiny multipliers and targets lose below the smallest numbers, many times over.
 UNDERFLOW = float(np.finfo(np.float64).tiny)
+
+#: One number, or one for each of several models.
+Number = TypeVar("Number", float, Vector)
 
 
 @dataclass(frozen=True)
@@ -143,12 +147,11 @@ def dual_bound(problem: Problem, point: DualPoint) -> DualBound:
     return DualBound(point, value, float(lower), v, error / W * (1.0 + EVALUATION))
 
 
-def gap_between(upper: float, lower: float) -> float:
+def gap_between(upper: Number, lower: Number) -> Number:
     """upper - lower, rounded up."""
     return upper - lower + 2.0 * UNIT_ROUNDOFF * (abs(upper) + abs(lower))
 
 
 def clip_to_domain(problem: Problem, alpha: Vector) -> Vector:
     """alpha moved into the domain of the conjugate, exactly; samples of weight zero get 0."""
-    inside = np.clip(alpha, *problem.domain) if problem.bounded else alpha.copy()
-    return inside if problem.weightless else np.where(problem.weights > 0, inside, 0.0)
+    return problem.in_domain(alpha)

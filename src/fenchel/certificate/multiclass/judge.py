@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from fenchel.certificate.bounds.rounding import PrimalBound
+from fenchel.certificate.judge import Record, judge_of
 from fenchel.certificate.multiclass.bounds import BlockPoint, balanced, lower_bounds, primal_bound, zero_bound
 from fenchel.certificate.multiclass.consequences import MulticlassEvidence
-from fenchel.certificate.record import Record
 from fenchel.data.design import Vector
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.losses.multiclass import off_of
@@ -94,3 +94,6 @@ class MulticlassJudge(Record):
             self.try_multipliers(state.alpha, how="dual ascent")
             if self.gap < 0.99 * last:
                 progress, last = passes, self.gap
+
+
+judge_of.register(MulticlassProblem, MulticlassJudge)

@@ -39,6 +39,11 @@ class Blocks:
         return len(self.first) - 1
 
     @cached_property
+    def limits(self) -> tuple[float, float, float]:
+        """The least and the largest threshold, and the ridge."""
+        return float(self.threshold.min()), float(self.threshold.max()), self.ridge
+
+    @cached_property
     def sizes(self) -> Indices:
         return np.diff(self.first)
 

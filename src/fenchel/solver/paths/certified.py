@@ -28,11 +28,11 @@ import numpy as np
 
 from fenchel.problem import Problem
 from fenchel.problem.checks import require_flag
-from fenchel.solver.paths.grid import Clock
 from fenchel.solver.paths.interval_search import Walk
 from fenchel.solver.paths.intervals import CertifiedPath
 from fenchel.solver.progress import Bar
 from fenchel.solver.result import NotCertifiedWarning
+from fenchel.solver.solve import Clock
 
 #: The largest share of eps that may be spent at a solution's own lam: what is left must reach the next.
 MOST = 0.8

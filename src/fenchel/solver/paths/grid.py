@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,17 +19,15 @@ from fenchel.data.design import Vector
 from fenchel.data.target import as_vector
 from fenchel.draw.paths import plot_path
 from fenchel.draw.tables import table
-from fenchel.problem import MulticlassProblem, Problem
+from fenchel.problem import Problem, Statement
 from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
-from fenchel.solver.paths.found import Found
-from fenchel.solver.paths.large_path import Needed
-from fenchel.solver.paths.quick_path import quick_path
+from fenchel.solver.choose import choose
 from fenchel.solver.paths.screening import solve_near
 from fenchel.solver.progress import Bar
-from fenchel.solver.result import Check, NotCertifiedWarning, Result, Stop, Trace
-from fenchel.solver.solve import not_certified, solve
+from fenchel.solver.result import NotCertifiedWarning, Result, Trace
+from fenchel.solver.solve import Clock, Request, follow, not_certified, solve, solve_request
 
 #: The grid unless another is asked for: so many lams, the last this part of the first.
 N_LAMS, EPS = 100, 1e-3
@@ -51,15 +48,17 @@ class Path(Sequence[Result]):
     lams: Vector
     results: tuple[Result, ...] = field(repr=False)
 
+    @property
+    def width(self) -> int:
+        """How many weights a model has."""
+        return len(self.results[0].w) if self.results else 0
+
     @cached_property
     def coefs(self) -> Vector:
         """The weights, d x m: a column for each lam."""
-        rows = np.zeros((len(self.results), len(self.results[0].w) if self.results else 0))
+        rows = np.zeros((len(self.results), self.width))
         for row, result in zip(rows, self.results, strict=True):
-            if isinstance(result, Found):
-                result.write(row)
-            else:
-                row[:] = result.w
+            result.write(row)
         rows.flags.writeable = False
         return rows.T
 
@@ -165,8 +164,7 @@ def path(
         for near in get_close_matches(name, ("lams", "eps", "n_lams", "screen", "max_seconds"), n=1, cutoff=0.75):
             raise TypeError(f"path has no option {name!r}; is {near} meant?")
     grid = _grid(problem, lams, eps, n_lams)
-    clock = Clock(max_seconds)
-    results: list[Result] = []
+    clock, results = Clock(max_seconds), list[Result]()
     with Bar(f"path of {len(grid)} lams", progress) as bar:
         penalties = [problem.penalty.with_lam(float(lam)) for lam in grid]
         for result in _until_interrupted(along(problem, penalties, screen=screen, clock=clock, tol=tol, **options)):
@@ -182,34 +180,28 @@ def path(
 
 
 def along(
-    problem: Problem | MulticlassProblem,
+    problem: Statement,
     penalties: Sequence[Penalty],
     *,
     start: Any = None,
     screen: bool = True,
     clock: Clock | None = None,
-    needed: Needed | None = None,
     **options: Any,
 ) -> Iterator[Result]:
     """Solve a problem with one penalty after the other; weights and multipliers carry over to the next.
 
-    Paths on parts of the same samples tell each other what they needed.
+    Columns that are proven zero at the next lam are left out of the design there, unless the solver does so itself.
     """
-    last: Result | None = None
-    quick, done = quick_path(problem, options, needed), 0
-    while done < len(penalties):
-        found = [] if quick is None else quick.solve(penalties[done:], None if clock is None else clock.left)
-        for result in found if options.get("callback") else ():
-            options["callback"](Check(**vars(result.trace[0]), w=frozen(result.w), b=result.b))
-        if not found:
-            statement: Any = problem.replace(penalty=penalties[done])
-            limit: dict[str, Any] = {} if clock is None else {"max_seconds": clock.left}
-            if last is None or not screen or isinstance(problem, MulticlassProblem):
-                found = [solve(statement, start=start if last is None else last, warn=False, **limit, **options)]
-            else:
-                found = [solve_near(statement, last, warn=False, **limit, **options)]
-        done, last = done + len(found), found[-1]
-        yield from found
+    request, clock = Request.of(**options), clock or Clock(None)  # `path` warns once for all
+    chosen = choose(problem, request.solver, request.options, request.tol, start is not None, len(penalties) > 1)
+    if chosen.screens or not screen or not isinstance(problem, Problem):
+        yield from follow(problem, penalties, request, start, clock, chosen)
+        return
+    last = solve_request(problem.replace(penalty=penalties[0]), request, start, clock)
+    yield last
+    for penalty in penalties[1:]:
+        last = solve_near(problem.replace(penalty=penalty), last, request, clock)
+        yield last
 
 
 def _until_interrupted(results: Iterator[Result]) -> Iterator[Result]:
@@ -226,24 +218,6 @@ def _until_interrupted(results: Iterator[Result]) -> Iterator[Result]:
             return
         found = True
         yield result
-
-
-class Clock:
-    """A limit on the time of several solves together."""
-
-    def __init__(self, max_seconds: float | None) -> None:
-        limit = Stop(max_seconds=max_seconds).max_seconds
-        self._end = None if limit is None else time.monotonic() + limit
-
-    @property
-    def left(self) -> float | None:
-        """Seconds, a little more than none when it is over; None without a limit."""
-        return None if self._end is None else max(self._end - time.monotonic(), 1e-9)
-
-    @property
-    def over(self) -> bool:
-        """Whether the time is over."""
-        return self._end is not None and time.monotonic() >= self._end
 
 
 def _grid(problem: Problem, lams: Any, eps: float | None, n_lams: int | None) -> Vector:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from fenchel.certificate import Certificate
 from fenchel.certificate.certificate import NOTHING
-from fenchel.certificate.consequences import Evidence
+from fenchel.certificate.evidence import Evidence
 from fenchel.certificate.judge import Judge
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 from fenchel.problem.vectors import frozen
-from fenchel.solver.paths.grid import Clock
 from fenchel.solver.paths.intervals import Anchor, CertifiedPath, Knot, between
 from fenchel.solver.paths.screening import solve_near
 from fenchel.solver.progress import Bar
 from fenchel.solver.result import Result
-from fenchel.solver.solve import solve
+from fenchel.solver.solve import Clock, Request, solve_request
 
 #: The share of eps that a mixture of two models may use at its own lam.
 MIXTURE = 0.8
@@ -74,7 +73,7 @@ class Walk:
     ) -> None:
         problem = problem.replace(design=problem.design.using(options.get("n_threads", 1)))
         self.problem, self.lam_min, self.lam_max, self.eps, self.share = problem, lam_min, lam_max, eps, share
-        self.clock, self.options = clock, options
+        self.clock, self.request = clock, Request.of(tol=share * eps, **options)
         self.n_solves = 0
         self.nodes: list[Node] = []
         self.joints: list[tuple[Anchor, Anchor]] = []  # between nodes k and k + 1: of the upper one, of the lower one
@@ -145,13 +144,12 @@ class Walk:
     def solve(self, lam: float, start: Any) -> Node:
         """A node that a solver finds."""
         problem = self.problem.with_lam(lam)
-        options = {"tol": self.share * self.eps, "warn": False, "max_seconds": self.clock.left, **self.options}
         self.n_solves += 1
         if start is None:
-            result = solve(problem, **options)
+            result = solve_request(problem, self.request, None, self.clock)
         else:
             parts = (start.w, start.b, start.alpha) if isinstance(start, Node) else start
-            result = solve_near(problem, parts, **options)
+            result = solve_near(problem, parts, self.request, self.clock)
         self._require_usable(result, lam)
         return self._node(problem, result.w, result.b, result.alpha, result.certificate, solved=True)
 
@@ -169,9 +167,10 @@ class Walk:
     def _node(
         self, problem: Problem, w: Vector, b: float, alpha: Vector, certificate: Certificate, solved: bool
     ) -> Node:
-        evidence = cast(Evidence, certificate.evidence)
+        evidence = certificate.evidence
+        assert isinstance(evidence, Evidence)  # it was made here, with its data
         size = problem.penalty.value(w) / problem.penalty.lam
-        anchor = Anchor(problem.penalty.lam, evidence.primal_upper, evidence.bound.lower)
+        anchor = Anchor(problem.penalty.lam, evidence.upper, evidence.lower)
         return Node(anchor, frozen(w), float(b), frozen(alpha), certificate, size, solved)
 
     def path(self) -> CertifiedPath:

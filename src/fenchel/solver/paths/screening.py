@@ -13,33 +13,28 @@ from fenchel.problem import Problem
 from fenchel.problem.vectors import Mask
 from fenchel.solver.choose import choose
 from fenchel.solver.result import Result
-from fenchel.solver.solve import solve
+from fenchel.solver.solve import Clock, Request, solve_request
+from fenchel.steps.measurements import Model
 
 #: The largest share of the columns that is worth a copy of its own.
 WORTH_A_COPY = 0.5
 
 
-def solve_near(problem: Problem, start: Any, tol: float = 1e-4, atol: float = 0.0, **options: Any) -> Result:
-    """`solve` from a start near the optimum, without the columns that the start proves to be zero there.
+def solve_near(problem: Problem, start: Any, request: Request, clock: Clock) -> Result:
+    """Solve from a start near the optimum, without the columns that the start proves to be zero there.
 
     The start's weights and multipliers give a gap, and the gap-safe rule (`Certificate.zeros`) the weights that are
     zero in every optimum. The others are solved for; their model is then certified on the whole problem, all columns
-    included, and where that falls short of the tolerance the solver goes on with the whole of it.
-
-    Parameters
-    ----------
-    problem : Problem
-    start : Result or tuple (w, b, alpha)
-    tol, atol, **options
-        As for `solve`.
+    included, and where that falls short of the tolerance the solver goes on with the whole of it. `start` is a result
+    or a tuple (w, b, alpha).
     """
-    options = {"tol": tol, "atol": atol, **options}
-    problem = problem.replace(design=problem.design.using(options.get("n_threads", 1)))
+    problem = problem.replace(design=problem.design.using(request.n_threads))
+    tol, atol = request.tol, request.atol
     everything = np.ones(problem.shape[1], dtype=bool)
-    if choose(problem, options.get("solver", "auto"), {}, tol).screens:
-        return solve(problem, start=start, **options)  # it leaves out columns itself, from the same bound
+    if choose(problem, request.solver, request.options, tol, has_start=True).screens:
+        return solve_request(problem, request, start, clock)  # it leaves out columns itself
     if problem.penalty.restricted(everything) is None or not np.isfinite(problem.loss.smoothness):
-        return solve(problem, start=start, **options)  # nothing can be proven zero
+        return solve_request(problem, request, start, clock)  # nothing can be proven zero
     w, b, alpha = (start.w, start.b, start.alpha) if isinstance(start, Result) else start
     judge = Judge(problem)
     with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong
@@ -49,9 +44,9 @@ def solve_near(problem: Problem, start: Any, tol: float = 1e-4, atol: float = 0.
         keep = ~judge.evidence.zeros()
     stored = keep[: problem.design.matrix.shape[1]]
     if not (stored.any() and keep.sum() <= WORTH_A_COPY * len(keep)):
-        return solve(problem, start=start, **options)
+        return solve_request(problem, request, start, clock)
     reduced = problem.replace(design=_columns(problem.design, keep), penalty=problem.penalty.restricted(keep))
-    part = solve(reduced, start=(w[keep], b, alpha), **options)
+    part = solve_request(reduced, request, (w[keep], b, alpha), clock)
     found = np.zeros(len(keep))
     found[keep] = part.w
     with np.errstate(all="ignore"):
@@ -63,8 +58,9 @@ def solve_near(problem: Problem, start: Any, tol: float = 1e-4, atol: float = 0.
     if judge.reached(tol, atol) or part.status != "certified":
         status = "certified" if judge.reached(tol, atol) else part.status
         w, b, alpha = whole
-        return replace(part, w=w, b=b, alpha=alpha, certificate=judge.certificate(tol, atol), status=status)
-    rest = solve(problem, start=whole, **options)
+        certificate = judge.certificate(tol, atol)
+        return replace(part, model=Model(w, b), multipliers=alpha, certificate=certificate, status=status)
+    rest = solve_request(problem, request, whole, clock)
     return replace(rest, n_iter=part.n_iter + rest.n_iter)
 
 

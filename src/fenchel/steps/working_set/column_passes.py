@@ -1,4 +1,4 @@
-"""Coordinate descent on a quadratic model by walks along columns, where weights are too many for a Hessian.
+"""Coordinate descent on a quadratic model by passes along columns, where weights are too many for a Hessian.
 
 Every few passes the last weights are extrapolated: near the optimum the passes are a linear map, and the combination
 of iterates whose differences cancel is nearer to its fixed point than any of them (Anderson 1965; Bertrand and Massias
@@ -8,29 +8,38 @@ and Salmon (2018).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
-from fenchel.problem.penalties.blocks import Indices
-from fenchel.steps.working_set.state import DescentState
-
-#: Passes in a round, also over a working set that will not be the last; and iterates that are combined.
-PASSES, FIRST_PASSES, MEMORY = 5.0, 2.0, 5
+from fenchel.data.typing import Indices, Vector
+from fenchel.steps.working_set.state import WorkingSetState
 
 
-def column_step(state: DescentState, accuracy: float) -> None:
+@dataclass(frozen=True)
+class PassTuning:
+    """`python -m benchmarks.race --sparse` on imdb."""
+
+    passes: float = 5.0  # in a step
+    first_passes: float = 2.0  # over a working set that will hardly be the last
+    memory: int = 5  # iterates that are combined
+
+
+TUNING = PassTuning()
+
+
+def column_step(state: WorkingSetState, accuracy: float) -> None:
     """Passes of coordinate descent on the quadratic model, a line search, and an extrapolation."""
-    part, blocks = state.part, state.part.blocks
-    c, m = state.curvature(), -state.shares * state.a
-    everything: Indices = np.arange(len(state.w))
-    # the trace bounds every direction of a group
-    curvature = blocks.sums(kernels.squares_along(part.columns.lines, everything, c))
+    columns, blocks = state.set, state.set.blocks
+    c, m = state.curvature(), -state.fractions * state.a
+    everything: Indices = np.arange(columns.width)
+    # the trace bounds the curvature of a group in every direction
+    curvature = blocks.sums(kernels.squares_along(columns.columns.lines, everything, c))
     w, moved = state.w.copy(), m.copy()
     b, made = kernels.descend_columns(
-        part.columns.lines,
+        columns.columns.lines,
         blocks.column,
         blocks.first,
         np.arange(blocks.count),
@@ -42,27 +51,30 @@ def column_step(state: DescentState, accuracy: float) -> None:
         w,
         state.b,
         moved,
-        FIRST_PASSES if state.grows else PASSES,
+        TUNING.first_passes if state.grows else TUNING.passes,
         accuracy,
     )
-    state.passes += (2.0 * made + 1.0) * part.design.nnz / max(1, state.problem.design.nnz)
-    scores = np.where(c > 0.0, (moved - m) / np.where(c > 0.0, c, 1.0), 0.0)
-    state.search(w, b, scores)
+    state.pass_over(columns, 2.0 * made + 1.0)
+    change = np.where(c > 0.0, (moved - m) / np.where(c > 0.0, c, 1.0), 0.0)
+    state.go_to(w, b, state.z + change - b)
+    state.product = None  # the scores were updated, not computed
     _extrapolate(state)
 
 
-def _extrapolate(state: DescentState) -> None:
+def _extrapolate(state: WorkingSetState) -> None:
     """The affine combination of the last iterates whose differences are smallest, if P is smaller there."""
     trail = state.trail
     trail.append((state.w, state.b))
-    if len(trail) <= MEMORY:
+    if len(trail) <= TUNING.memory:
         return
     mix = _combination(np.array([after[0] - before[0] for before, after in pairwise(trail)]))
     if mix is not None:
         w = np.asarray(mix @ np.array([point[0] for point in trail[1:]]))
         w[trail[-1][0] == 0.0] = 0.0
-        b = float(mix @ np.array([point[1] for point in trail[1:]]))
-        state.offer(w, b, state.part.design.matvec(w) + b)
+        b, product = float(mix @ np.array([point[1] for point in trail[1:]])), state.set.design.matvec(w)
+        state.pass_over(state.set)
+        if state.offer(w, b, product):
+            state.product = product
     trail.clear()
 
 

@@ -1,4 +1,4 @@
-"""What primal coordinate descent knows: the weights it works on, their scores, and how good it believes to be."""
+"""Where the working-set method is: the weights it works on, their scores, and what the loss is there."""
 
 from __future__ import annotations
 
@@ -8,190 +8,188 @@ from functools import cached_property
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import Design, Vector
+from fenchel.data.typing import Indices, Mask, Vector
 from fenchel.problem import Problem
-from fenchel.problem.penalties.blocks import Blocks, Indices
-from fenchel.problem.vectors import Mask
 from fenchel.steps.base import Overflow
-
-#: The least curvature of a sample in the quadratic model, as a part of the largest that its loss has: first, least and
-#: most. It falls tenfold after a full step and rises tenfold after a shorter one.
-DAMPING = (1e-2, 1e-10, 1.0)
+from fenchel.steps.measurements import AtSamples, DualVector, Goal, Measurements, Model, Sizes, is_moderate
+from fenchel.steps.working_set.columns import ColumnSet
+from fenchel.steps.working_set.hessian import Hessian
+from fenchel.steps.working_set.moments import AtWeights, Batch, Moments
 
 
 @dataclass(frozen=True)
-class Part:
-    """Some groups of weights on their own, their columns copied; all others are zero."""
+class StateTuning:
+    """Not measured; tests hold them."""
 
-    members: Indices  # the columns of X, in the order of this part
-    design: Design
-    blocks: Blocks
+    first_damping: float = 1e-2  # the least curvature of a sample in the quadratic model, as a part of the largest
+    least_damping: float = 1e-10  # it falls tenfold after a full step,
+    most_damping: float = 1.0  # and rises tenfold after a shorter one
+    balance: float = 1e-10  # what may be missing of the intercept's equation, as a part of its terms
+    balancing: int = 4  # Newton steps of the intercept alone, after every step
 
-    @classmethod
-    def whole(cls, problem: Problem) -> Part:
-        """All weights; nothing is copied."""
-        d = problem.shape[1]
-        blocks = problem.penalty.blocks(d)
-        assert blocks is not None
-        return cls(np.arange(d), problem.design, blocks)
 
-    def only(self, groups: Indices, by_columns: bool = False) -> Part:
-        """Some of these groups; sparse rows stay rows, or become columns."""
-        columns, blocks = self.blocks.only(groups)
-        return Part(self.members[columns], self.design.only(columns, by_columns), blocks)
-
-    def under(self, blocks: Blocks) -> Part:
-        """The same columns under another penalty; whatever is known of them stays known."""
-        part = object.__new__(Part)
-        part.__dict__.update(self.__dict__, blocks=blocks)
-        return part
-
-    def squares(self, shares: Vector) -> Vector:
-        """sum_i shares_i x_ij^2 for every column."""
-        lines, n = self.design.lines, self.design.shape[0]
-        if self.design.by_rows:
-            return lines.squares_some(np.arange(n), shares)
-        return kernels.squares_along(lines, np.arange(len(self.members)), shares)
-
-    @cached_property
-    def rows(self) -> Design:
-        """Stored by rows, for Gram matrices."""
-        return self.design.stored_by_rows()
-
-    @cached_property
-    def columns(self) -> Design:
-        """Stored by columns, for walks along them."""
-        return self.design.stored_by_columns()
+TUNING = StateTuning()
 
 
 @dataclass
-class DescentState:
-    """Weights of a part, intercept and scores; multipliers a = -phi'(z) and curvature h = phi''(z); v = X'(s a) / W."""
+class WorkingSetState:
+    """Weights of the working set, intercept and scores; a = -phi'(z), h = phi''(z); v = X'(p a) of all columns."""
 
     problem: Problem
     loss: kernels.Loss
-    whole: Part  # what is not proven to be zero
-    part: Part  # what is worked on
-    w: Vector  # of the part
+    everything: ColumnSet
+    set: ColumnSet
+    w: Vector  # of the working set
     b: float
-    z: Vector
-    size: int  # the fewest groups in the next part
+    z: Vector = field(init=False)
     a: Vector = field(init=False)
     h: Vector = field(init=False)
-    v: Vector = field(init=False)  # of the whole
-    primal: float = field(init=False)
-    gap: float = field(init=False)  # of the whole
-    least_gap: float = np.inf  # of any part
-    idle: int = 0  # steps in a row that changed nothing
-    screened_gap: float = np.inf  # when groups were last screened
-    last_gap: float = np.inf  # when the part was chosen
-    last_size: int = 0  # weights in the last part
-    parts: int = 0  # how many there were
-    inside: Mask | None = None  # which groups of the whole are in the part; None if that is all of them
-    grows: bool = False  # whether this one is much larger
-    narrow: bool = True  # whether the Hessian of the part is formed
-    goal: float = np.inf  # the gap to which the part is solved
-    solved: bool = False  # whether the part is
-    hessian: tuple[Part, Vector, Vector] | None = None  # of a part, at a curvature of the samples
+    v: Vector = field(init=False)
+    mean_loss: float = field(init=False)
+    product: Vector | None = None  # X w, if it was computed for the present weights
+    moments: Moments | None = None  # the squared loss on few columns: no sample is needed
+    batch: Batch | None = None  # models of the present penalty and of those that follow, from moments
+    inside: Mask | None = None  # which groups are in the working set; None if all are
+    goal: Goal | None = None
+    gap: float = np.inf  # of the last certificate
+    last_gap: float = np.inf  # of the one before
+    hessian: Hessian | None = None
     trail: list[tuple[Vector, float]] = field(default_factory=list)  # the last weights, to extrapolate from
     passes: float = 0.0
-    entered: float = 0.0  # how many there were when the part was chosen
-    patient: bool = False  # whether Hessians are formed even where they take long
-    damping: float = DAMPING[0]
-    _known: tuple[Design, Vector, Vector] | None = None  # a part, multipliers, and their product
+    entered: float = 0.0  # passes when the working set was chosen
+    steps: int = 0  # for this penalty
+    attempts: int = 0  # of these from second moments
+    idle: int = 0  # steps in a row that made neither P nor the gap smaller
+    grows: bool = False  # whether the working set is much larger than the last, and so hardly the final one
+    patient: bool = False  # whether column passes have taken as long as a Hessian would have
+    slow: bool = True  # whether the last step left more than half of the gap
+    damping: float = TUNING.first_damping
 
     def __post_init__(self) -> None:
-        self.a, self.h, mean = self.response(self.z)
-        self.primal = mean + self.part.blocks.value(self.w)
-        self.look_at_all()
+        if self.moments is None:
+            self.evaluate()
+        else:
+            self.take(self.moments.at(self.w))
 
     @cached_property
-    def shares(self) -> Vector:
-        """s_i / W."""
+    def sizes(self) -> Sizes:
+        """What rounding errors are bounded by."""
+        return Sizes.of(self.problem, None if self.moments is None else self.moments.lengths)
+
+    @cached_property
+    def fractions(self) -> Vector:
+        """p_i = s_i / W."""
         return self.problem.weights / self.problem.total_weight
+
+    @property
+    def primal(self) -> float:
+        """P at the present weights."""
+        return self.mean_loss + self.set.blocks.value(self.w)
 
     @property
     def weights(self) -> Vector:
         """All weights of the problem."""
         w = np.zeros(self.problem.shape[1])
-        w[self.part.members] = self.w
+        w[self.set.members] = self.w
         return w
 
-    def enter(self, part: Part) -> None:
-        """Work on another part, which has all weights that are not zero."""
-        self.w, self.part, self.entered = self.weights[part.members], part, self.passes
+    def pass_over(self, columns: ColumnSet, times: float = 1.0) -> None:
+        """Count passes over some columns, as a part of all."""
+        self.passes += times * columns.design.nnz / max(1, self.problem.design.nnz)
+
+    def enter(self, columns: ColumnSet) -> None:
+        """Work on another set, which has all weights that are not zero."""
+        self.w, self.set, self.entered = self.weights[columns.members], columns, self.passes
+        self.hessian = None
+        self.trail.clear()
+
+    # Evaluation ---------------------------------------------------------------------------------------------------
 
     def response(self, z: Vector) -> tuple[Vector, Vector, float]:
-        """Multipliers, curvature and the mean loss at some scores."""
+        """Multipliers, second derivatives and the mean loss at some scores."""
         problem = self.problem
-        a, h, total, _ = self.loss.respond(z, problem.y, problem.weights, self.z, 0.0)
+        a, h, total, _ = self.loss.respond(z, problem.y, problem.weights, z, 0.0)
         return a, h, total / problem.total_weight
 
     def curvature(self) -> Vector:
-        """Of the quadratic model, along the scores."""
-        return self.shares * np.maximum(self.h, self.damping * self.problem.loss.smoothness)
+        """Second derivatives of the quadratic model along the scores, weighted by p."""
+        return self.fractions * np.maximum(self.h, self.damping * self.problem.loss.smoothness)
 
-    def offer(self, w: Vector, b: float, z: Vector) -> bool:
-        """Move there if P is no larger."""
+    def offer(self, w: Vector, b: float, product: Vector) -> bool:
+        """Move to a model with the scores product + b if P is no larger there."""
+        z = product + b
         a, h, mean = self.response(z)
-        primal = mean + self.part.blocks.value(w)
-        if not primal <= self.primal + 1e-14 * abs(self.primal):
+        if not mean + self.set.blocks.value(w) <= self.primal * (1.0 + 1e-14):
             return False
-        self.w, self.b, self.z, self.a, self.h, self.primal = w, b, z, a, h, primal
+        self.w, self.b, self.z, self.a, self.h, self.mean_loss = w, b, z, a, h, mean
         return True
 
-    def search(self, w: Vector, b: float, scores: Vector) -> None:
-        """Go towards a model whose scores differ by `scores`: all the way, or half of it, ..."""
-        t, start, shift = 1.0, self.w, b - self.b
+    def go_to(self, w: Vector, b: float, product: Vector) -> None:
+        """Towards a model with the scores product + b: all the way, or half of it, ..., as far as P falls."""
+        t, old, shift, before = 1.0, self.w, b - self.b, self.z - self.b
+        self.product = None
         while t > 1e-6:
-            goal = w if t == 1.0 else start + t * (w - start)
-            if self.offer(goal, self.b + t * shift, self.z + t * scores):
+            goal, at = (w, product) if t == 1.0 else (old + t * (w - old), before + t * (product - before))
+            if self.offer(goal, b if t == 1.0 else self.b + t * shift, at):
+                self.product = product if t == 1.0 else None
                 break
             t *= 0.5
-        self.damping = float(np.clip(self.damping * (0.1 if t == 1.0 else 10.0), *DAMPING[1:]))
+        factor = 0.1 if t == 1.0 else 10.0
+        self.damping = float(np.clip(self.damping * factor, TUNING.least_damping, TUNING.most_damping))
 
-    def look_at_all(self) -> None:
-        """The dual vector of the whole, and the gap."""
-        if not np.isfinite(self.primal):
+    def evaluate(self) -> None:
+        """Scores anew, so that rounding does not add up; the best intercept; multipliers; v of all columns."""
+        if self.product is None:
+            self.product = self.set.design.matvec(self.w) if self.w.any() else np.zeros(self.problem.shape[0])
+            self.pass_over(self.set)
+            self.z = self.product + self.b
+            self.a, self.h, self.mean_loss = self.response(self.z)
+        if self.problem.intercept:
+            self._balance(self.product)
+        self.product = None
+        if not np.isfinite(self.mean_loss):
             raise Overflow("the objective overflows; rescale the features or lam")
-        self.v, self.gap = self._look(self.whole)
+        self.v = self.problem.design.rmatvec(self.fractions * self.a)
+        self.passes += 1.0
 
-    def look_at_part(self) -> float:
-        """The gap of the problem that has the weights of this part only."""
-        v, gap = self._look(self.part)
-        if self.part is self.whole:
-            self.v, self.gap = v, gap
-        return gap
+    def _balance(self, product: Vector) -> None:
+        """The intercept nearly at its best for the scores X w."""
+        for _ in range(TUNING.balancing):
+            term, curved = self.fractions * self.a, float(self.fractions @ self.h)
+            missing = float(term.sum())
+            if abs(missing) <= TUNING.balance * float(np.abs(term).sum()) or not curved > 0.0:
+                break
+            b = self.b + missing / curved
+            z = product + b
+            a, h, mean = self.response(z)
+            if not mean <= self.mean_loss * (1.0 + 1e-14):
+                break
+            self.b, self.z, self.a, self.h, self.mean_loss = b, z, a, h, mean
 
-    def _look(self, part: Part) -> tuple[Vector, float]:
-        v = self.dual_vector(part)
-        return v, self._gap(part, v)
+    def take(self, at: AtWeights) -> None:
+        """The same from second moments alone."""
+        assert self.moments is not None
+        self.w, self.v, self.b = at.w, at.v, self.moments.intercept(at.w)
+        self.mean_loss = 0.5 * max(at.square, 0.0)
 
-    def dual_vector(self, part: Part) -> Vector:
-        """v of a part; the last one is remembered for as long as the multipliers are the same."""
-        if self._known is None or self._known[0] is not part.design or self._known[1] is not self.a:
-            self.passes += part.design.nnz / max(1, self.problem.design.nnz)
-            self._known = part.design, self.a, part.design.rmatvec(self.shares * self.a)
-        return self._known[2]
+    def leave_moments(self) -> None:
+        """Go on with the samples: they are more exact."""
+        self.moments = self.batch = self.hessian = None
+        self.__dict__.pop("sizes", None)
+        self.evaluate()
 
-    def know(self, v: Vector) -> None:
-        """The dual vector of the part that is worked on, which somebody else has computed."""
-        self._known = self.part.design, self.a, v
+    # What is offered ----------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def scale(part: Part, v: Vector) -> float:
-        """The multiple of the multipliers that is feasible for a norm."""
-        worst = float(np.max(part.blocks.norms(v) / part.blocks.threshold, initial=0.0))
-        return 1.0 if part.blocks.ridge or worst <= 1.0 else 1.0 / worst
-
-    def _gap(self, part: Part, v: Vector) -> float:
-        """P - D at that multiple: the sum of what every sample and the penalty lack."""
-        problem, blocks, scale = self.problem, part.blocks, self.scale(part, v)
-        found = self.part.blocks.value(self.w)
-        if blocks.ridge:
-            found += float(np.sum(blocks.excess(v) ** 2)) / (2.0 * blocks.ridge)
-        if scale < 1.0:
-            found += self.loss.gap_sum(self.z, problem.y, problem.weights, scale * self.a) / problem.total_weight
-        if problem.intercept:
-            found += abs(float(self.shares @ self.a)) * (1.0 + abs(self.b))
-        return found - scale * float(v @ self.weights[part.members])
+    def measured(self) -> Measurements | None:
+        """The present model with all that was computed of it; None where numbers are too large or small for bounds."""
+        blocks, sizes = self.everything.blocks, self.sizes
+        if not (sizes.are_moderate and is_moderate(*blocks.limits)):
+            return None
+        model = Model(self.w, self.b)
+        if self.inside is not None:
+            alive: Indices = np.flatnonzero(self.w)
+            model = Model(self.w[alive], self.b, self.set.members[alive], self.problem.shape[1])
+        if self.moments is not None:
+            return None if self.batch is None else self.batch.measured(sizes)
+        loss = AtSamples(np.array([self.mean_loss]), self.a[None, :])
+        return Measurements.one(sizes, blocks, model, loss, DualVector.whole(self.v), self.steps)

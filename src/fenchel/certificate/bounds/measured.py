@@ -1,0 +1,211 @@
+"""P and D from products that a solver has computed already, for several models at once: no pass over the data.
+
+Weight fractions p_i = s_i / W, column sizes S_j = sqrt(sum_i p_i x_ij^2), and |a|_p = sqrt(sum_i p_i a_i^2) for vectors
+over the samples. The penalty is R(w) = sum_g threshold_g |w_g|_2 + ridge/2 |w|_2^2. With e = 8 gamma_(n + 200) for sums
+over samples in any order and r for sums over weights, by Cauchy and Schwarz:
+
+- Scores z_i, computed from k columns, are off by e_i with |e|_p <= r (S_y + sum_j |w_j| S_j + |b|). By convexity the
+  mean of a loss of smoothness L is then off by at most |a|_p |e|_p + L |e|_p^2 / 2, beside e of itself for its own sum.
+- v_j = sum_i p_i a_i x_ij is off by at most e S_j |a|_p.
+- An intercept asks for sum_i p_i a_i = 0. Let t be one minus the ratio of the lighter to the heavier of its two sides,
+  the positive and the negative terms. The exact point has the heavier side multiplied by 1 - t. That moves v_j by at
+  most t S_j |a|_p and, as g(a) = -phi*(-a) is concave, g_i by at most t (|g_i| + |g_i(0)|). Nothing is computed again.
+
+Second moments of the squared loss (`AtMoments`), with q = sum p y^2, c = X' diag(p) y, G = X' diag(p) X and
+M = S_y + sum_j |w_j| S_j: the sums of absolute values behind G_jk, c_j and q are at most S_j S_k, S_j S_y and S_y^2. So
+T = q - 2 c.w + w'G w = |y - X w|_p^2 is off by at most (e + r) M^2, and v = c - G w by (e + r) S_j M. G may be a
+difference, of all n samples and those without weight, where the k others count the same: sums over all of them, what
+is taken off, and the products of means that move the centre. With S_j = sqrt(sum_i x_ij^2 / k) over all samples each
+of the three is off by no more than e S_j S_k, so that 4 e covers them and their sum.
+
+The dual point is theta a with the largest feasible theta: theta |v_g| <= threshold_g for every group, or theta = 1
+where there is a ridge. Columns that a solver has not listed have |v_j| <= cut, and count as if they had just that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from fenchel.certificate.bounds.rounding import INPUT, UNDERFLOW, DualPoint, gap_between, loss_bound
+from fenchel.data.design import UNIT_ROUNDOFF, gamma
+from fenchel.data.typing import Mask, Vector
+from fenchel.problem import Problem
+from fenchel.problem.penalties.base import EVALUATION
+from fenchel.problem.penalties.blocks import Blocks
+from fenchel.steps.measurements import UP, AtMoments, AtSamples, Measurements, model_of, sums_of
+
+DOWN = 1.0 - EVALUATION
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """P and D of m models as computed, and the bounds on them in exact arithmetic."""
+
+    primal: Vector
+    upper: Vector
+    dual: Vector
+    lower: Vector
+    theta: Vector
+    """The multiple of the multipliers that is the dual point."""
+    moments: bool
+
+    @cached_property
+    def gap(self) -> Vector:
+        """P - P* is at most this."""
+        return np.asarray(gap_between(self.upper, self.lower))
+
+    @property
+    def rounding(self) -> Vector:
+        """The part of the gap that no better model removes."""
+        return (self.upper - self.primal) + (self.dual - self.lower)
+
+    def reach(self, tol: float, atol: float) -> Mask:
+        """Whether the gap is small enough."""
+        gap = self.gap
+        return np.isfinite(gap) & (gap <= np.maximum(tol * np.abs(self.primal), atol))
+
+    def numbers(self, k: int) -> tuple[float, float, float, float]:
+        """P, the bound on it, D, and the bound on that."""
+        return float(self.primal[k]), float(self.upper[k]), float(self.dual[k]), float(self.lower[k])
+
+    def with_lower(self, before: Bounds) -> Bounds:
+        """The first model's D from an earlier model, if it was better there: once valid, it is valid for good."""
+        if not before.lower[0] > self.lower[0]:
+            return self
+        dual, lower, theta = self.dual.copy(), self.lower.copy(), self.theta.copy()
+        dual[0], lower[0], theta[0] = before.dual[0], before.lower[0], before.theta[0]
+        return replace(self, dual=dual, lower=lower, theta=theta)
+
+    def how(self, k: int) -> str:
+        """The construction of a model's dual point."""
+        if self.moments:
+            return "gradient, from second moments"
+        return "gradient" if self.theta[k] == 1.0 else "gradient, rescaled"
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What the loss contributes: its mean with an error bound, v's error as a multiple of S_j, and its part of D."""
+
+    loss: Vector
+    error: Vector
+    v_error: Vector
+    best: Vector
+    """The best multiple of the multipliers, if any is feasible."""
+    dual: Callable[[Vector], tuple[Vector, Vector]]
+    """The mean of g(theta a), and a bound below it."""
+
+
+@np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
+def measured_bounds(problem: Problem, found: Measurements) -> Bounds:
+    """The only P - D: P at each model, D at the best feasible multiple of its multipliers, up to themselves.
+
+    The problem's own penalty plays no role.
+    """
+    rounding = EVALUATION + 8.0 * gamma(found.most_weights + 200)
+    moments = isinstance(found.loss, AtMoments)
+    terms = (
+        _from_moments(problem, found, found.loss, rounding)
+        if isinstance(found.loss, AtMoments)
+        else _from_samples(problem, found, found.loss, rounding)
+    )
+    penalty = found.penalty
+    primal = terms.loss + penalty
+    upper = (terms.loss + terms.error + (1.0 + rounding) * penalty) * (1.0 + EVALUATION) + UNDERFLOW
+    theta, conjugate = _feasible(found, terms.v_error)
+    theta = np.where(found.ridge > 0.0, theta, np.maximum(0.0, np.minimum(theta, terms.best)))
+    value, lower = terms.dual(theta)
+    lower = lower - (1.0 + rounding) * conjugate
+    lower = lower - EVALUATION * np.abs(lower) - UNDERFLOW
+    known = ~np.isnan(lower)
+    return Bounds(
+        primal,
+        np.where(np.isnan(upper), np.inf, upper),
+        np.where(known, value - conjugate, -np.inf),
+        np.where(known, lower, -np.inf),
+        np.where(np.isnan(theta), 1.0, theta),
+        moments,
+    )
+
+
+def _from_samples(problem: Problem, found: Measurements, at: AtSamples, rounding: float) -> Terms:
+    sizes, A = found.sizes, at.multipliers
+    sums = 8.0 * gamma(problem.shape[0] + 200)
+    length = np.sqrt((A * A) @ sizes.p) * UP + 1e-150
+    scores = found.spread + np.abs(found.b) + (sizes.target if at.centred else 0.0)
+    off = ((rounding + 2.0 * INPUT + (sums if at.centred else 0.0)) * scores + INPUT * sizes.target) * UP + 1e-150
+    rise = (length * off + 0.5 * problem.loss.smoothness * off * off) * UP
+    shrink = _imbalance(problem, A * sizes.p) + 8.0 * UNIT_ROUNDOFF
+
+    def dual(theta: Vector) -> tuple[Vector, Vector]:
+        points = (
+            DualPoint(a if t == 1.0 else t * a, shrink=float(s)) for a, t, s in zip(A, theta, shrink, strict=True)
+        )
+        values, lowers = np.array([loss_bound(problem, point) for point in points]).T
+        return values, lowers
+
+    return Terms(at.loss, sums * np.abs(at.loss) + rise, (sums + shrink) * length, np.ones(len(A)), dual)
+
+
+def _imbalance(problem: Problem, terms: Vector) -> Vector:
+    """t of the module's docstring, from above; infinite where one side is less than a seventh of the other."""
+    if not problem.intercept:
+        return np.zeros(len(terms))
+    total, size = np.abs(terms.sum(axis=1)), np.abs(terms).sum(axis=1)
+    # the lighter side is (size - |total|) / 2, the heavier one (size + |total|) / 2; both are rounded
+    t = 2.0 * total / (size + total) + 4.0 * EVALUATION
+    return np.where(size == 0.0, 0.0, np.where(total < 0.75 * size, t, np.inf))
+
+
+def _from_moments(problem: Problem, found: Measurements, at: AtMoments, rounding: float) -> Terms:
+    sums = (32.0 if at.by_difference else 8.0) * gamma(problem.shape[0] + 200)
+    size = (found.sizes.target + found.spread) * UP
+    error = (sums + rounding) * size * size * UP
+    shift = (sums + rounding) * size * UP if at.centred else np.zeros_like(size)
+    square = np.maximum(at.square, 0.0)
+    best = np.divide(at.inner, square, out=np.ones_like(square), where=square > 0.0)
+
+    def dual(theta: Vector) -> tuple[Vector, Vector]:
+        value = theta * (at.inner - 0.5 * theta * at.square)
+        spare = 2.0 * rounding * theta * (np.abs(at.inner) + theta * np.abs(at.square))
+        return value, value - theta * (1.0 + 0.5 * theta) * error - spare - 1e-300
+
+    return Terms(0.5 * square, 0.5 * (error + shift * shift), (sums + rounding) * size * UP, best, dual)
+
+
+def _feasible(found: Measurements, error: Vector) -> tuple[Vector, Vector]:
+    """The largest feasible theta and R*(theta v), for any v within error S_j of what was computed; NaN if unknown."""
+    dual, threshold, ridge = found.dual, found.threshold, found.ridge
+    if dual.complete:
+        worst = dual.sizes.reshape(len(found), -1) + error[:, None] * found.sizes.columns
+        if found.groups is not None:
+            return _feasible_groups(found.groups, worst[0])
+        largest, known = worst.max(axis=1, initial=0.0), np.isfinite(error)
+        squares = np.square(np.maximum(0.0, worst - threshold[:, None])).sum(axis=1) if ridge.any() else error
+    else:
+        widest = error * found.sizes.widest
+        largest = np.maximum(dual.largest, dual.cut) + widest
+        # a column that is not listed must be below the threshold, or a ridge would see it
+        known, squares = dual.cut + widest <= threshold, error
+        if ridge.any():
+            model = model_of(dual.starts)
+            squares = sums_of(dual.starts, np.maximum(0.0, dual.sizes + widest[model] - threshold[model]) ** 2)
+    known &= np.isfinite(largest)
+    theta = np.where(known, np.where(ridge > 0.0, 1.0, threshold / np.maximum(largest, 1e-300) * DOWN), np.nan)
+    squares = squares * (1.0 + gamma(found.sizes.columns.size + 16))
+    return theta, np.divide(squares, 2.0 * ridge, out=np.zeros_like(error), where=ridge > 0.0)
+
+
+def _feasible_groups(blocks: Blocks, worst: Vector) -> tuple[Vector, Vector]:
+    """The same for groups with thresholds of their own, from the largest that each |v_j| can be."""
+    norms = blocks.norms(worst)
+    if not np.all(np.isfinite(norms)):
+        return np.full(1, np.nan), np.zeros(1)
+    if blocks.ridge:
+        excess = np.maximum(0.0, norms - blocks.threshold)
+        return np.ones(1), np.array([float(np.sum(excess**2)) / (2.0 * blocks.ridge)])
+    return np.array([float(np.min(blocks.threshold / norms, initial=np.inf)) * DOWN]), np.zeros(1)

@@ -1,0 +1,165 @@
+"""What a certificate rests on, and what can be asked of it later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.certificate import consequences
+from fenchel.certificate.bounds.constructions import Construction, constructions
+from fenchel.certificate.bounds.dual_point import LowerBound, gradient_point, lower_bounds, zero_bound
+from fenchel.certificate.bounds.rounding import PrimalBound, gap_between, primal_bound
+from fenchel.certificate.bounds.unpenalised import FreeDirections
+from fenchel.data.typing import Mask, MatrixLike, Vector
+from fenchel.problem import Problem
+from fenchel.problem.penalties.base import EVALUATION
+from fenchel.problem.vectors import p_norm
+from fenchel.steps.measurements import Model
+
+UP = 1.0 + EVALUATION
+#: By which part of its terms a product may differ from what it was before the data are said to have changed.
+CHANGED = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """The model's objective and scores, the best lower bound, and the best one whose dual point is feasible."""
+
+    primal: PrimalBound
+    bound: LowerBound
+    feasible: LowerBound
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The problem, the model, and the bounds on P and P*.
+
+    A judge hands over its scores and dual points. Bounds that were made from a solver's products have none: they are
+    computed when somebody asks what follows from the certificate.
+    """
+
+    problem: Problem
+    model: Model
+    value: float
+    """P(w, b) as computed."""
+    upper: float
+    """P(w, b) is at most this."""
+    lower: float
+    """P* is at least this."""
+    known: Proof | None = None
+
+    @cached_property
+    def w(self) -> Vector:
+        """The model's weights."""
+        return self.model.dense()
+
+    @property
+    def b(self) -> float:
+        """The model's intercept."""
+        return float(self.model.b)
+
+    @property
+    def gap(self) -> float:
+        """P(w, b) - P* is at most this."""
+        return gap_between(self.upper, self.lower)
+
+    @cached_property
+    def proof(self) -> Proof:
+        """Scores and dual points; an error if X is no longer what it was when the bounds were made."""
+        if self.known is not None:
+            return self.known
+        problem = self.problem
+        with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong
+            primal = primal_bound(problem, self.w, self.b)
+            point = gradient_point(problem, FreeDirections.of(problem), primal.z)
+            found = lower_bounds(problem, point, primal.upper)
+        rounding = (self.upper - self.value) + (primal.upper - primal.value)
+        same = abs(primal.value - self.value) <= rounding
+        last = max(found, key=lambda bound: bound.lower, default=None)
+        if last is not None:  # columns without a weight are in the dual value only
+            same = same and primal.value - last.value <= 2.0 * (self.gap + last.value - last.lower) + 4.0 * rounding
+        if not same:
+            raise ValueError("X has changed since this certificate was made; solve the problem again")
+        found.append(zero_bound(problem))
+        best = max(found, key=lambda bound: bound.lower)
+        feasible = max((bound for bound in found if bound.feasible), key=lambda bound: bound.lower)
+        return Proof(primal, best, feasible)
+
+    @property
+    def primal(self) -> PrimalBound:
+        """The model's objective and scores."""
+        return self.proof.primal
+
+    @property
+    def bound(self) -> LowerBound:
+        """The best lower bound, with its dual point."""
+        return self.proof.bound
+
+    @property
+    def feasible(self) -> LowerBound:
+        """The best lower bound whose dual point is feasible."""
+        return self.proof.feasible
+
+    @property
+    def z(self) -> Vector:
+        """The model's scores."""
+        return self.primal.z
+
+    @cached_property
+    def alpha(self) -> Vector:
+        """The multipliers of the best dual point; of bounds from a solver's products, -phi'(z)."""
+        if self.known is not None:
+            return self.known.bound.alpha
+        return -self.problem.loss.derivative(self.z, self.problem.y)
+
+    @cached_property
+    def intercept_interval(self) -> tuple[float, float]:
+        """Where the intercept of every optimum lies; twenty passes over the data, once."""
+        if self.problem.intercept:
+            self.require_same_data()
+        return consequences.intercept_interval(self)
+
+    def require_same_data(self) -> None:
+        """Raise if X has been changed in place since the certificate was made: nothing is proven about the new one."""
+        problem, bound, error = self.problem, self.feasible, self.primal.error
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = problem.design.matvec_bounded(self.w)
+            now = scores.value + self.b
+            changed = ~((now == self.z) | (np.isnan(now) & np.isnan(self.z)))
+            if error is not None:  # a solver may have computed them in another order
+                changed &= ~(np.abs(now - self.z) <= error + scores.error)
+            product = problem.design.rmatvec_bounded(problem.weights * bound.alpha / problem.total_weight)
+            apart = np.abs(product.value - bound.v)
+            far = bool(np.any(apart > bound.error + CHANGED * product.absolute))
+            if bound.distance is not None:
+                far = not p_norm(apart, 2) <= bound.distance + p_norm(CHANGED * product.absolute, 2)
+        if np.any(changed) or far:  # columns without a weight are in the second product only
+            raise ValueError("X has changed since this certificate was made; certify the model again")
+
+    @property
+    def radius(self) -> float:
+        """|w - w*| <= sqrt(2 G / mu): R is mu-strongly convex, and 0 is a subgradient of P at the optimum."""
+        mu = self.problem.penalty.strong_convexity
+        if not mu > 0.0:
+            return np.inf
+        return float(np.sqrt(2.0 * max(self.gap, 0.0)) / np.sqrt(mu)) * UP
+
+    def labels(self, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
+        """-1 or +1, and where that is proven."""
+        return consequences.labels(self, X)
+
+    def zeros(self) -> Mask:
+        """Weights that are proven zero."""
+        return consequences.zeros(self)
+
+    def multipliers(self) -> tuple[Vector, Vector]:
+        """An interval for each optimal multiplier."""
+        return consequences.multipliers(self)
+
+    def constructions(self, primal: float) -> dict[str, Construction]:
+        """What each construction of a dual point from the model's scores proves."""
+        self.require_same_data()
+        return constructions(self.problem, self.z, primal, self.upper)

@@ -1,0 +1,258 @@
+"""Products that an algorithm has computed for some models, and what their rounding errors are bounded by.
+
+A certificate made from them costs no pass over the data. What the numbers are worth is for the certificate to say
+(`fenchel.certificate.bounds.measured`): this module only says what was computed, how, and what was left out.
+
+Samples have the weight fractions p_i = s_i / W. Column j has the size S_j = sqrt(sum_i p_i x_ij^2), the targets S_y.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fenchel.data.typing import Indices, Vector
+from fenchel.problem import Problem
+from fenchel.problem.penalties import Penalty
+from fenchel.problem.penalties.blocks import Blocks
+
+#: Covers the rounding of a sum of bounds.
+UP = 1.0 + 1e-9
+#: Sizes of columns, targets and thresholds whose squares and products neither overflow nor underflow.
+SMALLEST, LARGEST = 1e-50, 1e50
+
+
+def is_moderate(*sizes: float) -> bool:
+    """Whether all numbers but zeros are so far from overflow and underflow that rounding is all that errors are."""
+    return all(size == 0.0 or SMALLEST < size < LARGEST for size in sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Weights on some columns, zero on all others; an intercept (k of each for several classes)."""
+
+    weights: Vector
+    b: float | Vector
+    columns: Indices | None = None
+    """The columns that the weights belong to, in any order; None if they are all of them."""
+    width: int = 0
+    """How many columns there are; only needed beside `columns`."""
+
+    def dense(self) -> Vector:
+        """All weights, a new array."""
+        if self.columns is None:
+            return self.weights.copy()
+        w = np.zeros(self.width)
+        w[self.columns] = self.weights
+        return w
+
+    def write(self, w: Vector) -> None:
+        """Put the weights into an array of zeros."""
+        w[slice(None) if self.columns is None else self.columns] = self.weights
+
+    def nonzeros(self) -> tuple[Indices, Vector]:
+        """Which weights are not zero, in any order, and what they are."""
+        places = np.flatnonzero(self.weights)
+        return (places if self.columns is None else self.columns[places]), self.weights[places]
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """How large columns and targets are, from above: what rounding errors are bounded by. The penalty plays no role."""
+
+    p: Vector
+    columns: Vector
+    """S_j."""
+    target: float
+    """S_y."""
+    at_zero: float
+    """The mean loss where all scores are 0."""
+
+    @classmethod
+    def of(cls, problem: Problem, columns: Vector | None = None) -> Sizes:
+        """Those of a problem; S_j of its columns may be known already, from above."""
+        p = problem.weights / problem.total_weight
+        if columns is None:
+            columns = problem.design.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight)
+        target = float(np.sqrt(problem.mean(problem.y**2))) * UP
+        at_zero = problem.mean(problem.loss.value(np.zeros(problem.shape[0]), problem.y))
+        return cls(p, np.asarray(columns * UP), target, at_zero)
+
+    @cached_property
+    def widest(self) -> float:
+        """The largest S_j."""
+        return float(self.columns.max(initial=0.0))
+
+    @cached_property
+    def are_moderate(self) -> bool:
+        """Whether bounds that allow for rounding only are valid for these data."""
+        columns = self.columns
+        moderate = (columns == 0.0) | (columns > SMALLEST) & (columns < LARGEST)
+        return bool(np.all(moderate)) and is_moderate(self.target)
+
+
+@dataclass(frozen=True, eq=False)
+class AtSamples:
+    """What m models have at the samples: the mean loss (m), and the multipliers a_i = -phi'(z_i) (m x n)."""
+
+    loss: Vector
+    multipliers: Vector
+    centred: bool = False
+    """Whether z was computed from columns and targets without their means, for the squared loss and its intercept."""
+
+
+@dataclass(frozen=True, eq=False)
+class AtMoments:
+    """What m models with the squared loss have by second moments: q = y.y, c = X'y and G = X'X, weighted by p.
+
+    Means are taken off first where there is an intercept.
+    """
+
+    square: Vector
+    """q - 2 c.w + w'G w = sum_i p_i r_i^2 of the residuals r = y - X w."""
+    inner: Vector
+    """q - c.w = sum_i p_i r_i y_i."""
+    centred: bool
+    by_difference: bool = False
+    """Whether G is a difference: of all samples, and of those without weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class DualVector:
+    """What is known of v = X'(p a) of m models, as computed: sums over the samples in floating point, in any order."""
+
+    largest: Vector
+    """The largest |v_j| of the columns that are listed; 0 if none is. Not needed if all are."""
+    cut: Vector
+    """Every column that is not listed has |v_j| <= cut. Not needed if all are."""
+    sizes: Vector
+    """|v_j| of the listed columns, one model after the other; those of a model without a ridge may be left out."""
+    starts: Indices
+    """Where each model's begin."""
+    complete: bool = False
+    """Whether all columns are listed, in their order."""
+
+    @classmethod
+    def whole(cls, *v: Vector) -> DualVector:
+        """Of each model, all of it."""
+        m, d, nothing = len(v), len(v[0]), np.zeros(0)
+        return cls(nothing, nothing, np.abs(np.concatenate(v)), np.arange(0, m * d + 1, d), True)
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """m models, each with a penalty of its own, R(w) = sum_g threshold_g |w_g|_2 + ridge/2 |w|_2^2."""
+
+    sizes: Sizes
+    threshold: Vector
+    """Of each model's penalty; the smallest one, if `groups` says more."""
+    ridge: Vector
+    starts: Indices
+    """Model k has the weights from starts[k] to starts[k + 1]."""
+    columns: Indices | None
+    """Of each weight; None if every model has all of them."""
+    weights: Vector
+    b: Vector
+    loss: AtSamples | AtMoments
+    dual: DualVector
+    steps: Indices
+    """Steps that each model took."""
+    groups: Blocks | None = None
+    """The groups of the only model, unless every weight is on its own and has the same threshold."""
+
+    def __len__(self) -> int:
+        return len(self.b)
+
+    @classmethod
+    def one(
+        cls,
+        sizes: Sizes,
+        blocks: Blocks,
+        model: Model,
+        loss: AtSamples | AtMoments,
+        dual: DualVector,
+        steps: int,
+    ) -> Measurements:
+        """Of one model."""
+        low, high, _ = blocks.limits
+        one = blocks.singles and low == high
+        count, b = np.array([0, len(model.weights)]), np.array([float(model.b)])
+        groups, taken = None if one else blocks, np.array([steps])
+        penalty = np.array([low]), np.array([blocks.ridge])
+        return cls(sizes, *penalty, count, model.columns, model.weights, b, loss, dual, taken, groups)
+
+    def model(self, k: int, width: int) -> Model:
+        """Model k, of a problem with so many columns."""
+        part = slice(int(self.starts[k]), int(self.starts[k + 1]))
+        weights = self.weights[part]
+        weights.flags.writeable = False
+        return Model(weights, float(self.b[k]), None if self.columns is None else self.columns[part], width)
+
+    def sums(self, per_weight: Vector) -> Vector:
+        """The sum over the weights of every model."""
+        return sums_of(self.starts, per_weight)
+
+    @cached_property
+    def penalty(self) -> Vector:
+        """R(w)."""
+        if self.groups is not None:
+            order = slice(None) if self.columns is None else self.columns
+            w = np.zeros(len(self.groups.column))
+            w[order] = self.weights
+            return np.array([self.groups.value(w)])
+        value = self.threshold * self.sums(np.abs(self.weights))
+        return value + 0.5 * self.ridge * self.sums(self.weights**2) if self.ridge.any() else value
+
+    @cached_property
+    def spread(self) -> Vector:
+        """sum_j |w_j| S_j: |X w|_p is at most this."""
+        sizes = np.abs(self.weights)
+        if self.columns is None:
+            return np.asarray(sizes.reshape(len(self), -1) @ self.sizes.columns)
+        return self.sums(sizes * self.sizes.columns[self.columns])
+
+    @property
+    def most_weights(self) -> int:
+        """How many the largest model has."""
+        return int(np.diff(self.starts).max(initial=0))
+
+
+def sums_of(starts: Indices, values: Vector) -> Vector:
+    """The sum of values[starts[k]:starts[k + 1]] for every k."""
+    if len(starts) == 2:
+        return np.array([values.sum()])
+    return np.asarray(np.bincount(model_of(starts), weights=values, minlength=len(starts) - 1), dtype=np.float64)
+
+
+def model_of(starts: Indices) -> Indices:
+    """The k of every entry."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+@dataclass(frozen=True, eq=False)
+class Supports:
+    """The groups with weights at every lam, found by paths on other folds of the same samples."""
+
+    groups: dict[float, Indices]
+
+    def add(self, lam: float, groups: Indices) -> None:
+        """What a path needed there; of threads that write at the same time one may be lost, which costs time only."""
+        self.groups[lam] = np.union1d(self.groups.get(lam, groups), groups)
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What is asked of an algorithm that goes along several penalties: the present one first, then those to come."""
+
+    penalties: tuple[Penalty, ...]
+    tol: float
+    atol: float
+    seconds: float
+    """Time left."""
+    supports: Supports | None = None
+
+    def gap(self, primal: float) -> float:
+        """The gap that is small enough."""
+        return max(self.tol * abs(primal), self.atol)

@@ -1,0 +1,174 @@
+"""Newton steps where the working set is narrow: its Hessian is formed, and coordinate descent works on it alone.
+
+With H = X' diag(p h) X and the gradient g at w, a step minimises g.(u - w) + (u - w)'H(u - w)/2 + R(u) over u: passes
+over a k x k matrix, however many samples there are. For the squared loss that is the problem itself. Where coordinate
+descent has found which groups are zero, Newton steps on all others at once take the rest of the way. A Hessian costs
+many passes over the samples, so it is used again as long as steps with it are good enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cython_lapack
+
+from fenchel._core import kernels
+from fenchel.data.design import Design
+from fenchel.data.typing import Vector
+from fenchel.problem.penalties.blocks import Blocks
+from fenchel.steps.linear_algebra.augmented import gram_of, price_of_gram
+
+if TYPE_CHECKING:
+    from fenchel.steps.working_set.state import WorkingSetState
+
+#: LAPACK's solution of a positive definite system, for the compiled core to call.
+POSV = cython_lapack.__pyx_capi__["dposv"]
+
+
+@dataclass(frozen=True)
+class HessianTuning:
+    """`python -m benchmarks.race --sparse`, paths of a9a, leukemia and imdb."""
+
+    limits: tuple[int, int, int] = (5, 60, 8)  # passes between two faces, most faces, most Newton steps on a face
+    fewest_uses: float = 3.0  # a Hessian is formed anew when steps beside the first have cost as much as one:
+    most_uses: float = 8.0  # its price in passes, kept between these two
+    stale: float = 0.4  # or when a step with it leaves more of the gap than this
+    ease: float = 1e-12  # thresholds a little higher: at lam_max no weight differs from zero by rounding alone
+
+
+TUNING = HessianTuning()
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """An unpenalised intercept that is at its best for every u, under some curvature c of the samples.
+
+    It takes e e'/C from the Hessian X' diag(c) X and e r/C from the gradient, with e = X'c, C = sum c, r = mean a: the
+    same as if every column had its mean, e / C, taken off.
+    """
+
+    total: float  # C
+    mean: Vector | None  # of the columns; None without an intercept
+
+    @classmethod
+    def of(cls, design: Design, c: Vector, intercept: bool) -> Elimination:
+        """For a design and its samples' curvature."""
+        total = float(c.sum())
+        return cls(total, design.rmatvec(c) / total if intercept else None)
+
+    def slope(self, slope: Vector, missing: float) -> Vector:
+        """That of the model, where the intercept's equation misses so much."""
+        return slope if self.mean is None else slope + missing * self.mean
+
+    def shift(self, move: Vector, missing: float) -> float:
+        """What the intercept does when the weights move."""
+        return 0.0 if self.mean is None else missing / self.total - float(self.mean @ move)
+
+
+@dataclass
+class Hessian:
+    """That of the working set at some curvature, without the ridge; how often it has been used, and may be."""
+
+    intercept: Elimination
+    matrix: Vector
+    uses: float
+    spent: int = 0
+
+    @classmethod
+    def of(cls, state: WorkingSetState) -> Hessian:
+        """At the present curvature."""
+        columns, c = state.set, state.curvature()
+        intercept = Elimination.of(columns.rows, c, state.problem.intercept)
+        form = known_gram if columns.design is state.problem.design else gram_matrix
+        uses = float(np.clip(price_of_hessian(columns.design), TUNING.fewest_uses, TUNING.most_uses))
+        state.pass_over(columns, 2.0)
+        return cls(intercept, form(columns.rows, c, intercept.mean), uses)
+
+    def is_stale(self, left: float) -> bool:
+        """Whether to form another, after a step that left this part of the gap."""
+        self.spent += 1
+        return self.spent >= self.uses or not left <= TUNING.stale
+
+
+def newton_step(state: WorkingSetState, accuracy: float) -> None:
+    """To the minimum of the quadratic model, solved to this accuracy, or as far as P falls."""
+    blocks, w = state.set.blocks, state.w
+    if state.hessian is None:
+        state.hessian = Hessian.of(state)
+    intercept, u = state.hessian.intercept, w.copy()
+    v, missing = state.v[state.set.members], float(state.fractions @ state.a)
+    slope = intercept.slope(blocks.ridge * w - v, missing)
+    minimise(ridged(state.hessian.matrix, blocks.ridge), eased(blocks), u, slope, accuracy)
+    product = state.set.design.matvec(u)
+    state.pass_over(state.set)
+    state.go_to(u, state.b + intercept.shift(u - w, missing), product)
+
+
+def minimise(H: Vector, blocks: Blocks, u: Vector, slope: Vector, enough: float) -> None:
+    """u and the slope there, changed in place: the minimum of a quadratic and the norms of groups, its ridge in H."""
+    kernels.minimise_quadratic(POSV, H, blocks.column, blocks.first, blocks.threshold, u, slope, *TUNING.limits, enough)
+
+
+def eased(blocks: Blocks) -> Blocks:
+    """Thresholds a little higher."""
+    return replace(blocks, threshold=blocks.threshold * (1.0 + TUNING.ease))
+
+
+def ridged(H: Vector, ridge: float) -> Vector:
+    """H with a ridge: a copy, if there is one."""
+    if not ridge:
+        return H
+    H = H.copy()
+    H[np.diag_indices_from(H)] += ridge
+    return H
+
+
+def price_of_hessian(design: Design) -> float:
+    """What the Hessian of all columns costs, in passes over them."""
+    n, d = design.shape
+    if not design.is_sparse:
+        return 0.035 * d  # BLAS is quick
+    return price_of_gram(design) if design.by_rows else 0.2 * design.nnz / n
+
+
+def known_gram(design: Design, c: Vector, mean: Vector | None) -> Vector:
+    """That of all columns, formed once for all who share X; not to be changed, and no proof may rest on it."""
+    centred = mean is not None
+    known = design.grams.get(centred)
+    if known is None or not np.array_equal(known[0], c):
+        known = design.grams[centred] = (c, gram_matrix(design, c, mean))
+    return known[1]
+
+
+def gram_matrix(design: Design, c: Vector, mean: Vector | None) -> Vector:
+    """X' diag(c) X, or the same of columns without their means; symmetric, in C order."""
+    if design.is_sparse:
+        design = design.stored_by_rows()
+    H = gram_of(design, None, c, None if design.is_sparse else mean).T  # its transpose is itself, in C order
+    kernels.mirror_lower(H)
+    if design.is_sparse and mean is not None:
+        H -= float(c.sum()) * np.outer(mean, mean)
+    return H
+
+
+def gram_of_some(design: Design, rows: NDArray[np.int64], fraction: float, mean: Vector | None) -> Vector:
+    """fraction sum_i (x_i - mean)(x_i - mean)' over some rows, whatever their own mean is; symmetric, in C order.
+
+    Sparse matrices are stored by rows.
+    """
+    h = np.full(len(rows), fraction)
+    if not design.is_sparse:
+        H = gram_of(design, rows, h, mean).T
+        kernels.mirror_lower(H)
+        return H
+    H = gram_of(design, rows, h).T
+    kernels.mirror_lower(H)
+    if mean is not None:
+        weights = np.zeros(design.shape[0])
+        weights[rows] = fraction
+        cross = np.outer(design.rmatvec(weights), mean)
+        H += fraction * len(rows) * np.outer(mean, mean) - cross - cross.T
+    return H

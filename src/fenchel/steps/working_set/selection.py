@@ -1,0 +1,119 @@
+"""Which columns to work on.
+
+Groups that are not zero, those whose |v_g| exceeds their threshold, and the next ones, so that the set need not grow at
+every step (Friedman, Hastie and Tibshirani 2010; Massias, Gramfort and Salmon 2018). From one lam to the next the
+sequential strong rule says which will exceed it, or paths on other folds that have been there before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fenchel.data.typing import Indices, Mask, Vector
+from fenchel.steps.working_set.hessian import price_of_hessian
+from fenchel.steps.working_set.state import WorkingSetState
+
+
+@dataclass(frozen=True)
+class SelectionTuning:
+    """`python -m benchmarks.race --sparse` on imdb and dna; `coarse` by LassoCV on imdb."""
+
+    first_size: int = 64  # groups beside those that are not zero
+    growth: float = 2.0  # how many times the groups that are not zero the set has
+    settled_growth: float = 1.1  # the same for a set about as large as the last, and too wide for a Hessian
+    settled: float = 1.5  # a set so many times larger than the last will hardly be the last one
+    wide: int = 1000  # weights from which a Hessian of twice as many takes long
+    coarse: float = 0.8  # where lam / last lam is below this, other folds say more than the strong rule
+    spare: float = 1.05  # how many times what other folds needed is taken
+    always: int = 128  # the widest set whose Hessian is formed whatever the data
+    narrow: int = 2000  # and the widest at all, if it has no more entries than the data
+    patient: float = 4.0  # entries of the Hessian for every entry of the data, where column passes take long
+
+
+TUNING = SelectionTuning()
+
+
+def select(state: WorkingSetState, share: float = 1.0) -> bool:
+    """Take in the groups above this share of their threshold, and the next ones; False if none is missing."""
+    if state.inside is None:
+        return False
+    score, alive = _scores(state)
+    missing = int(np.count_nonzero((score > share) & ~state.inside))
+    if not missing:
+        return False
+    nonzero = int(np.count_nonzero(alive))
+    size = int(TUNING.growth * nonzero) + min(missing, state.set.width + TUNING.first_size)
+    if nonzero > TUNING.wide and size <= TUNING.settled * state.set.width:
+        size = int(TUNING.settled_growth * nonzero) + min(missing, TUNING.first_size)
+    score[alive] = np.inf
+    _enter(state, score, max(TUNING.first_size, size))
+    return True
+
+
+def select_for(state: WorkingSetState, ratio: float) -> None:
+    """The set for another lam, which is `ratio` of the last."""
+    goal = state.goal
+    lam = state.problem.penalty.lam
+    if goal is not None and goal.supports is not None and ratio < TUNING.coarse and lam in goal.supports.groups:
+        _take(state, goal.supports.groups[lam])
+    else:  # the sequential strong rule: v hardly ever moves by more than its threshold does
+        select(state, 2.0 - 1.0 / ratio if ratio > 0.67 else 0.5)
+
+
+def is_narrow(state: WorkingSetState, width: int) -> bool:
+    """Whether a Hessian of so many weights is formed."""
+    entries = state.problem.design.nnz
+    if state.patient:
+        return width**2 <= max(TUNING.wide**2, TUNING.patient * entries)
+    if state.grows and not state.problem.loss.quadratic:  # another Hessian will be needed soon
+        return width <= TUNING.always
+    return width <= TUNING.always or width**2 <= min(TUNING.narrow**2, entries)
+
+
+def has_taken_long(state: WorkingSetState) -> bool:
+    """Whether column passes over the set have cost as much as its Hessian and a factor of it.
+
+    Then at most twice is paid of what the better method would have cost.
+    """
+    design = state.set.design
+    nnz, width = max(1, design.nnz), state.set.width
+    passes = (state.passes - state.entered) * state.problem.design.nnz / nnz
+    return passes >= price_of_hessian(design) + width**3 / (30.0 * nnz)  # multiplications in the time of an entry
+
+
+def _scores(state: WorkingSetState) -> tuple[Vector, Mask]:
+    """|v_g| as a part of the threshold of every group, and which groups have weights."""
+    blocks, w = state.everything.blocks, state.weights
+    v = state.v - blocks.ridge * w if blocks.ridge else state.v
+    return blocks.norms(v) / blocks.threshold, blocks.norms(w) > 0.0
+
+
+def _take(state: WorkingSetState, known: Indices) -> None:
+    """Take in the groups that other folds needed, those above their threshold, and few more."""
+    if state.inside is None:
+        return
+    score, alive = _scores(state)
+    wanted = score > 1.0
+    wanted[known] = True
+    if not np.any(wanted & ~state.inside):
+        return
+    wanted |= alive
+    score[wanted] = np.inf
+    _enter(state, score, max(TUNING.first_size, int(TUNING.spare * np.count_nonzero(wanted))))
+
+
+def _enter(state: WorkingSetState, score: Vector, size: int) -> None:
+    """The groups with the highest scores, so many of them."""
+    blocks, last = state.everything.blocks, state.set.width
+    if size >= blocks.count:
+        state.grows, state.inside = False, None
+        state.enter(state.everything)
+        return
+    groups: Indices = np.sort(np.argpartition(-score, size - 1)[:size]).astype(np.int64)
+    width = int(blocks.sizes[groups].sum())
+    state.grows = width > TUNING.settled * last
+    state.enter(state.everything.only(groups, by_columns=not is_narrow(state, width)))
+    state.inside = np.zeros(blocks.count, dtype=bool)
+    state.inside[groups] = True

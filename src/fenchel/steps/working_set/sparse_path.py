@@ -1,0 +1,203 @@
+"""Few dense samples and single weights: a compiled path of working sets and Newton steps, many lams in one call.
+
+All columns are screened in sixteen-bit integers, with a proven error (`_core/sparse/int16_screen.hpp`). The engine
+finds models; whether they are good enough is for the certificate to say. A single lam is approached along a short path:
+from lam_max down every lam has few more weights than the last, which is quicker than the jump, whose first sets are
+wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cython_blas
+
+from fenchel._core import kernels
+from fenchel.data.typing import Indices, Vector
+from fenchel.problem import Problem, Trait
+from fenchel.problem.intercept import best_shift
+from fenchel.problem.penalties import Penalty
+from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
+from fenchel.steps.measurements import AtSamples, DualVector, Goal, Measurements, Sizes, is_moderate
+from fenchel.steps.working_set.hessian import POSV
+from fenchel.steps.working_set.moments import Centre
+
+#: BLAS's product of a matrix with its transpose, for the compiled core to call.
+SYRK = cython_blas.__pyx_capi__["dsyrk"]
+
+
+@dataclass(frozen=True)
+class SparsePathTuning:
+    """`python -m benchmarks.race --sparse` on leukemia; the number of samples for a path by LassoCV."""
+
+    few_samples: int = 500  # the most for a single lam, to which there are quicker methods from more,
+    most_samples: int = 2000  # and for a path
+    lams_per_step: int = 20  # Ctrl-C comes through between two steps
+    stride: float = 2.2  # how many times smaller each lam of a short path is than the last,
+    rough: float = 0.1  # the relative gap on its way,
+    most_strides: int = 50  # and the most of them
+    most_times: float = 4.0  # folds share a screen unless a sample has more than so many times the mean weight
+
+
+TUNING = SparsePathTuning()
+
+
+@dataclass
+class PathState:
+    """The compiled path, what is asked for, and what its last call found."""
+
+    problem: Problem
+    path: kernels.WidePath
+    sizes: Sizes
+    centre: Centre | None  # of the squared loss, whose samples are centred
+    goal: Goal | None = None
+    begun: bool = False
+    found: Measurements | None = None
+
+
+@dataclass(frozen=True)
+class SparsePath(Solver[PathState]):
+    """A step solves for as many lams as there are, up to twenty; the model and the working set carry over."""
+
+    name = "sparse_path"
+    requires = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS, Trait.BLOCK_PENALTY, Trait.SEPARABLE_PENALTY})
+    steps_per_check = 1
+    passes_per_step = 1
+    screens = True
+    summary = "few dense samples, single weights set to zero: compiled working sets and Newton steps"
+
+    @property
+    def ignores_start(self) -> bool:
+        return True
+
+    def obstacle(self, problem: Problem) -> str | None:
+        design = problem.design
+        if design.constant:
+            return "has no penalised intercept"
+        if design.is_sparse:
+            return "needs a dense X; 'primal_cd' takes a sparse one"
+        return None if design.shape[0] <= design.shape[1] else "needs as many columns as samples, at least"
+
+    @staticmethod
+    def suits(problem: Problem, tol: float) -> bool:
+        return problem.shape[0] <= TUNING.few_samples
+
+    @classmethod
+    def suits_path(cls, problem: Problem, tol: float) -> bool:
+        return problem.shape[0] <= TUNING.most_samples
+
+    def begin(self, problem: Problem, start: Start, seed: int) -> PathState:
+        """At zero weights, whatever the start."""
+        kernel, p, design = problem.loss.kernel(), problem.weights / problem.total_weight, problem.design
+        assert kernel is not None
+        y, mean, b, intercept, centre = problem.y, None, 0.0, problem.intercept, None
+        if problem.loss.quadratic and intercept:
+            centre = Centre.of(problem)
+            y, mean, intercept = y - centre.target, centre.columns, False
+        elif intercept:
+            b = best_shift(problem.loss, np.zeros_like(y), y, problem.weights)
+        screen, times, apart = _screen(problem, p, mean)
+        lengths = screen.lengths() * np.sqrt(times)  # of the columns without their means, from above
+        sizes = Sizes.of(problem, lengths if mean is None else np.hypot(lengths, mean))
+        if not sizes.are_moderate:
+            raise Overflow("columns or targets are too large or too small for the compiled path")
+        smoothness = problem.loss.smoothness
+        path = kernels.wide_path(
+            design.lines, design.by_rows, mean, screen, apart, kernel, y, p, smoothness, intercept, b, POSV, SYRK
+        )
+        return PathState(problem, path, sizes, centre)
+
+    def aim(self, state: PathState, goal: Goal) -> None:
+        state.goal = goal
+
+    def retarget(self, state: PathState, problem: Problem) -> PathState:
+        state.problem, state.found = problem, None
+        return state
+
+    def step(self, state: PathState) -> PathState:
+        goal = state.goal or Goal((state.problem.penalty,), 1e-4, 0.0, np.inf)
+        penalties, tol, skip = list(goal.penalties[: TUNING.lams_per_step]), goal.tol, 0
+        tols = np.full(len(penalties), float(tol))
+        if len(goal.penalties) == 1 and not state.begun:
+            strides = _strides(state.path.largest, penalties[0])
+            penalties, skip = [*strides, *penalties], len(strides)
+            tols = np.append(np.full(skip, max(tol, TUNING.rough)), tols)
+        state.begun, state.found = True, _advance(state, penalties, tols, skip, goal)
+        if state.found is None:
+            raise Overflow("the compiled path does not get to this lam")
+        return state
+
+    def measured(self, state: PathState) -> Measurements | None:
+        return state.found
+
+    def candidates(self, state: PathState) -> Sequence[Candidate]:
+        if state.found is None:
+            return []
+        model = state.found.model(0, state.problem.shape[1])
+        return [Candidate(model.dense(), model.b)]
+
+    def progress(self, state: PathState) -> Progress | None:
+        return None
+
+
+def _screen(problem: Problem, p: Vector, mean: Vector | None) -> tuple[kernels.ShortColumns, float, float]:
+    """X in sixteen bits, without the means of columns if there are some; how many times the weight fractions that it
+    was made for those of this problem are, at most; and how far its means may be apart from these, in column lengths.
+
+    What folds share has equal fractions 1/n, and its own means: with S_j = sqrt(sum_i x_ij^2 / n), sums of p_i x_ij^2
+    over samples with p <= c/n are at most c S_j^2. So are the squares of differences between means.
+    """
+    design, n, shared = problem.design, len(p), problem.design.hold
+    times = float(p.max()) * n
+    if shared is None or shared.over or not times <= TUNING.most_times:
+        return kernels.short_columns(design.lines, design.by_rows, mean, p), 1.0, 0.0
+    known = shared.shorts.get(mean is not None)
+    if known is None:
+        even = np.full(n, 1.0 / n)
+        centre = mean if mean is None or problem.weightless else design.rmatvec(even)
+        known = shared.shorts[mean is not None] = kernels.short_columns(design.lines, design.by_rows, centre, even)
+    times = max(1.0, times)
+    return known, times, 0.0 if mean is None else float(np.sqrt(times))
+
+
+def _strides(largest: float, penalty: Penalty) -> list[Penalty]:
+    """Penalties from lam_max down to one, which is not among them; `largest` is max |v_j| of zero weights."""
+    ratio = max(largest / penalty.sparsity / penalty.lam, 1.0) if penalty.sparsity > 0.0 else np.inf
+    steps = np.ceil(np.log(ratio) / np.log(TUNING.stride))
+    if not steps <= TUNING.most_strides:
+        raise Overflow("lam is too far from lam_max for the compiled path")
+    return [penalty.with_lam(float(lam)) for lam in penalty.lam * TUNING.stride ** np.arange(int(steps) - 1, 0, -1)]
+
+
+def _advance(state: PathState, penalties: list[Penalty], tol: Vector, skip: int, goal: Goal) -> Measurements | None:
+    """The compiled path along some penalties; its models without the first ones, which are only on the way."""
+    blocks = [penalty.blocks(1) for penalty in penalties]
+    threshold = np.array([float(one.threshold[0]) for one in blocks if one is not None])
+    ridge = np.array([one.ridge for one in blocks if one is not None])
+    if not is_moderate(*threshold, *ridge):
+        return None
+    starts, columns, weights, largest, near_starts, near, b, loss, multipliers, steps = state.path.advance(
+        threshold, ridge, tol, float(goal.atol), min(goal.seconds, 1e9)
+    )
+    cut = 0.96 * threshold
+    m = len(steps)
+    if m <= skip:
+        return None
+    a, first = multipliers.reshape(m, state.problem.shape[0]), int(starts[skip])
+    starts, columns, weights = starts[skip:] - first, columns[first:], weights[first:]
+    b = b[skip:] if state.centre is None else _intercepts(state.centre, starts, columns, weights)
+    at = AtSamples(loss[skip:], a[skip:], centred=state.centre is not None)
+    near, near_starts = near[int(near_starts[skip]) :], near_starts[skip:] - near_starts[skip]
+    dual = DualVector(largest[skip:], cut[skip:m], near, near_starts)
+    return Measurements(
+        state.sizes, threshold[skip:m], ridge[skip:m], starts, columns, weights, b, at, dual, steps[skip:]
+    )
+
+
+def _intercepts(centre: Centre, starts: Indices, columns: Indices, weights: Vector) -> Vector:
+    """The best ones for the squared loss."""
+    assert centre.columns is not None
+    products = np.add.reduceat(np.append(weights * centre.columns[columns], 0.0), starts[:-1])
+    return centre.target - np.where(np.diff(starts) > 0, products, 0.0)
