@@ -10,8 +10,8 @@
 #include <cmath>
 #include <vector>
 
-#include "gradient.hpp"
-#include "links.hpp"
+#include "sparse/proximal_gradient.hpp"
+#include "losses/links.hpp"
 
 namespace fenchel {
 

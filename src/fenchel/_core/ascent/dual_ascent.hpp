@@ -7,8 +7,8 @@
 // the entries of u: inverse_rho = 0 switches it off, b0 = 0 is a penalised intercept, and a loop that moves b0 is the
 // proximal-point method for an unpenalised one.
 #pragma once
-#include "links.hpp"
-#include "together.hpp"
+#include "losses/links.hpp"
+#include "ascent/threads.hpp"
 
 namespace fenchel {
 

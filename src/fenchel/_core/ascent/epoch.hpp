@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 
-#include "storage.hpp"
+#include "linalg/storage.hpp"
 
 namespace fenchel {
 

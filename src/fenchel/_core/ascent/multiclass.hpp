@@ -3,10 +3,10 @@
 // k vectors are stored side by side, a row of `stride` numbers (k, then zeros up to a multiple of four) for each coordinate: an entry
 // of the matrix then meets all of its partners in one place.
 #pragma once
-#include "block_losses.hpp"
-#include "pass.hpp"
-#include "products.hpp"
-#include "together.hpp"
+#include "losses/multiclass.hpp"
+#include "ascent/epoch.hpp"
+#include "linalg/products.hpp"
+#include "ascent/threads.hpp"
 
 namespace fenchel {
 

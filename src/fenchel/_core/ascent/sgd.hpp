@@ -5,7 +5,7 @@
 // |w| <= radius shortens w (Pegasos, Shalev-Shwartz, Singer and Srebro 2007).
 // Behind the entries of v stands the weight of a constant column.
 #pragma once
-#include "ascent.hpp"
+#include "ascent/dual_ascent.hpp"
 
 namespace fenchel {
 

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "pass.hpp"
+#include "ascent/epoch.hpp"
 
 namespace fenchel {
 

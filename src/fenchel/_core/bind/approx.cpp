@@ -1,6 +1,6 @@
 // Accelerated coordinate descent for Python: one pass over blocks of weights, or over samples, in a given order.
-#include "approx.hpp"
-#include "bind.hpp"
+#include "ascent/approx.hpp"
+#include "bind/bind.hpp"
 
 namespace fenchel {
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "ascent.hpp"
-#include "bind.hpp"
+#include "ascent/dual_ascent.hpp"
+#include "bind/bind.hpp"
 
 namespace fenchel {
 

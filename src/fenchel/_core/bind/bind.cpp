@@ -1,14 +1,14 @@
 // Arrays in, arrays out, the GIL released in between. Only bind.hpp and the bind*.cpp know nanobind.
-#include "bind.hpp"
+#include "bind/bind.hpp"
 
 #include <nanobind/stl/optional.h>
 
 #include <optional>
 
-#include "bounds.hpp"
-#include "products.hpp"
-#include "subset.hpp"
-#include "svmlight.hpp"
+#include "losses/bounds.hpp"
+#include "linalg/products.hpp"
+#include "linalg/subset.hpp"
+#include "io/svmlight.hpp"
 
 namespace fenchel {
 

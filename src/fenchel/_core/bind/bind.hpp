@@ -12,8 +12,8 @@
 #include <variant>
 #include <vector>
 
-#include "losses.hpp"
-#include "storage.hpp"
+#include "losses/losses.hpp"
+#include "linalg/storage.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

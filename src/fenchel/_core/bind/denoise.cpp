@@ -1,7 +1,7 @@
 // Denoising for Python: total variation of one line with its multipliers, of images, by turns of rows and columns; steps for trends.
-#include "banded.hpp"
-#include "bind.hpp"
-#include "total_variation.hpp"
+#include "denoise/banded.hpp"
+#include "bind/bind.hpp"
+#include "denoise/total_variation.hpp"
 
 namespace fenchel {
 

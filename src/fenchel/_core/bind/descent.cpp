@@ -1,8 +1,8 @@
 // Primal coordinate descent for Python.
-#include "bind.hpp"
-#include "descent.hpp"
-#include "parts.hpp"
-#include "quadratic.hpp"
+#include "bind/bind.hpp"
+#include "sparse/column_descent.hpp"
+#include "linalg/submatrix.hpp"
+#include "sparse/quadratic.hpp"
 
 namespace fenchel {
 

@@ -1,6 +1,6 @@
 // The passes of a proximal gradient step, for Python.
-#include "bind.hpp"
-#include "gradient.hpp"
+#include "bind/bind.hpp"
+#include "sparse/proximal_gradient.hpp"
 
 namespace fenchel {
 

@@ -1,6 +1,6 @@
 // Bindings of what works on k numbers a sample: products with k vectors, and dual ascent for losses of k scores.
-#include "bind.hpp"
-#include "blocks.hpp"
+#include "bind/bind.hpp"
+#include "ascent/multiclass.hpp"
 
 namespace fenchel {
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "bind.hpp"
-#include "sgd.hpp"
+#include "bind/bind.hpp"
+#include "ascent/sgd.hpp"
 
 namespace fenchel {
 

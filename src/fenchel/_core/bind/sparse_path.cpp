@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "bind.hpp"
-#include "response.hpp"
-#include "wide.hpp"
+#include "bind/bind.hpp"
+#include "losses/response.hpp"
+#include "sparse/sparse_path.hpp"
 
 namespace fenchel {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "storage.hpp"
+#include "linalg/storage.hpp"
 
 namespace fenchel {
 

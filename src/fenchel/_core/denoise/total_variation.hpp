@@ -8,8 +8,8 @@
 #include <cmath>
 #include <vector>
 
-#include "losses.hpp"
-#include "storage.hpp"
+#include "losses/losses.hpp"
+#include "linalg/storage.hpp"
 
 namespace fenchel {
 

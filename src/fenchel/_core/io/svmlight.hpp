@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "storage.hpp"
+#include "linalg/storage.hpp"
 
 namespace fenchel {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "storage.hpp"
+#include "linalg/storage.hpp"
 
 namespace fenchel {
 

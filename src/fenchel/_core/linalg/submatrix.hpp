@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "storage.hpp"
+#include "linalg/storage.hpp"
 
 namespace fenchel {
 

@@ -1,6 +1,6 @@
 // Products with some lines of a matrix: what second-order methods need, without copying those lines.
 #pragma once
-#include "products.hpp"
+#include "linalg/products.hpp"
 
 namespace fenchel {
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <type_traits>
 
-#include "response.hpp"
+#include "losses/response.hpp"
 
 namespace fenchel {
 

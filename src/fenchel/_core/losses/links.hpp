@@ -10,8 +10,8 @@
 #include <cmath>
 #include <vector>
 
-#include "losses.hpp"
-#include "products.hpp"
+#include "losses/losses.hpp"
+#include "linalg/products.hpp"
 
 namespace fenchel {
 

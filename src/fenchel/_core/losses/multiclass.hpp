@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "losses.hpp"
-#include "storage.hpp"
+#include "losses/losses.hpp"
+#include "linalg/storage.hpp"
 
 namespace fenchel {
 

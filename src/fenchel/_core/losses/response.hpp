@@ -4,9 +4,9 @@
 // a(z) maximises -phi*(-a) - z a - tau (a - c)^2 / 2, so that -a(z) is the derivative of a smoothed loss; h = 1 / tau where a(z)
 // lies strictly between the slopes of two pieces, 0 elsewhere.
 #pragma once
-#include "exponential.hpp"
-#include "losses.hpp"
-#include "storage.hpp"
+#include "losses/exponential.hpp"
+#include "losses/losses.hpp"
+#include "linalg/storage.hpp"
 
 #include <cmath>
 #include <utility>

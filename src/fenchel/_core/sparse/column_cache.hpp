@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "parts.hpp"
-#include "storage.hpp"
+#include "linalg/submatrix.hpp"
+#include "linalg/storage.hpp"
 
 namespace fenchel {
 

@@ -14,7 +14,7 @@
 #include <immintrin.h>
 #endif
 
-#include "storage.hpp"
+#include "linalg/storage.hpp"
 
 namespace fenchel {
 

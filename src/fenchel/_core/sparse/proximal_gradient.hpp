@@ -2,7 +2,7 @@
 #pragma once
 #include <cmath>
 
-#include "response.hpp"
+#include "losses/response.hpp"
 
 namespace fenchel {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "descent.hpp"
+#include "sparse/column_descent.hpp"
 
 namespace fenchel {
 

@@ -9,9 +9,9 @@
 #include <functional>
 #include <vector>
 
-#include "kept.hpp"
-#include "quadratic.hpp"
-#include "shorts.hpp"
+#include "sparse/column_cache.hpp"
+#include "sparse/quadratic.hpp"
+#include "sparse/int16_screen.hpp"
 
 namespace fenchel {
 
