@@ -16,9 +16,9 @@
 namespace fenchel {
 
 struct Sequence {
-    double blocks;        // N
-    double theta;         // of the next step
-    double square = 0;    // theta^2 of the last step, x = z + square u
+    double blocks;      // N
+    double theta;       // of the next step
+    double square = 0;  // theta^2 of the last step, x = z + square u
     bool accelerated = true;
 
     double reach() const { return blocks * theta; }
@@ -82,19 +82,16 @@ class WeightSteps {
     Noted pass(Sequence &sequence, const Index *order, Index steps) {
         Noted noted;
         for (Index k = 0; k < steps; ++k) {
-            if (order[k] == blocks_.count) step_intercept(sequence); else step(sequence, order[k], noted);
+            if (order[k] == blocks_.count) step_intercept(sequence);
+            else step(sequence, order[k], noted);
             sequence.advance();
         }
         return noted;
     }
 
   private:
-    double derivative(Index i, double square, double b) const {
-        return -data_.share[i] * multiplier(loss_, images_.at(i, square) + b, data_.y[i]);
-    }
-    double intercept(double square) const {
-        return blocks_.intercept ? z_[blocks_.features] + square * u_[blocks_.features] : 0.0;
-    }
+    double derivative(Index i, double square, double b) const { return -data_.share[i] * multiplier(loss_, images_.at(i, square) + b, data_.y[i]); }
+    double intercept(double square) const { return blocks_.intercept ? z_[blocks_.features] + square * u_[blocks_.features] : 0.0; }
 
     void step(const Sequence &sequence, Index g, Noted &noted) {
         const double square = sequence.theta * sequence.theta, b = intercept(square), echo = sequence.echo();

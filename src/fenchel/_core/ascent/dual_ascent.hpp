@@ -115,8 +115,8 @@ struct Watch {
 // One step for each sample in `order`, which is compacted in place where samples are dropped. `held`, if given, collects
 // sum_k k (change at step k), from which the average over the pass follows.
 template <class Link, class Loss, class Matrix>
-Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &link, const Scale &scale, Index *order, Index steps, double *alpha,
-            Weights u, const Watch &watch, double *held) {
+Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &link, const Scale &scale, Index *order, Index steps, double *alpha, Weights u,
+            const Watch &watch, double *held) {
     Pass pass;
     Measure measure(watch.stride);
     for (Index k = 0; k < steps; ++k) {
@@ -146,8 +146,8 @@ Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &lin
 
 // The same by a team, each thread with its part of the order and its own copy of u.
 template <class Link, class Loss, class Matrix>
-std::optional<Pass> ascend_together(const Loss &loss, const Matrix &rows, const Samples &data, const Link &link, const Scale &scale, Index *order,
-                                    Index steps, double *alpha, double *u, const Watch &watch, const Together &team, Room &room) {
+std::optional<Pass> ascend_together(const Loss &loss, const Matrix &rows, const Samples &data, const Link &link, const Scale &scale, Index *order, Index steps,
+                                    double *alpha, double *u, const Watch &watch, const Together &team, Room &room) {
     const Watch cautious{watch.margin, watch.stride, team.caution()};
     const Scale stretched{scale.step * team.stretch(), scale.shift * team.stretch(), scale.W};
     return pass_together(team, order, steps, u, rows.width + 1, room, [&](Index, Index *mine, Index size, double *copy) {
@@ -160,8 +160,8 @@ std::optional<Pass> ascend_together(const Loss &loss, const Matrix &rows, const 
 // Modified SGD (section 4 of the paper), the first pass from zero: sample t takes the step of the problem of the first t
 // samples, whose total weight is W_t. Until the end u is (1/mu) sum_i s_i a_i x_i, divided by W_t where it is used.
 template <class Link, class Loss, class Matrix>
-void first_pass(const Loss &loss, const Matrix &rows, const Samples &data, Link link, const Scale &scale, const Index *order, Index steps,
-                double *alpha, double *u) {
+void first_pass(const Loss &loss, const Matrix &rows, const Samples &data, Link link, const Scale &scale, const Index *order, Index steps, double *alpha,
+                double *u) {
     Weights own{u};
     double weight = 0;
     for (Index k = 0; k < steps; ++k) {

@@ -112,8 +112,8 @@ struct BlockRoom {
 // intercepts b = b0 + inverse_rho sum_i s_i alpha_i / W, a row behind u. Samples whose block would stay where it is with scores off by
 // `margin` are dropped from the order, which is compacted in place; an infinite margin drops none.
 template <bool Soft, class Loss, class Matrix>
-Pass ascend_blocks(const Loss &loss, const Matrix &rows, const BlockSamples &data, Index *order, Index steps, double *alpha, double *u,
-                   const BlockAscent &p, BlockRoom &room) {
+Pass ascend_blocks(const Loss &loss, const Matrix &rows, const BlockSamples &data, Index *order, Index steps, double *alpha, double *u, const BlockAscent &p,
+                   BlockRoom &room) {
     constexpr Index ahead = 4;
     const Index k = p.classes;
     Pass pass;
@@ -158,8 +158,8 @@ Pass ascend_blocks(const Loss &loss, const Matrix &rows, const BlockSamples &dat
 
 // The same by a team.
 template <bool Soft, class Loss, class Matrix>
-std::optional<Pass> ascend_blocks_together(const Loss &loss, const Matrix &rows, const BlockSamples &data, Index *order, Index steps, double *alpha,
-                                           double *u, BlockAscent p, const Together &team) {
+std::optional<Pass> ascend_blocks_together(const Loss &loss, const Matrix &rows, const BlockSamples &data, Index *order, Index steps, double *alpha, double *u,
+                                           BlockAscent p, const Together &team) {
     p.stretch = team.stretch(), p.caution = team.caution();
     Room room;
     std::vector<BlockRoom> rooms(team.threads, BlockRoom(p));

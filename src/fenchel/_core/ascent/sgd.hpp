@@ -39,7 +39,9 @@ struct Iterate {
             for (Index j = 0; j <= width; ++j) held[j] = -held[j];
     }
     template <class Line>
-    double score(const Line &x, double constant) const { return dot(x, v) + constant * v[width]; }
+    double score(const Line &x, double constant) const {
+        return dot(x, v) + constant * v[width];
+    }
     template <class Line>
     void move(const Line &x, double constant, double a) {
         add(x, a, v), v[width] += a * constant;
@@ -54,8 +56,7 @@ struct Iterate {
 
 // One pass from step t on, with q_i = |x_i|^2; returns the number of steps made since the beginning.
 template <class Loss, class Matrix>
-Index descend(const Loss &loss, const Matrix &rows, const Samples &data, const Descent &how, const Index *order, Index size, Index t,
-              double *v, double *held) {
+Index descend(const Loss &loss, const Matrix &rows, const Samples &data, const Descent &how, const Index *order, Index size, Index t, double *v, double *held) {
     Iterate w{v, held, rows.width};
     const bool projects = how.radius < infinity;
     if (projects) w.measure();

@@ -20,16 +20,17 @@ void check_sequence(double theta) {
 }
 
 void check_blocks(const Vector<Index> &column, const Vector<Index> &first, Index width) {
-    if (first.size() == 0 || first(0) != 0 || first(first.size() - 1) != Index(column.size())) throw std::invalid_argument("blocks must begin one after the other");
+    if (first.size() == 0 || first(0) != 0 || first(first.size() - 1) != Index(column.size()))
+        throw std::invalid_argument("blocks must begin one after the other");
     for (size_t g = 0; g + 1 < first.size(); ++g)
         if (first(g) > first(g + 1)) throw std::invalid_argument("blocks must begin one after the other");
     for (size_t k = 0; k < column.size(); ++k)
         if (column(k) < 0 || column(k) >= width) throw std::invalid_argument("a block names a column that does not exist");
 }
 
-Passed approx_weights(const Loss &loss, const Lines &columns, Vector<Index> column, Vector<Index> first, Vector<double> curvature,
-                      Vector<double> threshold, double ridge, bool intercept, Vector<double> y, Vector<double> share, Order order, double theta,
-                      bool accelerated, Mutable images, Mutable z, Mutable u) {
+Passed approx_weights(const Loss &loss, const Lines &columns, Vector<Index> column, Vector<Index> first, Vector<double> curvature, Vector<double> threshold,
+                      double ridge, bool intercept, Vector<double> y, Vector<double> share, Order order, double theta, bool accelerated, Mutable images,
+                      Mutable z, Mutable u) {
     const Index count = Index(first.size()) - 1, blocks = count + intercept, d = columns.lines(), n = columns.width();
     check_blocks(column, first, d);
     check_size(curvature.size(), blocks, "curvature");
@@ -43,16 +44,18 @@ Passed approx_weights(const Loss &loss, const Lines &columns, Vector<Index> colu
     const WeightBlocks parts{column.data(), first.data(), curvature.data(), threshold.data(), ridge, count, d, intercept};
     const Targets data{y.data(), share.data(), n};
     Sequence sequence{double(blocks), theta, 0, accelerated};
-    const Noted noted = std::visit([&](const auto &phi) {
-        return columns.visit([&](const auto &A) {
-            return WeightSteps(phi, A, parts, data, Images{images.data()}, z.data(), u.data()).pass(sequence, order.data(), Index(order.size()));
-        });
-    }, loss);
+    const Noted noted = std::visit(
+        [&](const auto &phi) {
+            return columns.visit([&](const auto &A) {
+                return WeightSteps(phi, A, parts, data, Images{images.data()}, z.data(), u.data()).pass(sequence, order.data(), Index(order.size()));
+            });
+        },
+        loss);
     return {sequence.theta, sequence.square, noted.gap, noted.worst};
 }
 
-Passed approx_samples(const Loss &loss, const std::variant<Linear, Threshold> &link, const Lines &rows, Vector<double> y, Vector<double> s,
-                      Vector<double> q, double scale, Index blocks, Order order, double theta, bool accelerated, Mutable images, Mutable z, Mutable u) {
+Passed approx_samples(const Loss &loss, const std::variant<Linear, Threshold> &link, const Lines &rows, Vector<double> y, Vector<double> s, Vector<double> q,
+                      double scale, Index blocks, Order order, double theta, bool accelerated, Mutable images, Mutable z, Mutable u) {
     const Index n = rows.lines(), d = rows.width();
     for (Index size : {Index(y.size()), Index(s.size()), Index(q.size()), Index(z.size()), Index(u.size())}) check_size(size, n, "a vector over the samples");
     check_size(images.size(), 2 * d, "images");
@@ -61,12 +64,14 @@ Passed approx_samples(const Loss &loss, const std::variant<Linear, Threshold> &l
     check_sequence(theta);
     nb::gil_scoped_release release;
     Sequence sequence{double(blocks), theta, 0, accelerated};
-    const Noted noted = std::visit([&](const auto &phi, const auto &to) {
-        return rows.visit([&](const auto &A) {
-            return accelerate_samples(phi, to, A, y.data(), s.data(), q.data(), scale, sequence, order.data(), Index(order.size()), Images{images.data()},
-                                      z.data(), u.data());
-        });
-    }, loss, link);
+    const Noted noted = std::visit(
+        [&](const auto &phi, const auto &to) {
+            return rows.visit([&](const auto &A) {
+                return accelerate_samples(phi, to, A, y.data(), s.data(), q.data(), scale, sequence, order.data(), Index(order.size()), Images{images.data()},
+                                          z.data(), u.data());
+            });
+        },
+        loss, link);
     return {sequence.theta, sequence.square, noted.gap, noted.loss};
 }
 

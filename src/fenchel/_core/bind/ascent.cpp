@@ -22,14 +22,13 @@ class Ascent {
     Samples samples() const { return {y_.data(), s_.data(), q_.data()}; }
     template <class F>
     auto visit(F &&f) const {
-        return std::visit([&](const auto &loss, const auto &link) { return rows_->visit([&](const auto &rows) { return f(loss, link, rows); }); }, loss_, link_);
+        return std::visit([&](const auto &loss, const auto &link) { return rows_->visit([&](const auto &rows) { return f(loss, link, rows); }); }, loss_,
+                          link_);
     }
 
   public:
-    Ascent(const Loss &loss, const Link &link, nb::object rows, Vector<double> y, Vector<double> s, Vector<double> q, double step,
-           double shift, double W)
-        : loss_(loss), link_(link), rows_(nb::cast<const Lines *>(rows)), keep_(rows), y_(y), s_(s), q_(q),
-          scale_{step, shift, W} {
+    Ascent(const Loss &loss, const Link &link, nb::object rows, Vector<double> y, Vector<double> s, Vector<double> q, double step, double shift, double W)
+        : loss_(loss), link_(link), rows_(nb::cast<const Lines *>(rows)), keep_(rows), y_(y), s_(s), q_(q), scale_{step, shift, W} {
         for (Index size : {Index(y.size()), Index(s.size()), Index(q.size())}) check_size(size, rows_->lines(), "a vector over the samples");
     }
 
@@ -37,15 +36,16 @@ class Ascent {
                                                                    Index threads, Index rounds) {
         check(order, alpha, u);
         if (held) check_size(held->size(), rows_->lines(), "held");
-        if (threads < 1 || rounds < 1 || (held && threads > 1)) throw std::invalid_argument("an epoch takes at least one thread and one round, and one thread if it collects an average");
+        if (threads < 1 || rounds < 1 || (held && threads > 1))
+            throw std::invalid_argument("an epoch takes at least one thread and one round, and one thread if it collects an average");
         double *weighted = held ? held->data() : nullptr;
         nb::gil_scoped_release release;
         const Index steps = static_cast<Index>(order.size());
         const Pass pass = visit([&](const auto &loss, auto link, const auto &rows) {
             const Watch watch{margin, Measure::stride(costly<std::decay_t<decltype(loss)>>, steps)};
             if (threads > 1)
-                if (const auto all = ascend_together(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), u.data(), watch,
-                                                     {threads, rounds}, room_))
+                if (const auto all =
+                        ascend_together(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), u.data(), watch, {threads, rounds}, room_))
                     return *all;
             link.begin(u.data(), rows.width);
             return ascend(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), Weights{u.data()}, watch, weighted);

@@ -125,52 +125,64 @@ nb::class_<L> bind_loss(nb::module_ &m, const char *name) {
     using V = Vector<double>;
     return nb::class_<L>(m, name)
         .def("value", [](const L &l, V z, V y) { return over_samples({Index(z.size()), Index(y.size())}, [&](Index i) { return l.value(z(i), y(i)); }); })
-        .def("derivative", [](const L &l, V z, V y) { return over_samples({Index(z.size()), Index(y.size())}, [&](Index i) { return l.derivative(z(i), y(i)); }); })
-        .def("conjugate", [](const L &l, V u, V y) { return over_samples({Index(u.size()), Index(y.size())}, [&](Index i) { return l.conjugate(u(i), y(i)); }); })
-        .def("respond", [](const L &l, V z, V y, V s, V c, double tau) {
-            for (const Index size : {Index(y.size()), Index(s.size()), Index(c.size())}) check_size(size, z.size(), "a vector over the samples");
-            Result a(z.size()), h(z.size());
-            Totals sums;
-            {
-                nb::gil_scoped_release release;
-                sums = respond_all(l, z.data(), y.data(), s.data(), c.data(), tau, z.size(), a.data, h.data);
-            }
-            return std::make_tuple(a.array, h.array, sums.loss, sums.gap);
-        })
-        .def("slope_along", [](const L &l, V z, V dz, V y, V s, V c, double tau, double t) {
-            for (const Index size : {Index(dz.size()), Index(y.size()), Index(s.size()), Index(c.size())}) check_size(size, z.size(), "a vector over the samples");
-            nb::gil_scoped_release release;
-            const auto [slope, bend] = slope_along(l, z.data(), dz.data(), y.data(), s.data(), c.data(), tau, t, z.size());
-            return std::make_tuple(slope, bend);
-        })
-        .def("gap_sum", [](const L &l, V z, V y, V s, V a) {
-            for (const Index size : {Index(y.size()), Index(s.size()), Index(a.size())}) check_size(size, z.size(), "a vector over the samples");
-            nb::gil_scoped_release release;
-            return gap_sum(l, z.data(), y.data(), s.data(), a.data(), z.size());
-        })
-        .def("bound_values", [](const L &l, V z, V absolute, double relative, double underflow, double input, V y, V s, double smoothness, double lipschitz) {
-            for (const Index size : {Index(absolute.size()), Index(y.size()), Index(s.size())}) check_size(size, z.size(), "a vector over the samples");
-            Result error(z.size());
-            std::array<double, 2> sums;
-            {
-                nb::gil_scoped_release release;
-                sums = bound_values(l, z.data(), absolute.data(), {relative, underflow, input}, y.data(), s.data(), smoothness, lipschitz, z.size(), error.data);
-            }
-            return std::make_tuple(sums[0], sums[1], error.array);
-        })
-        .def("bound_conjugates", [](const L &l, V a, V at_zero, V y, V s, double unit) {
-            for (const Index size : {Index(at_zero.size()), Index(y.size()), Index(s.size())}) check_size(size, a.size(), "a vector over the samples");
-            nb::gil_scoped_release release;
-            const auto [value, size] = bound_conjugates(l, a.data(), at_zero.data(), y.data(), s.data(), unit, a.size());
-            return std::make_tuple(value, size);
-        })
+        .def("derivative",
+             [](const L &l, V z, V y) { return over_samples({Index(z.size()), Index(y.size())}, [&](Index i) { return l.derivative(z(i), y(i)); }); })
+        .def("conjugate",
+             [](const L &l, V u, V y) { return over_samples({Index(u.size()), Index(y.size())}, [&](Index i) { return l.conjugate(u(i), y(i)); }); })
+        .def("respond",
+             [](const L &l, V z, V y, V s, V c, double tau) {
+                 for (const Index size : {Index(y.size()), Index(s.size()), Index(c.size())}) check_size(size, z.size(), "a vector over the samples");
+                 Result a(z.size()), h(z.size());
+                 Totals sums;
+                 {
+                     nb::gil_scoped_release release;
+                     sums = respond_all(l, z.data(), y.data(), s.data(), c.data(), tau, z.size(), a.data, h.data);
+                 }
+                 return std::make_tuple(a.array, h.array, sums.loss, sums.gap);
+             })
+        .def("slope_along",
+             [](const L &l, V z, V dz, V y, V s, V c, double tau, double t) {
+                 for (const Index size : {Index(dz.size()), Index(y.size()), Index(s.size()), Index(c.size())})
+                     check_size(size, z.size(), "a vector over the samples");
+                 nb::gil_scoped_release release;
+                 const auto [slope, bend] = slope_along(l, z.data(), dz.data(), y.data(), s.data(), c.data(), tau, t, z.size());
+                 return std::make_tuple(slope, bend);
+             })
+        .def("gap_sum",
+             [](const L &l, V z, V y, V s, V a) {
+                 for (const Index size : {Index(y.size()), Index(s.size()), Index(a.size())}) check_size(size, z.size(), "a vector over the samples");
+                 nb::gil_scoped_release release;
+                 return gap_sum(l, z.data(), y.data(), s.data(), a.data(), z.size());
+             })
+        .def("bound_values",
+             [](const L &l, V z, V absolute, double relative, double underflow, double input, V y, V s, double smoothness, double lipschitz) {
+                 for (const Index size : {Index(absolute.size()), Index(y.size()), Index(s.size())}) check_size(size, z.size(), "a vector over the samples");
+                 Result error(z.size());
+                 std::array<double, 2> sums;
+                 {
+                     nb::gil_scoped_release release;
+                     sums = bound_values(l, z.data(), absolute.data(), {relative, underflow, input}, y.data(), s.data(), smoothness, lipschitz, z.size(),
+                                         error.data);
+                 }
+                 return std::make_tuple(sums[0], sums[1], error.array);
+             })
+        .def("bound_conjugates",
+             [](const L &l, V a, V at_zero, V y, V s, double unit) {
+                 for (const Index size : {Index(at_zero.size()), Index(y.size()), Index(s.size())}) check_size(size, a.size(), "a vector over the samples");
+                 nb::gil_scoped_release release;
+                 const auto [value, size] = bound_conjugates(l, a.data(), at_zero.data(), y.data(), s.data(), unit, a.size());
+                 return std::make_tuple(value, size);
+             })
         .def("dual_step", [](const L &l, V a, V z, V q, V y) {
-            return over_samples({Index(a.size()), Index(z.size()), Index(q.size()), Index(y.size())}, [&](Index i) { return l.dual_step(a(i), z(i), q(i), y(i)); });
+            return over_samples({Index(a.size()), Index(z.size()), Index(q.size()), Index(y.size())},
+                                [&](Index i) { return l.dual_step(a(i), z(i), q(i), y(i)); });
         });
 }
 
 template <class L>
-void bind_plain_loss(nb::module_ &m, const char *name) { bind_loss<L>(m, name).def(nb::init<>()); }
+void bind_plain_loss(nb::module_ &m, const char *name) {
+    bind_loss<L>(m, name).def(nb::init<>());
+}
 template <class L>
 void bind_loss_with_parameter(nb::module_ &m, const char *name) {
     bind_loss<L>(m, name).def("__init__", [](L *self, double parameter) { new (self) L{parameter}; });
@@ -183,8 +195,7 @@ auto parse_svmlight(nb::bytes chunk, Index first_line) {
         nb::gil_scoped_release release;
         rows = SvmlightParser(first_line).parse(text);
     }
-    return std::make_tuple(owned(std::move(rows.labels)), owned(std::move(rows.lengths)), owned(std::move(rows.indices)),
-                           owned(std::move(rows.values)));
+    return std::make_tuple(owned(std::move(rows.labels)), owned(std::move(rows.lengths)), owned(std::move(rows.indices)), owned(std::move(rows.values)));
 }
 
 bool runs_x86_64_v3() {
@@ -206,10 +217,13 @@ NB_MODULE(FENCHEL_MODULE, m) {
     nb::class_<Lines>(m, "Lines")
         .def(nb::init<Matrix<double>>(), exact("array"))
         .def(nb::init<Matrix<float>>(), exact("array"))
-        .def(nb::init<Vector<int>, Vector<int>, Vector<double>, Index, bool>(), exact("indptr"), exact("indices"), exact("data"), "width"_a, "checked"_a = false)
-        .def(nb::init<Vector<Index>, Vector<Index>, Vector<double>, Index, bool>(), exact("indptr"), exact("indices"), exact("data"), "width"_a, "checked"_a = false)
+        .def(nb::init<Vector<int>, Vector<int>, Vector<double>, Index, bool>(), exact("indptr"), exact("indices"), exact("data"), "width"_a,
+             "checked"_a = false)
+        .def(nb::init<Vector<Index>, Vector<Index>, Vector<double>, Index, bool>(), exact("indptr"), exact("indices"), exact("data"), "width"_a,
+             "checked"_a = false)
         .def(nb::init<Vector<int>, Vector<int>, Vector<float>, Index, bool>(), exact("indptr"), exact("indices"), exact("data"), "width"_a, "checked"_a = false)
-        .def(nb::init<Vector<Index>, Vector<Index>, Vector<float>, Index, bool>(), exact("indptr"), exact("indices"), exact("data"), "width"_a, "checked"_a = false)
+        .def(nb::init<Vector<Index>, Vector<Index>, Vector<float>, Index, bool>(), exact("indptr"), exact("indices"), exact("data"), "width"_a,
+             "checked"_a = false)
         .def_prop_ro("has_duplicates", &Lines::has_duplicates)
         .def("gather", &gather_lines, "w"_a, "bound"_a, "threads"_a)
         .def("scatter", &scatter_lines, "a"_a, "bound"_a, "threads"_a)
@@ -238,23 +252,32 @@ NB_MODULE(FENCHEL_MODULE, m) {
     bind_sgd(m);
     bind_total_variation(m);
     bind_wide(m);
-    m.def("bound_products", [](Vector<double> a, Vector<double> z, Vector<double> error, Vector<double> s) {
-        for (const Index size : {Index(z.size()), Index(error.size()), Index(s.size())}) check_size(size, a.size(), "a vector over the samples");
-        nb::gil_scoped_release release;
-        const auto [sum, size, doubt] = bound_products(a.data(), z.data(), error.data(), s.data(), a.size());
-        return std::make_tuple(sum, size, doubt);
-    }, exact("a"), exact("z"), exact("error"), exact("s"));
+    m.def(
+        "bound_products",
+        [](Vector<double> a, Vector<double> z, Vector<double> error, Vector<double> s) {
+            for (const Index size : {Index(z.size()), Index(error.size()), Index(s.size())}) check_size(size, a.size(), "a vector over the samples");
+            nb::gil_scoped_release release;
+            const auto [sum, size, doubt] = bound_products(a.data(), z.data(), error.data(), s.data(), a.size());
+            return std::make_tuple(sum, size, doubt);
+        },
+        exact("a"), exact("z"), exact("error"), exact("s"));
     m.def("sum_of_squares", [](Vector<double> x) { return sum_of_squares(x.data(), Index(x.size())); }, exact("x"));
-    m.def("look_at_entries", [](Vector<double> x, Index threads) {
-        nb::gil_scoped_release release;
-        const Entries found = look_at_entries(x.data(), Index(x.size()), threads);
-        return std::make_tuple(found.first_nonfinite, found.largest);
-    }, exact("x"), "threads"_a);
-    m.def("look_at_entries", [](Vector<float> x, Index threads) {
-        nb::gil_scoped_release release;
-        const Entries found = look_at_entries(x.data(), Index(x.size()), threads);
-        return std::make_tuple(found.first_nonfinite, found.largest);
-    }, exact("x"), "threads"_a);
+    m.def(
+        "look_at_entries",
+        [](Vector<double> x, Index threads) {
+            nb::gil_scoped_release release;
+            const Entries found = look_at_entries(x.data(), Index(x.size()), threads);
+            return std::make_tuple(found.first_nonfinite, found.largest);
+        },
+        exact("x"), "threads"_a);
+    m.def(
+        "look_at_entries",
+        [](Vector<float> x, Index threads) {
+            nb::gil_scoped_release release;
+            const Entries found = look_at_entries(x.data(), Index(x.size()), threads);
+            return std::make_tuple(found.first_nonfinite, found.largest);
+        },
+        exact("x"), "threads"_a);
     m.def("parse_svmlight", &parse_svmlight, "chunk"_a, "first_line"_a);
     bind_blocks(m);
     bind_descent(m);

@@ -45,16 +45,14 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> owned(std::vector<T> &&values) {
 }
 
 inline void check_size(Index given, Index expected, const char *what) {
-    if (given != expected)
-        throw std::invalid_argument(std::string(what) + " has " + std::to_string(given) + " entries, expected " + std::to_string(expected));
+    if (given != expected) throw std::invalid_argument(std::string(what) + " has " + std::to_string(given) + " entries, expected " + std::to_string(expected));
 }
 
 // A matrix as a list of lines; keeps the arrays it looks at alive.
 class Lines {
   public:
     template <class T>
-    explicit Lines(Matrix<T> a)
-        : view_(Dense<T>{a.data(), static_cast<Index>(a.shape(0)), static_cast<Index>(a.shape(1))}), keep_{nb::cast(a)} {}
+    explicit Lines(Matrix<T> a) : view_(Dense<T>{a.data(), static_cast<Index>(a.shape(0)), static_cast<Index>(a.shape(1))}), keep_{nb::cast(a)} {}
     template <class T, class I>
     Lines(Vector<I> indptr, Vector<I> indices, Vector<T> data, Index width, bool checked)
         : view_(Sparse<T, I>{indptr.data(), indices.data(), data.data(), static_cast<Index>(indptr.size()) - 1, width}),
@@ -67,15 +65,20 @@ class Lines {
                 throw std::invalid_argument("malformed sparse matrix: indptr decreases or points past the data at position " + std::to_string(i));
         if (checked) return;  // a part of a matrix whose indices were looked at
         const Indices found = check_indices(std::get<Sparse<T, I>>(view_));
-        if (found == Indices::outside)
-            throw std::invalid_argument("malformed sparse matrix: an index lies outside 0 .. " + std::to_string(width - 1));
+        if (found == Indices::outside) throw std::invalid_argument("malformed sparse matrix: an index lies outside 0 .. " + std::to_string(width - 1));
         has_duplicates_ = found == Indices::duplicated;
     }
     template <class F>
-    auto visit(F &&f) const { return std::visit(std::forward<F>(f), view_); }
+    auto visit(F &&f) const {
+        return std::visit(std::forward<F>(f), view_);
+    }
     bool has_duplicates() const { return has_duplicates_; }
-    Index lines() const { return visit([](const auto &A) { return A.lines; }); }
-    Index width() const { return visit([](const auto &A) { return A.width; }); }
+    Index lines() const {
+        return visit([](const auto &A) { return A.lines; });
+    }
+    Index width() const {
+        return visit([](const auto &A) { return A.width; });
+    }
 
   private:
     std::variant<Dense<double>, Dense<float>, Sparse<double, int>, Sparse<double, Index>, Sparse<float, int>, Sparse<float, Index>> view_;
@@ -83,8 +86,7 @@ class Lines {
     bool has_duplicates_ = false;
 };
 
-using Loss = std::variant<Hinge, SmoothedHinge, SquaredHinge, Logistic, Exponential, Squared, Pinball, EpsilonInsensitive,
-                          SquaredEpsilonInsensitive, Huber>;
+using Loss = std::variant<Hinge, SmoothedHinge, SquaredHinge, Logistic, Exponential, Squared, Pinball, EpsilonInsensitive, SquaredEpsilonInsensitive, Huber>;
 
 void bind_approx(nb::module_ &m);
 void bind_ascent(nb::module_ &m);

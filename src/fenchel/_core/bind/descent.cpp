@@ -10,14 +10,15 @@ using Square = nb::ndarray<double, nb::ndim<2>, nb::device::cpu>;
 
 void check_groups(const Vector<Index> &column, const Vector<Index> &first, Index width) {
     for (size_t g = 0; g + 1 < first.size(); ++g)
-        if (first(g) < 0 || first(g) > first(g + 1) || first(g + 1) > Index(column.size())) throw std::invalid_argument("groups must begin one after the other");
+        if (first(g) < 0 || first(g) > first(g + 1) || first(g + 1) > Index(column.size()))
+            throw std::invalid_argument("groups must begin one after the other");
     for (size_t k = 0; k < column.size(); ++k)
         if (column(k) < 0 || column(k) >= width) throw std::invalid_argument("a group names a column that does not exist");
 }
 
 std::tuple<double, double> descend_columns(const Lines &columns, Vector<Index> column, Vector<Index> first, Vector<Index> which, Vector<double> c,
-                                          Vector<double> curvature, Vector<double> threshold, double ridge, bool intercept, Mutable w, double b,
-                                          Mutable m, double passes, double enough) {
+                                           Vector<double> curvature, Vector<double> threshold, double ridge, bool intercept, Mutable w, double b, Mutable m,
+                                           double passes, double enough) {
     const Index count = Index(first.size()) - 1;
     check_size(m.size(), columns.width(), "the model's derivative");
     check_size(c.size(), columns.width(), "the model's curvature");
@@ -39,7 +40,7 @@ std::tuple<double, double> descend_columns(const Lines &columns, Vector<Index> c
 }
 
 void minimise_quadratic(nb::capsule posv, Matrix<double> H, Vector<Index> column, Vector<Index> first, Vector<double> threshold, Mutable u, Mutable slope,
-                         Index passes, Index faces, Index steps, double enough) {
+                        Index passes, Index faces, Index steps, double enough) {
     const Index size = H.shape(0), count = Index(first.size()) - 1;
     check_size(H.shape(1), size, "a row of H");
     check_size(u.size(), size, "the weights");

@@ -36,12 +36,13 @@ std::tuple<OutputMatrix, Index> block_product(const Lines &A, const Matrix<doubl
     return {out.array, depth};
 }
 
-std::tuple<double, double, double, Index, Index> ascend_block_rows(const BlockLoss &loss, const Lines &rows, Vector<Index> y, Vector<double> s, Vector<double> squared_norm,
-                       nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu> order, MutableMatrix alpha, MutableMatrix u,
-                       double mu, double threshold, double inverse_rho, double W, double margin, Index threads, Index rounds) {
+std::tuple<double, double, double, Index, Index> ascend_block_rows(const BlockLoss &loss, const Lines &rows, Vector<Index> y, Vector<double> s,
+                                                                   Vector<double> squared_norm,
+                                                                   nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu> order, MutableMatrix alpha,
+                                                                   MutableMatrix u, double mu, double threshold, double inverse_rho, double W, double margin,
+                                                                   Index threads, Index rounds) {
     const Index n = rows.lines(), k = alpha.shape(1);
-    for (Index size : {Index(y.size()), Index(s.size()), Index(squared_norm.size()), Index(alpha.shape(0))})
-        check_size(size, n, "an array over the samples");
+    for (Index size : {Index(y.size()), Index(s.size()), Index(squared_norm.size()), Index(alpha.shape(0))}) check_size(size, n, "an array over the samples");
     check_size(u.shape(0), rows.width() + 1, "u");
     if (threads < 1 || rounds < 1) throw std::invalid_argument("an epoch takes at least one thread and one round");
     check_stride(u.shape(1));
@@ -57,16 +58,13 @@ std::tuple<double, double, double, Index, Index> ascend_block_rows(const BlockLo
     const auto run = [&]<bool Soft>(const auto &phi, const auto &M) {
         p.measured = Measure::stride(phi.costly, steps);
         if (threads > 1)
-            if (const auto all = ascend_blocks_together<Soft>(phi, M, data, order.data(), steps, alpha.data(), u.data(), p, {threads, rounds}))
-                return *all;
+            if (const auto all = ascend_blocks_together<Soft>(phi, M, data, order.data(), steps, alpha.data(), u.data(), p, {threads, rounds})) return *all;
         BlockRoom room(p);
         return ascend_blocks<Soft>(phi, M, data, order.data(), steps, alpha.data(), u.data(), p, room);
     };
     const Pass pass = std::visit(
         [&](const auto &phi) {
-            return rows.visit([&](const auto &M) {
-                return threshold > 0 ? run.template operator()<true>(phi, M) : run.template operator()<false>(phi, M);
-            });
+            return rows.visit([&](const auto &M) { return threshold > 0 ? run.template operator()<true>(phi, M) : run.template operator()<false>(phi, M); });
         },
         loss);
     return {pass.loss, pass.gap, pass.move, pass.kept, pass.moves};
@@ -74,30 +72,40 @@ std::tuple<double, double, double, Index, Index> ascend_block_rows(const BlockLo
 
 template <class L>
 void bind_block_loss(nb::module_ &m, const char *name) {
-    nb::class_<L>(m, name).def(nb::init<>()).def("dual_step", [](const L &loss, Matrix<double> p, Matrix<double> z, Vector<double> q, Vector<Index> y) {
-        const Index n = p.shape(0), k = p.shape(1);
-        for (Index size : {Index(z.shape(0)), Index(q.size()), Index(y.size())}) check_size(size, n, "an array over the samples");
-        check_size(z.shape(1), k, "a row of z");
-        ResultMatrix out(n, k);
-        std::copy(p.data(), p.data() + n * k, out.data);
-        Workspace room(k);
-        for (Index i = 0; i < n; ++i) loss.dual_step(out.data + i * k, z.data() + i * k, q(i), y(i), k, room);
-        return out.array;
-    }, "p"_a, "z"_a, "q"_a, "y"_a);
+    nb::class_<L>(m, name)
+        .def(nb::init<>())
+        .def(
+            "dual_step",
+            [](const L &loss, Matrix<double> p, Matrix<double> z, Vector<double> q, Vector<Index> y) {
+                const Index n = p.shape(0), k = p.shape(1);
+                for (Index size : {Index(z.shape(0)), Index(q.size()), Index(y.size())}) check_size(size, n, "an array over the samples");
+                check_size(z.shape(1), k, "a row of z");
+                ResultMatrix out(n, k);
+                std::copy(p.data(), p.data() + n * k, out.data);
+                Workspace room(k);
+                for (Index i = 0; i < n; ++i) loss.dual_step(out.data + i * k, z.data() + i * k, q(i), y(i), k, room);
+                return out.array;
+            },
+            "p"_a, "z"_a, "q"_a, "y"_a);
 }
 
 void bind_blocks(nb::module_ &m) {
     bind_block_loss<Multinomial>(m, "Multinomial");
     bind_block_loss<CrammerSinger>(m, "CrammerSinger");
-    m.def("gather_blocks", [](const Lines &A, Matrix<double> B, Index threads) {
-        return block_product(A, B, A.width(), A.lines(), threads, [](const auto &...arguments) { return gather_blocks(arguments...); });
-    }, "lines"_a, "blocks"_a, "threads"_a);
-    m.def("scatter_blocks", [](const Lines &A, Matrix<double> B, Index threads) {
-        return block_product(A, B, A.lines(), A.width(), threads, [](const auto &...arguments) { return scatter_blocks(arguments...); });
-    }, "lines"_a, "blocks"_a, "threads"_a);
-    m.def("ascend_blocks", &ascend_block_rows, "loss"_a, "rows"_a, "y"_a, "s"_a, "squared_norm"_a, nb::arg("order").noconvert(),
-          nb::arg("alpha").noconvert(), nb::arg("u").noconvert(), "mu"_a, "threshold"_a, "inverse_rho"_a, "W"_a,
-          "margin"_a, "threads"_a, "rounds"_a);
+    m.def(
+        "gather_blocks",
+        [](const Lines &A, Matrix<double> B, Index threads) {
+            return block_product(A, B, A.width(), A.lines(), threads, [](const auto &...arguments) { return gather_blocks(arguments...); });
+        },
+        "lines"_a, "blocks"_a, "threads"_a);
+    m.def(
+        "scatter_blocks",
+        [](const Lines &A, Matrix<double> B, Index threads) {
+            return block_product(A, B, A.lines(), A.width(), threads, [](const auto &...arguments) { return scatter_blocks(arguments...); });
+        },
+        "lines"_a, "blocks"_a, "threads"_a);
+    m.def("ascend_blocks", &ascend_block_rows, "loss"_a, "rows"_a, "y"_a, "s"_a, "squared_norm"_a, nb::arg("order").noconvert(), nb::arg("alpha").noconvert(),
+          nb::arg("u").noconvert(), "mu"_a, "threshold"_a, "inverse_rho"_a, "W"_a, "margin"_a, "threads"_a, "rounds"_a);
 }
 
 }  // namespace fenchel

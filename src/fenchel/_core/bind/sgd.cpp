@@ -12,8 +12,8 @@ void bind_sgd(nb::module_ &m) {
     const auto exact = [](const char *name) { return nb::arg(name).noconvert(); };
     m.def(
         "descend",
-        [](const Loss &loss, const Lines &lines, Vector<double> y, Vector<double> s, Vector<double> squared_norm, double lam, double W,
-           double constant, double radius, Index batch, Vector<Index> order, Index t, Mutable v, std::optional<Mutable> held) {
+        [](const Loss &loss, const Lines &lines, Vector<double> y, Vector<double> s, Vector<double> squared_norm, double lam, double W, double constant,
+           double radius, Index batch, Vector<Index> order, Index t, Mutable v, std::optional<Mutable> held) {
             for (Index size : {Index(y.size()), Index(s.size()), Index(squared_norm.size())}) check_size(size, lines.lines(), "a vector over the samples");
             check_size(v.size(), lines.width() + 1, "v");
             if (held) check_size(held->size(), lines.width() + 1, "held");
@@ -26,14 +26,12 @@ void bind_sgd(nb::module_ &m) {
             nb::gil_scoped_release release;
             return std::visit(
                 [&](const auto &phi) {
-                    return lines.visit([&](const auto &rows) {
-                        return descend(phi, rows, data, how, order.data(), Index(order.size()), t, v.data(), sum);
-                    });
+                    return lines.visit([&](const auto &rows) { return descend(phi, rows, data, how, order.data(), Index(order.size()), t, v.data(), sum); });
                 },
                 loss);
         },
-        "loss"_a, "lines"_a, exact("y"), exact("s"), exact("squared_norm"), "lam"_a, "W"_a, "constant"_a, "radius"_a, "batch"_a, exact("order"),
-        "t"_a, exact("v"), "held"_a.none());
+        "loss"_a, "lines"_a, exact("y"), exact("s"), exact("squared_norm"), "lam"_a, "W"_a, "constant"_a, "radius"_a, "batch"_a, exact("order"), "t"_a,
+        exact("v"), "held"_a.none());
 }
 
 }  // namespace fenchel

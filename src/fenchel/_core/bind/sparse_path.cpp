@@ -31,17 +31,19 @@ struct WideEntries {
 
 // With the targets and shares of some samples.
 SmoothLoss smooth(const Loss &loss, std::vector<double> y, std::vector<double> p, double smoothness) {
-    return std::visit([&](const auto &phi) -> SmoothLoss {
-        if constexpr (std::decay_t<decltype(phi)>::straight) throw std::invalid_argument("this loss has no second derivative");
-        const Index n = Index(y.size());
-        return {[=](const double *z, double *a, double *h) { return respond_all(phi, z, y.data(), p.data(), z, 0.0, n, a, h).loss; },
-                [=](const double *a, double theta) {
-                    double sum = 0;
-                    for (Index i = 0; i < n; ++i) sum -= p[i] * phi.conjugate(-theta * a[i], y[i]);
-                    return sum;
-                },
-                smoothness};
-    }, loss);
+    return std::visit(
+        [&](const auto &phi) -> SmoothLoss {
+            if constexpr (std::decay_t<decltype(phi)>::straight) throw std::invalid_argument("this loss has no second derivative");
+            const Index n = Index(y.size());
+            return {[=](const double *z, double *a, double *h) { return respond_all(phi, z, y.data(), p.data(), z, 0.0, n, a, h).loss; },
+                    [=](const double *a, double theta) {
+                        double sum = 0;
+                        for (Index i = 0; i < n; ++i) sum -= p[i] * phi.conjugate(-theta * a[i], y[i]);
+                        return sum;
+                    },
+                    smoothness};
+        },
+        loss);
 }
 
 // Calls f(X, n, d) with the entries of a dense matrix.
@@ -51,10 +53,8 @@ auto with_entries(const Lines &lines, bool by_rows, const std::optional<Vector<d
     if (mean) check_size(mean->size(), d, "the means");
     if (n == 0 || d == 0) throw std::invalid_argument("there must be a sample and a column");
     return lines.visit([&](const auto &A) -> decltype(f(WideEntries<double>{}, n, d)) {
-        if constexpr (requires { A.indptr; })
-            throw std::invalid_argument("wide paths are for dense matrices");
-        else
-            return f(WideEntries{A.data, by_rows ? d : 1, by_rows ? 1 : n, mean ? mean->data() : nullptr}, n, d);
+        if constexpr (requires { A.indptr; }) throw std::invalid_argument("wide paths are for dense matrices");
+        else return f(WideEntries{A.data, by_rows ? d : 1, by_rows ? 1 : n, mean ? mean->data() : nullptr}, n, d);
     });
 }
 
@@ -101,7 +101,8 @@ nb::tuple advance(WidePath &path, Vector<double> threshold, Vector<double> ridge
     {
         nb::gil_scoped_release release;
         using namespace std::chrono;
-        const auto end = seconds < 1e6 ? steady_clock::now() + duration_cast<steady_clock::duration>(duration<double>(seconds)) : steady_clock::time_point::max();
+        const auto end =
+            seconds < 1e6 ? steady_clock::now() + duration_cast<steady_clock::duration>(duration<double>(seconds)) : steady_clock::time_point::max();
         for (Index k = 0; k < count; ++k) {
             const double next = k + 1 < count ? threshold(k + 1) : 0.95 * threshold(k);
             if (!path.advance({threshold(k), ridge(k), next, tol(k), atol, end})) break;
@@ -125,8 +126,8 @@ nb::tuple advance(WidePath &path, Vector<double> threshold, Vector<double> ridge
         }
     }
     return nb::make_tuple(owned(std::move(starts)), owned(std::move(columns)), owned(std::move(weights)), owned(std::move(largest)),
-                          owned(std::move(near_starts)), owned(std::move(near)), owned(std::move(b)), owned(std::move(loss)),
-                          owned(std::move(multipliers)), owned(std::move(steps)));
+                          owned(std::move(near_starts)), owned(std::move(near)), owned(std::move(b)), owned(std::move(loss)), owned(std::move(multipliers)),
+                          owned(std::move(steps)));
 }
 
 }  // namespace

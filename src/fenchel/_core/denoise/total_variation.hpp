@@ -27,7 +27,7 @@ class TotalVariation {
         }
         Knot *const knots = knots_.data();
         Cut *const cuts = cuts_.data();
-        Index first = n, last = n - 1;  // live knots: first..last
+        Index first = n, last = n - 1;       // live knots: first..last
         double left = -y[0], right = -y[0];  // the derivative is x + left before all knots, x + right after all of them
         for (Index k = 0; k < n - 1; ++k) {
             // Where the derivative is -lam, from the left; knots before that point are dropped.

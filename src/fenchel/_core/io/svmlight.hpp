@@ -156,12 +156,8 @@ class SvmlightParser {
         return p;
     }
     static bool ends_token(const char *p, const char *end) { return p && (p == end || is_blank(*p)); }
-    static std::string_view token_at(const char *p, const char *end) {
-        return {p, static_cast<size_t>(std::find_if(p, end, is_blank) - p)};
-    }
-    [[noreturn]] void fail(const std::string &what) const {
-        throw std::invalid_argument("line " + std::to_string(line_) + " " + what);
-    }
+    static std::string_view token_at(const char *p, const char *end) { return {p, static_cast<size_t>(std::find_if(p, end, is_blank) - p)}; }
+    [[noreturn]] void fail(const std::string &what) const { throw std::invalid_argument("line " + std::to_string(line_) + " " + what); }
 
     Index line_;
     SvmlightRows rows_;

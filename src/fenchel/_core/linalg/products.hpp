@@ -156,9 +156,7 @@ Index scatter(const Matrix &A, const double *a, double *out, double *bound, Inde
 }
 
 // The p-norm of a vector in a form that neither overflows nor underflows: largest * root(sum of scaled powers).
-inline double root(double sum, double p) {
-    return std::isinf(p) ? 1.0 : (p == 1 ? sum : (p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p)));
-}
+inline double root(double sum, double p) { return std::isinf(p) ? 1.0 : (p == 1 ? sum : (p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p))); }
 inline double scaled_power(double x, double largest, double p) {
     const double ratio = x / largest;
     return p == 2 ? ratio * ratio : (p == 1 ? ratio : std::pow(ratio, p));
@@ -194,8 +192,7 @@ void line_norms(const Matrix &A, double p, const double *s, double *out) {
             if (s[x.index(k)] > 0) largest = std::max(largest, std::fabs(static_cast<double>(x.value[k])));
         if (largest > 0 && !std::isinf(p))
             for (Index k = 0; k < x.size; ++k)
-                if (s[x.index(k)] > 0)
-                    sum += s[x.index(k)] * scaled_power(std::fabs(static_cast<double>(x.value[k])), largest, p);
+                if (s[x.index(k)] > 0) sum += s[x.index(k)] * scaled_power(std::fabs(static_cast<double>(x.value[k])), largest, p);
         out[i] = largest * root(sum, p);
     }
 }

@@ -85,7 +85,8 @@ struct Sparse {
         Index low = 0, high = lines;
         while (low < high) {
             const Index middle = low + (high - low) / 2;
-            if (static_cast<Index>(indptr[middle]) < target) low = middle + 1; else high = middle;
+            if (static_cast<Index>(indptr[middle]) < target) low = middle + 1;
+            else high = middle;
         }
         return low;
     }

@@ -52,9 +52,7 @@ inline double weighed(double s, double x) { return s > 0 ? s * x : 0.0; }
 // How far scores may be off: `relative` of the sums of their terms' absolute values, `input` of the score and the target.
 struct Doubt {
     double relative, underflow, input;
-    double of(double absolute, double z, double y) const {
-        return relative * absolute + underflow + input * (std::fabs(z) + std::fabs(y));
-    }
+    double of(double absolute, double z, double y) const { return relative * absolute + underflow + input * (std::fabs(z) + std::fabs(y)); }
 };
 
 template <class Loss>
@@ -85,7 +83,9 @@ std::array<double, 2> bound_values(const Loss &loss, const double *z, const doub
 }
 
 template <class Loss>
-inline double conjugate_of(const Loss &loss, double a, double y) { return loss.conjugate(-a, y); }
+inline double conjugate_of(const Loss &loss, double a, double y) {
+    return loss.conjugate(-a, y);
+}
 
 inline double conjugate_of(const Logistic &, double a, double y) {
     const double t = y * a;

@@ -21,8 +21,8 @@ inline double exp_nonpositive(double x) {
     x = std::max(x, -708.0);
     const double shifted = x * 1.4426950408889634 + shift, k = shifted - shift;
     const double r = (x - k * 0.6931471803691238) - k * 1.9082149292705877e-10;
-    const double sum = series(r, 1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880,
-                              1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800);
+    const double sum = series(r, 1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800,
+                              1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800);
     const auto bits = (std::bit_cast<std::uint64_t>(shifted) << 52) + (std::uint64_t{1023} << 52);
     return sum * std::bit_cast<double>(bits);
 }
@@ -30,8 +30,9 @@ inline double exp_nonpositive(double x) {
 // log(1 + e) for -1/2 <= e <= 1: twice the series of artanh(e / (2 + e)), whose argument is at most 1/3.
 inline double log1p_of_fraction(double e) {
     const double s = e / (2.0 + e), square = s * s;
-    return 2.0 * s * series(square, 1.0, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21,
-                            1.0 / 23, 1.0 / 25, 1.0 / 27, 1.0 / 29, 1.0 / 31, 1.0 / 33);
+    return 2.0 * s *
+           series(square, 1.0, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23, 1.0 / 25, 1.0 / 27,
+                  1.0 / 29, 1.0 / 31, 1.0 / 33);
 }
 
 // log(x) for a positive normal x: x = 2^k m with sqrt(1/2) <= m < sqrt(2), and the series of artanh((m - 1) / (m + 1)).

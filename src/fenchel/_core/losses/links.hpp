@@ -53,15 +53,14 @@ struct Power {
         const double length = scale * std::pow(sum, 1 / q());
         factor = std::min((p - 1) * length, radius) * std::pow(sum, -1 / p);
     }
-    double weight(double value) const {
-        return factor == 0 ? 0 : std::copysign(factor * std::pow(std::fabs(value) / scale, q() - 1), value);
-    }
+    double weight(double value) const { return factor == 0 ? 0 : std::copysign(factor * std::pow(std::fabs(value) / scale, q() - 1), value); }
     void changed(double before, double after) {
         if (!(std::fabs(after) <= 2 * scale)) return void(scale = -1);  // out of range: begin again
         if (scale > 0) sum = std::max(0.0, sum + std::pow(std::fabs(after) / scale, q()) - std::pow(std::fabs(before) / scale, q()));
     }
     void settle() {
-        if (scale < 0 || !(sum > 0.25)) begin(u, size); else refresh();
+        if (scale < 0 || !(sum > 0.25)) begin(u, size);
+        else refresh();
     }
     Power stretched(double by) const {
         Power other = *this;

@@ -25,9 +25,7 @@ struct Hinge {
     double value(double z, double y) const { return std::max(0.0, 1 - y * z); }
     double derivative(double z, double y) const { return y * z < 1 ? -y : 0.0; }
     double conjugate(double u, double y) const { return -1 <= u * y && u * y <= 0 ? u * y : infinity; }
-    double dual_step(double a, double z, double q, double y) const {
-        return y * clip(ratio_step(a * y, 1 - y * z, q), 0, 1);
-    }
+    double dual_step(double a, double z, double q, double y) const { return y * clip(ratio_step(a * y, 1 - y * z, q), 0, 1); }
     static constexpr bool straight = true;
     bool is_slope(double a, double y) const { return a == 0 || a == y; }
 };
@@ -39,12 +37,8 @@ struct SmoothedHinge {
         return slack <= 0 ? 0 : (slack >= gamma ? slack - gamma / 2 : slack * slack / (2 * gamma));
     }
     double derivative(double z, double y) const { return -y * clip((1 - y * z) / gamma, 0, 1); }
-    double conjugate(double u, double y) const {
-        return -1 <= u * y && u * y <= 0 ? u * y + gamma * u * u / 2 : infinity;
-    }
-    double dual_step(double a, double z, double q, double y) const {
-        return y * clip((1 - y * z + q * a * y) / (gamma + q), 0, 1);
-    }
+    double conjugate(double u, double y) const { return -1 <= u * y && u * y <= 0 ? u * y + gamma * u * u / 2 : infinity; }
+    double dual_step(double a, double z, double q, double y) const { return y * clip((1 - y * z + q * a * y) / (gamma + q), 0, 1); }
     static constexpr bool straight = false;
     double curvature(double z, double y) const { return y * z < 1 && y * z > 1 - gamma ? 1 / gamma : 0.0; }
 };
@@ -56,9 +50,7 @@ struct SquaredHinge {
     }
     double derivative(double z, double y) const { return -2 * y * std::max(0.0, 1 - y * z); }
     double conjugate(double u, double y) const { return u * y <= 0 ? u * y + u * u / 4 : infinity; }
-    double dual_step(double a, double z, double q, double y) const {
-        return y * std::max(0.0, (1 - y * z + q * a * y) / (0.5 + q));
-    }
+    double dual_step(double a, double z, double q, double y) const { return y * std::max(0.0, (1 - y * z + q * a * y) / (0.5 + q)); }
     static constexpr bool straight = false;
     double curvature(double z, double y) const { return y * z < 1 ? 2.0 : 0.0; }
 };
@@ -135,9 +127,7 @@ struct Pinball {
     double value(double z, double y) const { return y > z ? tau * (y - z) : (1 - tau) * (z - y); }
     double derivative(double z, double y) const { return z < y ? -tau : (z > y ? 1 - tau : 0.0); }
     double conjugate(double u, double y) const { return -tau <= u && u <= 1 - tau ? u * y : infinity; }
-    double dual_step(double a, double z, double q, double y) const {
-        return clip(ratio_step(a, y - z, q), tau - 1, tau);
-    }
+    double dual_step(double a, double z, double q, double y) const { return clip(ratio_step(a, y - z, q), tau - 1, tau); }
     static constexpr bool straight = true;
     bool is_slope(double a, double) const { return a == tau || a == tau - 1; }
 };
@@ -146,9 +136,7 @@ struct EpsilonInsensitive {  // epsilon = 0: the absolute loss
     double epsilon;
     double value(double z, double y) const { return std::max(0.0, std::fabs(z - y) - epsilon); }
     double derivative(double z, double y) const { return z > y + epsilon ? 1.0 : (z < y - epsilon ? -1.0 : 0.0); }
-    double conjugate(double u, double y) const {
-        return std::fabs(u) <= 1 ? u * y + epsilon * std::fabs(u) : infinity;
-    }
+    double conjugate(double u, double y) const { return std::fabs(u) <= 1 ? u * y + epsilon * std::fabs(u) : infinity; }
     double dual_step(double a, double z, double q, double y) const {
         q = positive(q);
         return clip(soft(a * q + (y - z), epsilon) / q, -1, 1);
@@ -163,9 +151,7 @@ struct SquaredEpsilonInsensitive {
     double value(double z, double y) const { return excess(z, y) * excess(z, y); }
     double derivative(double z, double y) const { return 2 * excess(z, y); }
     double conjugate(double u, double y) const { return u * y + epsilon * std::fabs(u) + u * u / 4; }
-    double dual_step(double a, double z, double q, double y) const {
-        return soft(q * a + y - z, epsilon) / (0.5 + q);
-    }
+    double dual_step(double a, double z, double q, double y) const { return soft(q * a + y - z, epsilon) / (0.5 + q); }
     static constexpr bool straight = false;
     double curvature(double z, double y) const { return excess(z, y) != 0 ? 2.0 : 0.0; }
 };
@@ -178,9 +164,7 @@ struct Huber {
     }
     double derivative(double z, double y) const { return clip(z - y, -delta, delta); }
     double conjugate(double u, double y) const { return std::fabs(u) <= delta ? u * y + u * u / 2 : infinity; }
-    double dual_step(double a, double z, double q, double y) const {
-        return clip((y - z + q * a) / (1 + q), -delta, delta);
-    }
+    double dual_step(double a, double z, double q, double y) const { return clip((y - z + q * a) / (1 + q), -delta, delta); }
     static constexpr bool straight = false;
     double curvature(double z, double y) const { return std::fabs(z - y) < delta ? 1.0 : 0.0; }
 };

@@ -82,7 +82,8 @@ Totals respond_all(const Loss &loss, const double *z, const double *y, const dou
 
 // The derivative along z + t dz of the smoothed loss, sum -s_i a_i dz_i, and its own derivative, sum s_i h_i dz_i^2.
 template <class Loss>
-std::pair<double, double> slope_along(const Loss &loss, const double *z, const double *dz, const double *y, const double *s, const double *c, double tau, double t, Index n) {
+std::pair<double, double> slope_along(const Loss &loss, const double *z, const double *dz, const double *y, const double *s, const double *c, double tau,
+                                      double t, Index n) {
     double slope = 0, bend = 0;
 #pragma omp simd reduction(+ : slope, bend)
     for (Index i = 0; i < n; ++i) {

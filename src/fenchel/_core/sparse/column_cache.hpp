@@ -49,10 +49,8 @@ class KeptColumns {
         old_.resize(count);
         for (Index k = 0; k < count; ++k) old_[k] = where_[which[k]];
         const Index known = count - std::count(old_.begin(), old_.end(), Index(-1));
-        if (c == weights_ && 4 * known >= 3 * count)
-            extend(which, total, mean, out);
-        else
-            anew(which, c, total, mean, out);
+        if (c == weights_ && 4 * known >= 3 * count) extend(which, total, mean, out);
+        else anew(which, c, total, mean, out);
         mirror(out, count);
         for (const Index j : set_) where_[j] = -1;
         for (Index k = 0; k < count; ++k) where_[which[k]] = k;

@@ -68,7 +68,12 @@ class ShortColumns {
     // visit(i, from, to, f) calls f(j, x_ij) for columns j from `from` to `to`.
     template <class Visit>
     ShortColumns(Index n, Index d, const double *r, const Visit &visit)
-        : n(n), count(d), length(d, 0.0), pairs_((n + 1) / 2), inverse_(blocks() * wide, largest_inverse), entries_(blocks() * pairs_ * wide),
+        : n(n),
+          count(d),
+          length(d, 0.0),
+          pairs_((n + 1) / 2),
+          inverse_(blocks() * wide, largest_inverse),
+          entries_(blocks() * pairs_ * wide),
           root_(2 * pairs_, 0.0) {
         for (Index i = 0; i < n; ++i) {
             root_[i] = std::sqrt(r[i]);

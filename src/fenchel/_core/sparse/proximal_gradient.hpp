@@ -8,13 +8,14 @@ namespace fenchel {
 
 // -phi'(z)
 template <class Loss>
-inline double multiplier(const Loss &loss, double z, double y) { return -loss.derivative(z, y); }
+inline double multiplier(const Loss &loss, double z, double y) {
+    return -loss.derivative(z, y);
+}
 inline double multiplier(const Logistic &loss, double z, double y) { return respond(loss, z, y, 0, 0).a; }
 
 // z = now + factor (now - before) and a_i = -s_i phi'(z_i); returns sum_i a_i.
 template <class Loss>
-double extrapolate(const Loss &loss, const double *now, const double *before, double factor, const double *y, const double *s, Index n, double *z,
-                   double *a) {
+double extrapolate(const Loss &loss, const double *now, const double *before, double factor, const double *y, const double *s, Index n, double *z, double *a) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (Index i = 0; i < n; ++i) {
@@ -50,8 +51,8 @@ struct Way {
 };
 
 // x = prox of sum_j threshold_j |x_j| + ridge/2 |x|^2 with the steps t steps_j, at y + t steps v, y = now + factor (now - before).
-inline Way shrink(const double *now, const double *before, double factor, const double *v, const double *steps, double t, const double *threshold,
-                  double ridge, Index d, double *x) {
+inline Way shrink(const double *now, const double *before, double factor, const double *v, const double *steps, double t, const double *threshold, double ridge,
+                  Index d, double *x) {
     double length2 = 0, turn = 0, finite = 0;
 #pragma omp simd reduction(+ : length2, turn, finite)
     for (Index j = 0; j < d; ++j) {

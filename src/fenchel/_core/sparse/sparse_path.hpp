@@ -42,9 +42,25 @@ class WidePath {
     // larger than `apart` S_j.
     WidePath(const ShortColumns &shorts, double apart, KeptColumns columns, std::vector<Index> rows, std::vector<double> p, SmoothLoss loss, bool intercept,
              double b, Posv *solve)
-        : shorts_(&shorts), apart_(apart), columns_(std::move(columns)), rows_(std::move(rows)), n_(Index(rows_.size())), size_(padded(n_)), p_(std::move(p)),
-          loss_(std::move(loss)), intercept_(intercept), b_(b), solve_(solve), product_(size_, 0.0), z_(n_, b), a_(n_), h_(n_), pa_(size_, 0.0), c_(size_, 0.0),
-          q_(shorts.n, 0.0), inside_(shorts.count, 0) {
+        : shorts_(&shorts),
+          apart_(apart),
+          columns_(std::move(columns)),
+          rows_(std::move(rows)),
+          n_(Index(rows_.size())),
+          size_(padded(n_)),
+          p_(std::move(p)),
+          loss_(std::move(loss)),
+          intercept_(intercept),
+          b_(b),
+          solve_(solve),
+          product_(size_, 0.0),
+          z_(n_, b),
+          a_(n_),
+          h_(n_),
+          pa_(size_, 0.0),
+          c_(size_, 0.0),
+          q_(shorts.n, 0.0),
+          inside_(shorts.count, 0) {
         value_ = loss_.respond(z_.data(), a_.data(), h_.data());
         weigh();
         look(0.9 * shorts_->largest(direction()));
@@ -194,7 +210,8 @@ class WidePath {
         old_ = goal_ = w_;
         threshold_.assign(size, goal.threshold * (1 + 1e-12));
         for (Index k = Index(first_.size()); k <= size; ++k) first_.push_back(k);
-        Quadratic(H_.data(), size, Groups{first_.data(), first_.data()}, size, threshold_.data(), goal_.data(), slope_.data()).minimise(solve_, 5, 60, 8, enough);
+        Quadratic(H_.data(), size, Groups{first_.data(), first_.data()}, size, threshold_.data(), goal_.data(), slope_.data())
+            .minimise(solve_, 5, 60, 8, enough);
         double shift = intercept_ ? miss / total : 0.0;
         for (Index k = 0; k < size; ++k) shift -= mean_[k] * (goal_[k] - old_[k]);
         ++steps_;
