@@ -1,29 +1,29 @@
 // Stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2013): one pass over samples in a given order.
 //
-// D is maximised over one multiplier after another; u = v / mu = (1/(mu W)) sum_i s_i a_i x_i follows, and the weights
-// follow u through a link. The step is exact for the 2-norm; for other norms it maximises the lower bound on D that strong
+// D is maximised over one multiplier after another; u = v / mu = (1/(mu W)) sum_i s_i a_i x_i is updated with it, and the weights
+// are a function of u, the link. The step is exact for the 2-norm; for other norms it maximises the lower bound on D that strong
 // convexity gives, with the dual norm of x_i.
-// A quadratic on the intercept, rho/2 (b - b0)^2, makes b = b0 + sum_i s_i a_i / (rho W) one more coordinate, stored behind
+// A quadratic on the intercept, rho/2 (b - b0)^2, makes b = b0 + sum_i s_i a_i / (rho W) one more coordinate, stored after
 // the entries of u: inverse_rho = 0 switches it off, b0 = 0 is a penalised intercept, and a loop that moves b0 is the
 // proximal-point method for an unpenalised one.
 #pragma once
-#include "losses/links.hpp"
 #include "ascent/threads.hpp"
+#include "losses/links.hpp"
 
 namespace fenchel {
 
 struct Samples {
     const double *y, *s;
-    const double *q;  // s_i (|x_i|^2 / mu + 1 / rho) / W: how much a score moves with its own multiplier
+    const double *q;  // s_i (|x_i|^2 / mu + 1 / rho) / W: the derivative of a score with respect to its own multiplier
 };
 
 struct Scale {
-    double step;   // 1 / (mu W): how much u moves with s_i a_i x_i
-    double shift;  // 1 / (rho W): how much b does
+    double step;   // 1 / (mu W): of u with respect to s_i a_i x_i
+    double shift;  // 1 / (rho W): of b with respect to s_i a_i
     double W;      // sum of the weights
 };
 
-// What happens at a sample: its next multiplier, its loss and what it adds to the gap before the step.
+// Of a sample: its next multiplier, its loss and its term of the gap before the step.
 struct Visit {
     double next, phi, gap;
 };
@@ -36,8 +36,8 @@ inline Visit visit(const Loss &loss, double a, double z, double q, double y, boo
     return {next, phi, phi + loss.conjugate(-a, y) + a * z};
 }
 
-// Newton for s in t' = sigmoid(-s) as in Logistic::dual_step, ended when a step is short: the error left is its square, so
-// that less is lost than the multiplier moves. The last step is made on t', along the tangent, which spares an exponential.
+// Newton for s in t' = sigmoid(-s) as in Logistic::dual_step, ended when a step is short: the error left is its square,
+// less than the multiplier's change. The last step is made on t', along the tangent, which saves an exponential.
 inline Visit visit(const Logistic &loss, double a, double z, double q, double y, bool measured) {
     const double m = y * z, base = m - q * a * y;
     const bool right = base + 0.5 * q > 0;
@@ -56,7 +56,7 @@ inline Visit visit(const Logistic &loss, double a, double z, double q, double y,
 template <class Loss>
 constexpr bool costly = std::is_same_v<Loss, Logistic> || std::is_same_v<Loss, Exponential>;
 
-// u, with the intercept behind it.
+// u, with the intercept after it.
 struct Weights {
     double *values;
     template <class Link, class Line>
@@ -84,9 +84,9 @@ struct Weights {
     }
 };
 
-// Software prefetch in two stages: what belongs to a sample, then its row.
+// Software prefetch in two stages: the numbers of a sample, then its row.
 template <class Matrix>
-void look_ahead(const Matrix &rows, const Samples &data, const double *alpha, const Index *order, Index k, Index steps) {
+void prefetch_samples(const Matrix &rows, const Samples &data, const double *alpha, const Index *order, Index k, Index steps) {
 #if defined(__GNUC__)
     constexpr Index near = 4, far = 8;
     if (k + far < steps) {
@@ -99,61 +99,60 @@ void look_ahead(const Matrix &rows, const Samples &data, const double *alpha, co
 #endif
 }
 
-// Whether the multiplier would stay where it is even if its score were off by `margin`.
+// Whether the multiplier would stay the same for any score within `margin`.
 template <class Loss>
 bool stays(const Loss &loss, double a, double z, double q, double y, double margin) {
     return loss.dual_step(a, z + margin, q, y) == a && loss.dual_step(a, z - margin, q, y) == a;
 }
 
-// What a pass does beside its steps.
-struct Watch {
-    double margin;       // samples whose multipliers stay put by this much are dropped; none if it is infinite
+struct EpochOptions {
+    double margin;       // samples whose multipliers stay the same for scores within it are dropped; none if it is infinite
     Index stride;        // one in so many samples is measured
-    double caution = 1;  // curvatures are taken to be so many times what they are
+    double damping = 1;  // factor on the curvatures q
 };
 
 // One step for each sample in `order`, which is compacted in place where samples are dropped. `held`, if given, collects
 // sum_k k (change at step k), from which the average over the pass follows.
 template <class Link, class Loss, class Matrix>
-Pass ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &link, const Scale &scale, Index *order, Index steps, double *alpha, Weights u,
-            const Watch &watch, double *held) {
-    Pass pass;
-    Measure measure(watch.stride);
+Epoch ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &link, const Scale &scale, Index *order, Index steps, double *alpha, Weights u,
+             const EpochOptions &options, double *held) {
+    Epoch sums;
+    Estimate estimate(options.stride);
     for (Index k = 0; k < steps; ++k) {
-        look_ahead(rows, data, alpha, order, k, steps);
+        prefetch_samples(rows, data, alpha, order, k, steps);
         const Index i = order[k];
-        const double s = data.s[i], q = watch.caution * data.q[i], y = data.y[i], a = alpha[i];
+        const double s = data.s[i], q = options.damping * data.q[i], y = data.y[i], a = alpha[i];
         if (s == 0) continue;
         const auto x = rows.line(i);
         const double z = u.score(x, link) + u.intercept(rows.width);
-        const bool measured = measure.due(k, s);
+        const bool measured = estimate.due(k, s);
         const auto [next, phi, gap] = visit(loss, a, z, q, y, measured);
         const double change = next - a;
-        if (measured) pass.loss += s * phi, pass.gap += s * gap;
+        if (measured) sums.loss += s * phi, sums.gap += s * gap;
         if (change == 0) {
-            if (!(watch.margin < infinity) || !stays(loss, a, z, q, y, watch.margin)) order[pass.kept++] = i;
+            if (!(options.margin < infinity) || !stays(loss, a, z, q, y, options.margin)) order[sums.kept++] = i;
             continue;
         }
-        order[pass.kept++] = i;
-        pass.move = std::max(pass.move, q * std::fabs(change));
-        pass.path += s * q * change * change, ++pass.moves;
+        order[sums.kept++] = i;
+        sums.move = std::max(sums.move, q * std::fabs(change));
+        sums.path += s * q * change * change, ++sums.moves;
         alpha[i] = next;
         u.move(x, s * change * scale.step, link, rows.width, s * change * scale.shift);
         if (held) held[i] += change * static_cast<double>(k + 1);
     }
-    return measure.speak_for_all(pass);
+    return estimate.scaled(sums);
 }
 
-// The same by a team, each thread with its part of the order and its own copy of u.
+// The same in threads.
 template <class Link, class Loss, class Matrix>
-std::optional<Pass> ascend_together(const Loss &loss, const Matrix &rows, const Samples &data, const Link &link, const Scale &scale, Index *order, Index steps,
-                                    double *alpha, double *u, const Watch &watch, const Together &team, Room &room) {
-    const Watch cautious{watch.margin, watch.stride, team.caution()};
-    const Scale stretched{scale.step * team.stretch(), scale.shift * team.stretch(), scale.W};
-    return pass_together(team, order, steps, u, rows.width + 1, room, [&](Index, Index *mine, Index size, double *copy) {
+std::optional<Epoch> ascend_in_threads(const Loss &loss, const Matrix &rows, const Samples &data, const Link &link, const Scale &scale, Index *order,
+                                       Index steps, double *alpha, double *u, const EpochOptions &options, const Threads &threads, Buffer &buffer) {
+    const EpochOptions damped{options.margin, options.stride, threads.damping()};
+    const Scale stretched{scale.step * threads.stretch(), scale.shift * threads.stretch(), scale.W};
+    return epoch_in_threads(threads, order, steps, u, rows.width + 1, buffer, [&](Index, Index *mine, Index size, double *copy) {
         Link own = link;
         own.begin(copy, rows.width);
-        return ascend(loss, rows, data, own, stretched, mine, size, alpha, Weights{copy}, cautious, nullptr);
+        return ascend(loss, rows, data, own, stretched, mine, size, alpha, Weights{copy}, damped, nullptr);
     });
 }
 
@@ -165,7 +164,7 @@ void first_pass(const Loss &loss, const Matrix &rows, const Samples &data, Link 
     Weights own{u};
     double weight = 0;
     for (Index k = 0; k < steps; ++k) {
-        look_ahead(rows, data, alpha, order, k, steps);
+        prefetch_samples(rows, data, alpha, order, k, steps);
         const Index i = order[k];
         if (data.s[i] == 0) continue;
         weight += data.s[i];

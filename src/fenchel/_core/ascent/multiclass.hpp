@@ -1,12 +1,12 @@
 // Products of a matrix with k vectors at once, and dual ascent over blocks of k multipliers.
 //
 // k vectors are stored side by side, a row of `stride` numbers (k, then zeros up to a multiple of four) for each coordinate: an entry
-// of the matrix then meets all of its partners in one place.
+// of the matrix is multiplied with contiguous numbers.
 #pragma once
-#include "losses/multiclass.hpp"
 #include "ascent/epoch.hpp"
-#include "linalg/products.hpp"
 #include "ascent/threads.hpp"
+#include "linalg/products.hpp"
+#include "losses/multiclass.hpp"
 
 namespace fenchel {
 
@@ -16,7 +16,7 @@ void dot_columns(const Line &x, const double *w, Index stride, double threshold,
     double even[C] = {}, odd[C] = {};
     const auto accumulate = [&](Index k, double *sum) {
         const double value = static_cast<double>(x.value[k]);
-        if (value == 0) return;  // images and counts are mostly zeros, dense or not: one look saves C products
+        if (value == 0) return;  // images and counts are mostly zeros, dense or not: one test saves C products
         const double *row = w + x.index(k) * stride;
 #pragma omp simd
         for (int c = 0; c < C; ++c) sum[c] += value * (Soft ? soft(row[c], threshold) : row[c]);
@@ -94,31 +94,31 @@ struct BlockSamples {
 
 struct BlockAscent {
     Index classes, stride;
-    double mu, threshold;  // as in ascent.hpp
+    double mu, threshold;  // as in dual_ascent.hpp
     double inverse_rho, W;
     double margin;
     Index measured;                   // one in so many samples
-    double stretch = 1, caution = 1;  // as in together.hpp
+    double stretch = 1, damping = 1;  // as in threads.hpp
 };
 
-// What a pass over blocks writes on: scores, and how a block changes.
-struct BlockRoom {
+// Memory for scores and the change of a block.
+struct BlockMemory {
     Workspace step;
     std::vector<double> z, change;
-    explicit BlockRoom(const BlockAscent &p) : step(p.classes), z(p.stride), change(p.stride, 0.0) {}
+    explicit BlockMemory(const BlockAscent &p) : step(p.classes), z(p.stride), change(p.stride, 0.0) {}
 };
 
 // One step for each sample in `order`: alpha (lines x classes) and u = v / mu (width x stride) change in place, and so do the
-// intercepts b = b0 + inverse_rho sum_i s_i alpha_i / W, a row behind u. Samples whose block would stay where it is with scores off by
+// intercepts b = b0 + inverse_rho sum_i s_i alpha_i / W, a row after u. Samples whose block would stay the same for scores within
 // `margin` are dropped from the order, which is compacted in place; an infinite margin drops none.
 template <bool Soft, class Loss, class Matrix>
-Pass ascend_blocks(const Loss &loss, const Matrix &rows, const BlockSamples &data, Index *order, Index steps, double *alpha, double *u, const BlockAscent &p,
-                   BlockRoom &room) {
+Epoch ascend_blocks(const Loss &loss, const Matrix &rows, const BlockSamples &data, Index *order, Index steps, double *alpha, double *u, const BlockAscent &p,
+                    BlockMemory &memory) {
     constexpr Index ahead = 4;
     const Index k = p.classes;
-    Pass pass;
-    Measure measure(p.measured);
-    double *next = room.step.p.data(), *z = room.z.data(), *change = room.change.data(), *b = u + rows.width * p.stride;
+    Epoch sums;
+    Estimate estimate(p.measured);
+    double *next = memory.step.p.data(), *z = memory.z.data(), *change = memory.change.data(), *b = u + rows.width * p.stride;
     for (Index step = 0; step < steps; ++step) {
         if (step + ahead < steps) rows.prefetch(order[step + ahead]);
         const Index i = order[step], y = data.y[i];
@@ -126,18 +126,18 @@ Pass ascend_blocks(const Loss &loss, const Matrix &rows, const BlockSamples &dat
         if (s == 0) continue;
         const auto x = rows.line(i);
         double *a = alpha + i * k;
-        const double share = s / p.W, q = p.caution * share * (data.squared_norm[i] / p.mu + p.inverse_rho);
+        const double weight = s / p.W, q = p.damping * weight * (data.squared_norm[i] / p.mu + p.inverse_rho);
         dot_block<Soft>(x, u, p.stride, p.threshold, z);
         for (Index j = 0; j < k; ++j) {
             z[j] += b[j];
             next[j] = -a[j];
         }
         next[y] = std::max(0.0, 1 - a[y]);
-        if (measure.due(step, s)) {
+        if (estimate.due(step, s)) {
             const auto [maximum, own] = loss.level(next, z, y, k);
-            pass.loss += s * (maximum - z[y]), pass.gap += s * (maximum - own);
+            sums.loss += s * (maximum - z[y]), sums.gap += s * (maximum - own);
         }
-        loss.dual_step(next, z, q, y, k, room.step);
+        loss.dual_step(next, z, q, y, k, memory.step);
         next[y] = 0;
         double rest = 0, move = 0;
         for (Index j = 0; j < k; ++j) rest += next[j];
@@ -146,25 +146,25 @@ Pass ascend_blocks(const Loss &loss, const Matrix &rows, const BlockSamples &dat
             const double d = -next[j] - a[j];
             move = std::max(move, std::fabs(d));
             a[j] = -next[j];
-            b[j] += p.stretch * share * d * p.inverse_rho;
-            change[j] = p.stretch * share * d / p.mu;
+            b[j] += p.stretch * weight * d * p.inverse_rho;
+            change[j] = p.stretch * weight * d / p.mu;
         }
-        pass.move = std::max(pass.move, q * move);
-        if (move > 0) add_block(x, change, p.stride, u), ++pass.moves;
-        if (move > 0 || !(p.margin < infinity && room.step.lead >= p.margin)) order[pass.kept++] = i;
+        sums.move = std::max(sums.move, q * move);
+        if (move > 0) add_block(x, change, p.stride, u), ++sums.moves;
+        if (move > 0 || !(p.margin < infinity && memory.step.lead >= p.margin)) order[sums.kept++] = i;
     }
-    return measure.speak_for_all(pass);
+    return estimate.scaled(sums);
 }
 
-// The same by a team.
+// The same in threads.
 template <bool Soft, class Loss, class Matrix>
-std::optional<Pass> ascend_blocks_together(const Loss &loss, const Matrix &rows, const BlockSamples &data, Index *order, Index steps, double *alpha, double *u,
-                                           BlockAscent p, const Together &team) {
-    p.stretch = team.stretch(), p.caution = team.caution();
-    Room room;
-    std::vector<BlockRoom> rooms(team.threads, BlockRoom(p));
-    return pass_together(team, order, steps, u, (rows.width + 1) * p.stride, room, [&](Index part, Index *mine, Index size, double *copy) {
-        return ascend_blocks<Soft>(loss, rows, data, mine, size, alpha, copy, p, rooms[part]);
+std::optional<Epoch> ascend_blocks_in_threads(const Loss &loss, const Matrix &rows, const BlockSamples &data, Index *order, Index steps, double *alpha,
+                                              double *u, BlockAscent p, const Threads &threads) {
+    p.stretch = threads.stretch(), p.damping = threads.damping();
+    Buffer buffer;
+    std::vector<BlockMemory> memory(threads.count, BlockMemory(p));
+    return epoch_in_threads(threads, order, steps, u, (rows.width + 1) * p.stride, buffer, [&](Index part, Index *mine, Index size, double *copy) {
+        return ascend_blocks<Soft>(loss, rows, data, mine, size, alpha, copy, p, memory[part]);
     });
 }
 

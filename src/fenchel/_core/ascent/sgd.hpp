@@ -3,22 +3,22 @@
 // Step t shrinks the weights by 1 - 1/t and adds -g_i x_i / (lam t), the mean over a batch. So lam t w_t is a plain sum of rows:
 // w = f v / (lam t) with one number f, and a step costs no more than its rows. f is 1 until a projection on the ball
 // |w| <= radius shortens w (Pegasos, Shalev-Shwartz, Singer and Srebro 2007).
-// Behind the entries of v stands the weight of a constant column.
+// The weight of a constant column is stored after the entries of v.
 #pragma once
 #include "ascent/dual_ascent.hpp"
 
 namespace fenchel {
 
-struct Descent {
+struct SgdOptions {
     double lam, W, constant, radius;  // W = mean weight of a sample, so that s_i / W has the mean 1
     Index batch;
 };
 
-// v, f and the sum of the iterates so far, kept as  total v - held: a row that enters v late counts that much less.
+// v, f and the sum of the iterates so far, kept as total v - held, since a row counts only from the step on in which it enters v.
 struct Iterate {
     double *v, *held;
     Index width;
-    double f = 1, total = 0, squared = 0;  // squared = |v|^2, followed only where it is asked for
+    double f = 1, total = 0, squared = 0;  // squared = |v|^2, updated only if there is a radius
 
     void measure() {
         squared = 0;
@@ -56,19 +56,20 @@ struct Iterate {
 
 // One pass from step t on, with q_i = |x_i|^2; returns the number of steps made since the beginning.
 template <class Loss, class Matrix>
-Index descend(const Loss &loss, const Matrix &rows, const Samples &data, const Descent &how, const Index *order, Index size, Index t, double *v, double *held) {
+Index descend(const Loss &loss, const Matrix &rows, const Samples &data, const SgdOptions &options, const Index *order, Index size, Index t, double *v,
+              double *held) {
     Iterate w{v, held, rows.width};
-    const bool projects = how.radius < infinity;
+    const bool projects = options.radius < infinity;
     if (projects) w.measure();
-    std::vector<double> slope(std::min(how.batch, size));
-    for (Index first = 0; first < size; first += how.batch) {
-        const Index count = std::min(how.batch, size - first);
-        const double scale = t > 0 ? w.f / (how.lam * static_cast<double>(t)) : 0.0;
+    std::vector<double> slope(std::min(options.batch, size));
+    for (Index first = 0; first < size; first += options.batch) {
+        const Index count = std::min(options.batch, size - first);
+        const double scale = t > 0 ? w.f / (options.lam * static_cast<double>(t)) : 0.0;
         for (Index k = 0; k < count; ++k) {
-            look_ahead(rows, data, data.y, order, first + k, size);
+            prefetch_samples(rows, data, data.y, order, first + k, size);
             const Index i = order[first + k];
-            const double z = scale * w.score(rows.line(i), how.constant);
-            slope[k] = data.s[i] / how.W * loss.derivative(z, data.y[i]) / static_cast<double>(count);
+            const double z = scale * w.score(rows.line(i), options.constant);
+            slope[k] = data.s[i] / options.W * loss.derivative(z, data.y[i]) / static_cast<double>(count);
         }
         ++t;
         for (Index k = 0; k < count; ++k) {
@@ -76,11 +77,11 @@ Index descend(const Loss &loss, const Matrix &rows, const Samples &data, const D
             const Index i = order[first + k];
             const auto x = rows.line(i);
             const double a = -slope[k] / w.f;
-            if (projects) w.squared += a * (2 * w.score(x, how.constant) + a * data.q[i]);
-            w.move(x, how.constant, a);
+            if (projects) w.squared += a * (2 * w.score(x, options.constant) + a * data.q[i]);
+            w.move(x, options.constant, a);
         }
-        const double next = 1 / (how.lam * static_cast<double>(t));
-        if (projects) w.project(next, how.radius);
+        const double next = 1 / (options.lam * static_cast<double>(t));
+        if (projects) w.project(next, options.radius);
         w.total += w.f * next;
     }
     w.finish();

@@ -1,14 +1,14 @@
-// Several threads that move one vector, each a copy of its own.
+// Several threads that update one vector, each in a copy of its own.
 //
-// K threads take disjoint parts of the steps. What the others do meanwhile a thread cannot see, but their parts are as random as its
-// own: it makes every move `stretch` times as long, as if they moved as it does. After each round all go on from what the true moves
-// make of the vector, u + sum_k (copy_k - u) / stretch.
-// With stretch = K that is their mean, and for a quadratic D no round lowers it if steps reckon with `caution` = K/2 times their own
+// K threads take disjoint subsets of the steps. A thread does not see the updates of the others, but their subsets are as random as its
+// own: it makes every update `stretch` times as long, as if the others made the same. After each round all continue from the sum of the
+// true updates, u + sum_k (copy_k - u) / stretch.
+// With stretch = K that is their mean, and for a quadratic D no round lowers it if steps use `damping` = K/2 times their own
 // curvature. For weights 1, G = X X' / (mu W), curvature c of the conjugates, and T + E + T' = B the blocks of G on the diagonal with
 // their diagonal E, a round is a Gauss-Seidel step with M = K T + (K/2) E + c I, and M + M' - G - c I = K B - G + c I > 0. (K is also
-// the safe choice of sigma' in Ma and others 2015.) What is taken is 3/4 K: a direction that every thread has settled is then overshot
-// by a third, and moves are less noisy, so that fewer epochs are needed. No proof covers that. Orders that are not random can make it
-// diverge, so the caller shares random ones only, and stops sharing where it brings no progress.
+// the safe choice of sigma' in Ma and others 2015.) We take 3/4 K: a direction in which every thread has converged is then overshot
+// by a third, and updates are less noisy, so that fewer epochs are needed. No proof covers that. Orders that are not random can make it
+// diverge, so the caller uses threads with random orders only, and stops using them where they bring no progress.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -22,16 +22,16 @@
 
 namespace fenchel {
 
-struct Together {
-    Index threads, rounds;
-    double stretch() const { return 0.75 * static_cast<double>(threads); }
-    double caution() const { return 0.5 * static_cast<double>(threads); }
+struct Threads {
+    Index count, rounds;
+    double stretch() const { return 0.75 * static_cast<double>(count); }
+    double damping() const { return 0.5 * static_cast<double>(count); }
 };
 
-// Where threads wait for one another: in a loop for as long as waking one up takes, then asleep.
-class Meeting {
+// Waits in a loop for about as long as it takes to wake a thread up, then asleep.
+class Barrier {
   public:
-    explicit Meeting(Index threads) : threads_(threads) {}
+    explicit Barrier(Index threads) : threads_(threads) {}
     void wait(Index &turn) {
         turn += threads_;
         arrived_.fetch_add(1, std::memory_order_acq_rel);
@@ -50,10 +50,10 @@ class Meeting {
     std::atomic<Index> arrived_{0};
 };
 
-// Run f(part) for part = 0 .. parts - 1 at the same time; false, and none is run, if there are not so many threads to be had.
+// Runs f(part) for part = 0 .. parts - 1 concurrently; returns false, and runs none, if that many threads cannot be started.
 // f may wait for the others, and must not throw.
 template <class F>
-bool at_once(Index parts, const F &f) {
+bool run_concurrently(Index parts, const F &f) {
     enum Signal { stay, go, leave };
     std::atomic<Signal> signal{stay};
     std::vector<std::thread> others;
@@ -76,8 +76,8 @@ bool at_once(Index parts, const F &f) {
     return all;
 }
 
-// Memory for copies, kept for the next call, as new memory costs more than a round; not filled, so that each thread touches its own first.
-class Room {
+// Memory for copies, kept for the next call, as new memory costs more than a round; not filled, so that each thread first touches its own.
+class Buffer {
   public:
     double *of(Index size) {
         if (size > size_) values_ = std::make_unique_for_overwrite<double[]>(size), size_ = size;
@@ -89,44 +89,44 @@ class Room {
     Index size_ = 0;
 };
 
-// Rounds of work(part, round, copy), after which u is what their moves, `stretch` times too long, make of it.
+// Rounds of work(part, round, copy), each followed by the sum of their updates, divided by `stretch`.
 template <class Work>
-bool move_together(const Together &team, double *u, Index width, Room &room, const Work &work) {
-    const Index stride = (width + 15) / 8 * 8, threads = team.threads;  // no cache line belongs to two
-    double *copies = room.of(threads * stride);
-    const double part_of_each = 1 / team.stretch(), kept = 1 - static_cast<double>(threads) * part_of_each;
-    Meeting meeting(threads);
-    return at_once(threads, [&](Index part) {
+bool update_in_threads(const Threads &threads, double *u, Index width, Buffer &buffer, const Work &work) {
+    const Index stride = (width + 15) / 8 * 8, count = threads.count;  // no cache line belongs to two threads
+    double *copies = buffer.of(count * stride);
+    const double weight = 1 / threads.stretch(), kept = 1 - static_cast<double>(count) * weight;
+    Barrier barrier(count);
+    return run_concurrently(count, [&](Index part) {
         double *copy = copies + part * stride;
-        const Index begin = width * part / threads, end = width * (part + 1) / threads;
+        const Index begin = width * part / count, end = width * (part + 1) / count;
         Index turn = 0;
-        for (Index round = 0; round < team.rounds; ++round) {
+        for (Index round = 0; round < threads.rounds; ++round) {
             std::copy(u, u + width, copy);
             work(part, round, copy);
-            meeting.wait(turn);
+            barrier.wait(turn);
             for (Index j = begin; j < end; ++j) u[j] *= kept;
-            for (Index other = 0; other < threads; ++other) {
+            for (Index other = 0; other < count; ++other) {
                 const double *theirs = copies + other * stride;
-                for (Index j = begin; j < end; ++j) u[j] += theirs[j] * part_of_each;
+                for (Index j = begin; j < end; ++j) u[j] += theirs[j] * weight;
             }
-            meeting.wait(turn);
+            barrier.wait(turn);
         }
     });
 }
 
-// An epoch by a team: pass(order, steps, copy) for parts of the order, which is compacted as each of them compacts its own. Nothing if
-// there are not so many threads. `pass` is told which part it works on, and must not throw.
+// epoch(part, order, steps, copy) for contiguous parts of the order, which is compacted as each call compacts its part. Returns nothing if
+// the threads cannot be started. `epoch` must not throw.
 template <class F>
-std::optional<Pass> pass_together(const Together &team, Index *order, Index steps, double *u, Index width, Room &room, const F &pass) {
-    std::vector<Pass> passes(team.threads);
-    const auto first = [&](Index part, Index round) { return order + steps * (part * team.rounds + round) / (team.threads * team.rounds); };
-    const bool done = move_together(team, u, width, room, [&](Index part, Index round, double *copy) {
+std::optional<Epoch> epoch_in_threads(const Threads &threads, Index *order, Index steps, double *u, Index width, Buffer &buffer, const F &epoch) {
+    std::vector<Epoch> epochs(threads.count);
+    const auto first = [&](Index part, Index round) { return order + steps * (part * threads.rounds + round) / (threads.count * threads.rounds); };
+    const bool done = update_in_threads(threads, u, width, buffer, [&](Index part, Index round, double *copy) {
         Index *mine = first(part, round);
-        passes[part].append(pass(part, mine, first(part, round + 1) - mine, copy), mine, first(part, 0));
+        epochs[part].append(epoch(part, mine, first(part, round + 1) - mine, copy), mine, first(part, 0));
     });
     if (!done) return std::nullopt;
-    Pass all;
-    for (Index part = 0; part < team.threads; ++part) all.append(passes[part], first(part, 0), order);
+    Epoch all;
+    for (Index part = 0; part < threads.count; ++part) all.append(epochs[part], first(part, 0), order);
     return all;
 }
 

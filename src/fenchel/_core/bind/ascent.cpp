@@ -1,4 +1,4 @@
-// Dual coordinate ascent for Python: an Ascent keeps the data of a problem, `epoch` makes one pass over some samples.
+// Dual coordinate ascent for Python: an Ascent holds the data of a problem, `epoch` is one pass over some samples.
 #include <nanobind/stl/optional.h>
 
 #include <optional>
@@ -16,8 +16,7 @@ class Ascent {
     void check(const Order &order, const Mutable &alpha, const Mutable &u) const {
         check_size(alpha.size(), rows_->lines(), "alpha");
         check_size(u.size(), rows_->width() + 1, "u");
-        for (size_t k = 0; k < order.size(); ++k)
-            if (order.data()[k] < 0 || order.data()[k] >= rows_->lines()) throw std::invalid_argument("order names a sample that does not exist");
+        check_within(order, rows_->lines(), "order names a sample that does not exist");
     }
     Samples samples() const { return {y_.data(), s_.data(), q_.data()}; }
     template <class F>
@@ -29,7 +28,7 @@ class Ascent {
   public:
     Ascent(const Loss &loss, const Link &link, nb::object rows, Vector<double> y, Vector<double> s, Vector<double> q, double step, double shift, double W)
         : loss_(loss), link_(link), rows_(nb::cast<const Lines *>(rows)), keep_(rows), y_(y), s_(s), q_(q), scale_{step, shift, W} {
-        for (Index size : {Index(y.size()), Index(s.size()), Index(q.size())}) check_size(size, rows_->lines(), "a vector over the samples");
+        check_sizes({y.size(), s.size(), q.size()}, rows_->lines(), "a vector over the samples");
     }
 
     std::tuple<double, double, double, Index, double, Index> epoch(Order order, Mutable alpha, Mutable u, double margin, std::optional<Mutable> held,
@@ -41,16 +40,16 @@ class Ascent {
         double *weighted = held ? held->data() : nullptr;
         nb::gil_scoped_release release;
         const Index steps = static_cast<Index>(order.size());
-        const Pass pass = visit([&](const auto &loss, auto link, const auto &rows) {
-            const Watch watch{margin, Measure::stride(costly<std::decay_t<decltype(loss)>>, steps)};
+        const Epoch sums = visit([&](const auto &loss, auto link, const auto &rows) {
+            const EpochOptions options{margin, Estimate::stride(costly<std::decay_t<decltype(loss)>>, steps)};
             if (threads > 1)
-                if (const auto all =
-                        ascend_together(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), u.data(), watch, {threads, rounds}, room_))
+                if (const auto all = ascend_in_threads(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), u.data(), options,
+                                                       {threads, rounds}, buffer_))
                     return *all;
             link.begin(u.data(), rows.width);
-            return ascend(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), Weights{u.data()}, watch, weighted);
+            return ascend(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), Weights{u.data()}, options, weighted);
         });
-        return {pass.loss, pass.gap, pass.move, pass.kept, pass.path, pass.moves};
+        return {sums.loss, sums.gap, sums.move, sums.kept, sums.path, sums.moves};
     }
 
     void first_epoch(Order order, Mutable alpha, Mutable u) const {
@@ -69,12 +68,10 @@ class Ascent {
     nb::object keep_;
     Vector<double> y_, s_, q_;
     Scale scale_;
-    Room room_;  // for copies of u
+    Buffer buffer_;  // for copies of u
 };
 
 void bind_ascent(nb::module_ &m) {
-    const auto exact = [](const char *name) { return nb::arg(name).noconvert(); };
-    using namespace nb::literals;
     nb::class_<Linear>(m, "Linear").def(nb::init<>());
     nb::class_<Threshold>(m, "Threshold").def("__init__", [](Threshold *self, double threshold) { new (self) Threshold{threshold}; });
     nb::class_<Power>(m, "Power").def("__init__", [](Power *self, double p, double radius) { new (self) Power{p, radius}; });

@@ -1,120 +1,99 @@
-// Arrays in, arrays out, the GIL released in between. Only bind.hpp and the bind*.cpp know nanobind.
+// Arrays in, arrays out, the GIL released in between. Only the files of this folder use nanobind.
 #include "bind/bind.hpp"
 
 #include <nanobind/stl/optional.h>
 
 #include <optional>
 
-#include "losses/bounds.hpp"
+#include "io/svmlight.hpp"
 #include "linalg/products.hpp"
 #include "linalg/subset.hpp"
-#include "io/svmlight.hpp"
+#include "losses/bounds.hpp"
 
 namespace fenchel {
 
 using Product = std::tuple<Output, Output, Index>;
 
-Product gather_lines(const Lines &A, Vector<double> w, bool bound, Index threads) {
-    check_size(w.size(), A.width(), "the vector");
-    Result out(A.lines()), error(bound ? A.lines() : 0);
+// product(matrix, vector, out, error, threads) -> depth, for `given` numbers in and `made` out.
+template <class F>
+Product bounded_product(const Lines &A, Vector<double> w, Index given, Index made, bool bound, Index threads, F &&product) {
+    check_size(w.size(), given, "the vector");
+    Result out(made), error(bound ? made : 0);
     Index depth;
     {
         nb::gil_scoped_release release;
-        depth = A.visit([&](const auto &M) { return gather(M, w.data(), out.data, bound ? error.data : nullptr, threads); });
+        depth = A.visit([&](const auto &M) { return product(M, w.data(), out.data, bound ? error.data : nullptr, threads); });
     }
     return {out.array, error.array, depth};
 }
 
+Product gather_lines(const Lines &A, Vector<double> w, bool bound, Index threads) {
+    return bounded_product(A, w, A.width(), A.lines(), bound, threads, [](const auto &...arguments) { return gather(arguments...); });
+}
+
 Product scatter_lines(const Lines &A, Vector<double> a, bool bound, Index threads) {
-    check_size(a.size(), A.lines(), "the vector");
-    Result out(A.width()), error(bound ? A.width() : 0);
-    Index depth;
-    {
-        nb::gil_scoped_release release;
-        depth = A.visit([&](const auto &M) { return scatter(M, a.data(), out.data, bound ? error.data : nullptr, threads); });
-    }
-    return {out.array, error.array, depth};
+    return bounded_product(A, a, A.lines(), A.width(), bound, threads, [](const auto &...arguments) { return scatter(arguments...); });
+}
+
+// f(matrix, out) without the GIL, for a result of `size` numbers.
+template <class F>
+Output result_of(const Lines &A, Index size, F &&f) {
+    Result out(size);
+    nb::gil_scoped_release release;
+    A.visit([&](const auto &M) { f(M, out.data); });
+    return out.array;
 }
 
 Output norms_along(const Lines &A, double p, std::optional<Vector<double>> s) {
     if (s) check_size(s->size(), A.width(), "the weights");
-    Result out(A.lines());
-    {
-        nb::gil_scoped_release release;
-        A.visit([&](const auto &M) { line_norms(M, p, s ? s->data() : nullptr, out.data); });
-    }
-    return out.array;
+    return result_of(A, A.lines(), [&](const auto &M, double *out) { line_norms(M, p, s ? s->data() : nullptr, out); });
 }
 
 Output norms_across(const Lines &A, double p, Vector<double> s) {
     check_size(s.size(), A.lines(), "the weights");
-    Result out(A.width());
-    {
-        nb::gil_scoped_release release;
-        A.visit([&](const auto &M) { across_norms(M, p, s.data(), out.data); });
-    }
-    return out.array;
+    return result_of(A, A.width(), [&](const auto &M, double *out) { across_norms(M, p, s.data(), out); });
 }
 
 using Which = Vector<Index>;
 
-void check_lines(const Lines &A, const Which &which) {
-    const Index lines = A.lines(), *line = which.data();
-    bool inside = true;
-    for (size_t k = 0; k < which.size(); ++k) inside &= 0 <= line[k] && line[k] < lines;
-    if (!inside) throw std::invalid_argument("which names a line that does not exist");
-}
+void check_lines(const Lines &A, const Which &which) { check_within(which, A.lines(), "which names a line that does not exist"); }
 
 Output gather_which(const Lines &A, Which which, Vector<double> w, Index threads) {
     check_size(w.size(), A.width(), "the vector");
     check_lines(A, which);
-    Result out(which.size());
-    nb::gil_scoped_release release;
-    A.visit([&](const auto &M) { gather_some(M, which.data(), which.size(), w.data(), out.data, threads); });
-    return out.array;
+    return result_of(A, which.size(), [&](const auto &M, double *out) { gather_some(M, which.data(), which.size(), w.data(), out, threads); });
 }
 
 Output scatter_which(const Lines &A, Which which, Vector<double> a, std::optional<Vector<double>> p, Index threads) {
     check_size(a.size(), which.size(), "the coefficients");
     if (p) check_size(p->size(), A.width(), "the vector");
     check_lines(A, which);
-    Result out(A.width());
-    nb::gil_scoped_release release;
-    A.visit([&](const auto &M) { scatter_some(M, which.data(), which.size(), a.data(), p ? p->data() : nullptr, out.data, threads); });
-    return out.array;
+    const double *vector = p ? p->data() : nullptr;
+    return result_of(A, A.width(), [&](const auto &M, double *out) { scatter_some(M, which.data(), which.size(), a.data(), vector, out, threads); });
 }
 
 Output squares_which(const Lines &A, Which which, Vector<double> a) {
     check_size(a.size(), which.size(), "the coefficients");
     check_lines(A, which);
-    Result out(A.width());
-    nb::gil_scoped_release release;
-    A.visit([&](const auto &M) { squares_some(M, which.data(), which.size(), a.data(), out.data); });
-    return out.array;
+    return result_of(A, A.width(), [&](const auto &M, double *out) { squares_some(M, which.data(), which.size(), a.data(), out); });
 }
 
 Output energy_which(const Lines &A, Which which, Vector<double> d) {
     check_size(d.size(), A.width(), "the weights");
     check_lines(A, which);
-    Result out(which.size());
-    nb::gil_scoped_release release;
-    A.visit([&](const auto &M) { energy_some(M, which.data(), which.size(), d.data(), out.data); });
-    return out.array;
+    return result_of(A, which.size(), [&](const auto &M, double *out) { energy_some(M, which.data(), which.size(), d.data(), out); });
 }
 
-auto gram_which(const Lines &A, Which which, Vector<double> a) {
+Output gram_which(const Lines &A, Which which, Vector<double> a) {
     check_size(a.size(), which.size(), "the coefficients");
     check_lines(A, which);
-    Result out(A.width() * A.width());
-    nb::gil_scoped_release release;
-    A.visit([&](const auto &M) { gram_some(M, which.data(), which.size(), a.data(), out.data); });
-    return out.array;
+    return result_of(A, A.width() * A.width(), [&](const auto &M, double *out) { gram_some(M, which.data(), which.size(), a.data(), out); });
 }
 
 template <class F>
-Output over_samples(std::initializer_list<Index> sizes, F &&f) {
-    const Index size = *sizes.begin();
-    for (const Index other : sizes) check_size(other, size, "a vector over the samples");
+Output over_samples(std::initializer_list<size_t> sizes, F &&f) {
+    const Index size = Index(*sizes.begin());
+    check_sizes(sizes, size, "a vector over the samples");
     Result out(size);
     for (Index i = 0; i < size; ++i) out.data[i] = f(i);
     return out.array;
@@ -124,14 +103,12 @@ template <class L>
 nb::class_<L> bind_loss(nb::module_ &m, const char *name) {
     using V = Vector<double>;
     return nb::class_<L>(m, name)
-        .def("value", [](const L &l, V z, V y) { return over_samples({Index(z.size()), Index(y.size())}, [&](Index i) { return l.value(z(i), y(i)); }); })
-        .def("derivative",
-             [](const L &l, V z, V y) { return over_samples({Index(z.size()), Index(y.size())}, [&](Index i) { return l.derivative(z(i), y(i)); }); })
-        .def("conjugate",
-             [](const L &l, V u, V y) { return over_samples({Index(u.size()), Index(y.size())}, [&](Index i) { return l.conjugate(u(i), y(i)); }); })
+        .def("value", [](const L &l, V z, V y) { return over_samples({z.size(), y.size()}, [&](Index i) { return l.value(z(i), y(i)); }); })
+        .def("derivative", [](const L &l, V z, V y) { return over_samples({z.size(), y.size()}, [&](Index i) { return l.derivative(z(i), y(i)); }); })
+        .def("conjugate", [](const L &l, V u, V y) { return over_samples({u.size(), y.size()}, [&](Index i) { return l.conjugate(u(i), y(i)); }); })
         .def("respond",
              [](const L &l, V z, V y, V s, V c, double tau) {
-                 for (const Index size : {Index(y.size()), Index(s.size()), Index(c.size())}) check_size(size, z.size(), "a vector over the samples");
+                 check_sizes({y.size(), s.size(), c.size()}, z.size(), "a vector over the samples");
                  Result a(z.size()), h(z.size());
                  Totals sums;
                  {
@@ -142,21 +119,20 @@ nb::class_<L> bind_loss(nb::module_ &m, const char *name) {
              })
         .def("slope_along",
              [](const L &l, V z, V dz, V y, V s, V c, double tau, double t) {
-                 for (const Index size : {Index(dz.size()), Index(y.size()), Index(s.size()), Index(c.size())})
-                     check_size(size, z.size(), "a vector over the samples");
+                 check_sizes({dz.size(), y.size(), s.size(), c.size()}, z.size(), "a vector over the samples");
                  nb::gil_scoped_release release;
-                 const auto [slope, bend] = slope_along(l, z.data(), dz.data(), y.data(), s.data(), c.data(), tau, t, z.size());
-                 return std::make_tuple(slope, bend);
+                 const auto [slope, curvature] = slope_along(l, z.data(), dz.data(), y.data(), s.data(), c.data(), tau, t, z.size());
+                 return std::make_tuple(slope, curvature);
              })
         .def("gap_sum",
              [](const L &l, V z, V y, V s, V a) {
-                 for (const Index size : {Index(y.size()), Index(s.size()), Index(a.size())}) check_size(size, z.size(), "a vector over the samples");
+                 check_sizes({y.size(), s.size(), a.size()}, z.size(), "a vector over the samples");
                  nb::gil_scoped_release release;
                  return gap_sum(l, z.data(), y.data(), s.data(), a.data(), z.size());
              })
         .def("bound_values",
              [](const L &l, V z, V absolute, double relative, double underflow, double input, V y, V s, double smoothness, double lipschitz) {
-                 for (const Index size : {Index(absolute.size()), Index(y.size()), Index(s.size())}) check_size(size, z.size(), "a vector over the samples");
+                 check_sizes({absolute.size(), y.size(), s.size()}, z.size(), "a vector over the samples");
                  Result error(z.size());
                  std::array<double, 2> sums;
                  {
@@ -168,14 +144,13 @@ nb::class_<L> bind_loss(nb::module_ &m, const char *name) {
              })
         .def("bound_conjugates",
              [](const L &l, V a, V at_zero, V y, V s, double unit) {
-                 for (const Index size : {Index(at_zero.size()), Index(y.size()), Index(s.size())}) check_size(size, a.size(), "a vector over the samples");
+                 check_sizes({at_zero.size(), y.size(), s.size()}, a.size(), "a vector over the samples");
                  nb::gil_scoped_release release;
                  const auto [value, size] = bound_conjugates(l, a.data(), at_zero.data(), y.data(), s.data(), unit, a.size());
                  return std::make_tuple(value, size);
              })
         .def("dual_step", [](const L &l, V a, V z, V q, V y) {
-            return over_samples({Index(a.size()), Index(z.size()), Index(q.size()), Index(y.size())},
-                                [&](Index i) { return l.dual_step(a(i), z(i), q(i), y(i)); });
+            return over_samples({a.size(), z.size(), q.size(), y.size()}, [&](Index i) { return l.dual_step(a(i), z(i), q(i), y(i)); });
         });
 }
 
@@ -198,6 +173,13 @@ auto parse_svmlight(nb::bytes chunk, Index first_line) {
     return std::make_tuple(owned(std::move(rows.labels)), owned(std::move(rows.lengths)), owned(std::move(rows.indices)), owned(std::move(rows.values)));
 }
 
+template <class T>
+std::tuple<Index, double> check_entries_of(Vector<T> x, Index threads) {
+    nb::gil_scoped_release release;
+    const EntryCheck found = check_entries(x.data(), Index(x.size()), threads);
+    return {found.first_nonfinite, found.largest};
+}
+
 bool runs_x86_64_v3() {
 #if defined(__x86_64__) && defined(__GNUC__)
     // every processor with these also has the rest of x86-64-v3 (bmi1, f16c, lzcnt, movbe)
@@ -213,7 +195,6 @@ NB_MODULE(FENCHEL_MODULE, m) {
     using namespace fenchel;
     m.def("runs_x86_64_v3", &runs_x86_64_v3);
 
-    const auto exact = [](const char *name) { return nb::arg(name).noconvert(); };
     nb::class_<Lines>(m, "Lines")
         .def(nb::init<Matrix<double>>(), exact("array"))
         .def(nb::init<Matrix<float>>(), exact("array"))
@@ -250,35 +231,21 @@ NB_MODULE(FENCHEL_MODULE, m) {
     bind_ascent(m);
     bind_gradient(m);
     bind_sgd(m);
-    bind_total_variation(m);
-    bind_wide(m);
+    bind_denoise(m);
+    bind_sparse_path(m);
     m.def(
         "bound_products",
         [](Vector<double> a, Vector<double> z, Vector<double> error, Vector<double> s) {
-            for (const Index size : {Index(z.size()), Index(error.size()), Index(s.size())}) check_size(size, a.size(), "a vector over the samples");
+            check_sizes({z.size(), error.size(), s.size()}, a.size(), "a vector over the samples");
             nb::gil_scoped_release release;
-            const auto [sum, size, doubt] = bound_products(a.data(), z.data(), error.data(), s.data(), a.size());
-            return std::make_tuple(sum, size, doubt);
+            const auto [sum, size, error_sum] = bound_products(a.data(), z.data(), error.data(), s.data(), a.size());
+            return std::make_tuple(sum, size, error_sum);
         },
         exact("a"), exact("z"), exact("error"), exact("s"));
     m.def("sum_of_squares", [](Vector<double> x) { return sum_of_squares(x.data(), Index(x.size())); }, exact("x"));
-    m.def(
-        "look_at_entries",
-        [](Vector<double> x, Index threads) {
-            nb::gil_scoped_release release;
-            const Entries found = look_at_entries(x.data(), Index(x.size()), threads);
-            return std::make_tuple(found.first_nonfinite, found.largest);
-        },
-        exact("x"), "threads"_a);
-    m.def(
-        "look_at_entries",
-        [](Vector<float> x, Index threads) {
-            nb::gil_scoped_release release;
-            const Entries found = look_at_entries(x.data(), Index(x.size()), threads);
-            return std::make_tuple(found.first_nonfinite, found.largest);
-        },
-        exact("x"), "threads"_a);
+    m.def("check_entries", &check_entries_of<double>, exact("x"), "threads"_a);
+    m.def("check_entries", &check_entries_of<float>, exact("x"), "threads"_a);
     m.def("parse_svmlight", &parse_svmlight, "chunk"_a, "first_line"_a);
-    bind_blocks(m);
+    bind_multiclass(m);
     bind_descent(m);
 }

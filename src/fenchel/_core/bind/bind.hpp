@@ -1,10 +1,11 @@
-// What the binding files share: array types, results that NumPy owns, and the matrix as a list of lines.
+// Common to the binding files: array types, results that NumPy owns, checks, and the matrix as a list of lines.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -12,8 +13,8 @@
 #include <variant>
 #include <vector>
 
-#include "losses/losses.hpp"
 #include "linalg/storage.hpp"
+#include "losses/losses.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -25,18 +26,22 @@ using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Mutable = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Output = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+template <int dimensions>
+using OutputOf = nb::ndarray<nb::numpy, double, nb::ndim<dimensions>>;
+using Output = OutputOf<1>;
 
+// Zeros that NumPy owns.
+template <class... Shape>
 struct Result {
     double *data;
-    Output array;
-    explicit Result(Index size) : data(new double[size > 0 ? size : 1]()) {
+    OutputOf<sizeof...(Shape)> array;
+    explicit Result(Shape... shape) : data(new double[std::max<Index>(1, (Index(shape) * ...))]()) {
         nb::capsule owner(data, [](void *p) noexcept { delete[] static_cast<double *>(p); });
-        array = Output(data, {static_cast<size_t>(size)}, owner);
+        array = {data, {static_cast<size_t>(shape)...}, owner};
     }
 };
 
-// Numbers that NumPy owns from now on.
+// Passes numbers to NumPy, which owns them.
 template <class T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> owned(std::vector<T> &&values) {
     auto *kept = new std::vector<T>(std::move(values));
@@ -48,7 +53,29 @@ inline void check_size(Index given, Index expected, const char *what) {
     if (given != expected) throw std::invalid_argument(std::string(what) + " has " + std::to_string(given) + " entries, expected " + std::to_string(expected));
 }
 
-// A matrix as a list of lines; keeps the arrays it looks at alive.
+inline void check_sizes(std::initializer_list<size_t> given, Index expected, const char *what) {
+    for (const size_t size : given) check_size(Index(size), expected, what);
+}
+
+template <class Indices>
+void check_within(const Indices &indices, Index count, const char *message) {
+    bool inside = true;
+    for (size_t k = 0; k < indices.size(); ++k) inside &= 0 <= indices.data()[k] && indices.data()[k] < count;
+    if (!inside) throw std::invalid_argument(message);
+}
+
+// Groups of columns: group g has the columns column[first[g]] .. column[first[g + 1]].
+inline void check_groups(const Vector<Index> &column, const Vector<Index> &first, Index width) {
+    for (size_t g = 0; g + 1 < first.size(); ++g)
+        if (first(g) < 0 || first(g) > first(g + 1) || first(g + 1) > Index(column.size()))
+            throw std::invalid_argument("groups must begin one after the other");
+    check_within(column, width, "a group names a column that does not exist");
+}
+
+// An argument that is not converted.
+inline auto exact(const char *name) { return nb::arg(name).noconvert(); }
+
+// A matrix as a list of lines; keeps its arrays alive.
 class Lines {
   public:
     template <class T>
@@ -63,7 +90,7 @@ class Lines {
         for (size_t i = 1; i < indptr.size(); ++i)
             if (indptr(i) < indptr(i - 1) || indptr(i) > entries)
                 throw std::invalid_argument("malformed sparse matrix: indptr decreases or points past the data at position " + std::to_string(i));
-        if (checked) return;  // a part of a matrix whose indices were looked at
+        if (checked) return;  // a submatrix of a matrix whose indices were checked
         const Indices found = check_indices(std::get<Sparse<T, I>>(view_));
         if (found == Indices::outside) throw std::invalid_argument("malformed sparse matrix: an index lies outside 0 .. " + std::to_string(width - 1));
         has_duplicates_ = found == Indices::duplicated;
@@ -90,11 +117,11 @@ using Loss = std::variant<Hinge, SmoothedHinge, SquaredHinge, Logistic, Exponent
 
 void bind_approx(nb::module_ &m);
 void bind_ascent(nb::module_ &m);
-void bind_blocks(nb::module_ &m);
+void bind_multiclass(nb::module_ &m);
 void bind_descent(nb::module_ &m);
 void bind_gradient(nb::module_ &m);
 void bind_sgd(nb::module_ &m);
-void bind_total_variation(nb::module_ &m);
-void bind_wide(nb::module_ &m);
+void bind_denoise(nb::module_ &m);
+void bind_sparse_path(nb::module_ &m);
 
 }  // namespace fenchel

@@ -1,11 +1,11 @@
 // Denoising for Python: total variation of one line with its multipliers, of images, by turns of rows and columns; steps for trends.
-#include "denoise/banded.hpp"
 #include "bind/bind.hpp"
+#include "denoise/banded.hpp"
 #include "denoise/total_variation.hpp"
 
 namespace fenchel {
 
-void bind_total_variation(nb::module_ &m) {
+void bind_denoise(nb::module_ &m) {
     m.def(
         "total_variation",
         [](Vector<double> y, double lam) {
@@ -40,7 +40,7 @@ void bind_total_variation(nb::module_ &m) {
             check_size(order.size(), n, "order");
             check_size(weight.size(), unknowns, "the weights");
             check_size(values.size(), indices.size(), "the values");
-            const Rows rows{indptr.data(), indices.data(), values.data(), order.data(), n};
+            const BandedRows rows{indptr.data(), indices.data(), values.data(), order.data(), n};
             if (!fits_band(rows, Index(indices.size()), unknowns, width))
                 throw std::invalid_argument("rows must be within the band, their columns ascending, and ordered by their first column");
             Result z(unknowns);
@@ -65,15 +65,15 @@ void bind_total_variation(nb::module_ &m) {
         },
         "y"_a, "rows"_a, "width"_a, "lam"_a, "threads"_a);
     m.def(
-        "take_turn",
+        "alternating_step",
         [](Vector<double> y, Vector<double> b, Vector<double> before, double beta, Index rows, Index width, double across, double down, Index threads) {
             if (rows < 1 || width < 1 || threads < 1) throw std::invalid_argument("rows, width and threads must be at least 1");
-            for (const Index size : {Index(y.size()), Index(b.size()), Index(before.size())}) check_size(size, rows * width, "the image");
+            check_sizes({y.size(), b.size(), before.size()}, rows * width, "the image");
             Result w(y.size()), a(y.size()), next(y.size());
-            TurnSums sums;
+            AlternatingSums sums;
             {
                 nb::gil_scoped_release release;
-                sums = take_turn({y.data(), b.data(), before.data(), beta, rows, width, w.data, a.data, next.data}, across, down, threads);
+                sums = alternate({y.data(), b.data(), before.data(), beta, rows, width, w.data, a.data, next.data}, across, down, threads);
             }
             return std::make_tuple(w.array, a.array, next.array, std::make_tuple(sums.variation, sums.square, sums.aw, sums.bw, sums.uphill));
         },

@@ -1,20 +1,12 @@
-// Primal coordinate descent for Python.
+// Primal coordinate descent, quadratic models and submatrices for Python.
 #include "bind/bind.hpp"
-#include "sparse/column_descent.hpp"
 #include "linalg/submatrix.hpp"
+#include "sparse/column_descent.hpp"
 #include "sparse/quadratic.hpp"
 
 namespace fenchel {
 
 using Square = nb::ndarray<double, nb::ndim<2>, nb::device::cpu>;
-
-void check_groups(const Vector<Index> &column, const Vector<Index> &first, Index width) {
-    for (size_t g = 0; g + 1 < first.size(); ++g)
-        if (first(g) < 0 || first(g) > first(g + 1) || first(g + 1) > Index(column.size()))
-            throw std::invalid_argument("groups must begin one after the other");
-    for (size_t k = 0; k < column.size(); ++k)
-        if (column(k) < 0 || column(k) >= width) throw std::invalid_argument("a group names a column that does not exist");
-}
 
 std::tuple<double, double> descend_columns(const Lines &columns, Vector<Index> column, Vector<Index> first, Vector<Index> which, Vector<double> c,
                                            Vector<double> curvature, Vector<double> threshold, double ridge, bool intercept, Mutable w, double b, Mutable m,
@@ -26,8 +18,7 @@ std::tuple<double, double> descend_columns(const Lines &columns, Vector<Index> c
     check_size(curvature.size(), count, "the curvature of the groups");
     check_size(threshold.size(), count, "the thresholds of the groups");
     check_groups(column, first, columns.lines());
-    for (size_t k = 0; k < which.size(); ++k)
-        if (which(k) < 0 || which(k) >= count) throw std::invalid_argument("which names a group that does not exist");
+    check_within(which, count, "which names a group that does not exist");
     nb::gil_scoped_release release;
     const ColumnModel model{c.data(), threshold.data(), ridge, intercept, Index(c.size())};
     const double made = columns.visit([&](const auto &M) {
@@ -39,7 +30,7 @@ std::tuple<double, double> descend_columns(const Lines &columns, Vector<Index> c
     return {b, made};
 }
 
-void minimise_quadratic(nb::capsule posv, Matrix<double> H, Vector<Index> column, Vector<Index> first, Vector<double> threshold, Mutable u, Mutable slope,
+void minimise_quadratic(const Posv &posv, Matrix<double> H, Vector<Index> column, Vector<Index> first, Vector<double> threshold, Mutable u, Mutable slope,
                         Index passes, Index faces, Index steps, double enough) {
     const Index size = H.shape(0), count = Index(first.size()) - 1;
     check_size(H.shape(1), size, "a row of H");
@@ -47,53 +38,40 @@ void minimise_quadratic(nb::capsule posv, Matrix<double> H, Vector<Index> column
     check_size(slope.size(), size, "the slope");
     check_size(threshold.size(), count, "the thresholds of the groups");
     check_groups(column, first, size);
-    auto *solve = reinterpret_cast<Posv *>(posv.data());
     nb::gil_scoped_release release;
     Quadratic model(H.data(), size, Groups{column.data(), first.data()}, count, threshold.data(), u.data(), slope.data());
-    model.minimise(solve, passes, faces, steps, enough);
+    model.minimise(posv, passes, faces, steps, enough);
 }
 
-Output squares_along(const Lines &A, Vector<Index> which, Vector<double> a) {
-    check_size(a.size(), A.width(), "the weights");
-    for (size_t k = 0; k < which.size(); ++k)
-        if (which(k) < 0 || which(k) >= A.lines()) throw std::invalid_argument("which names a line that does not exist");
-    Result out(which.size());
-    nb::gil_scoped_release release;
-    A.visit([&](const auto &M) {
-        for (size_t k = 0; k < which.size(); ++k) out.data[k] = weighted_square(M.line(which.data()[k]), a.data());
-    });
-    return out.array;
-}
-
-using Any = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using AnyArray = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
-T *numbers(const Any &array, const char *what) {
+T *numbers(const AnyArray &array, const char *what) {
     if (array.dtype() != nb::dtype<T>()) throw std::invalid_argument(std::string(what) + " must have the matrix's type of numbers");
     return static_cast<T *>(array.data());
 }
 
-// Some entries of every line of a sparse matrix: those at index j become index place[j], and those with place[j] < 0 are left out. What is
-// taken is written to arrays; `across` puts the entries of one index after those of the other, from indptr on.
-void take(const Lines &A, Vector<int> place, bool across, Any indptr, Any indices, Any data) {
+// Some entries of every line of a sparse matrix: those at index j become index place[j], and those with place[j] < 0 are left out. They
+// are written to arrays, line after line, or with `across` index after index, from indptr on.
+void take(const Lines &A, Vector<int> place, bool across, AnyArray indptr, AnyArray indices, AnyArray data) {
     check_size(place.size(), A.width(), "the places");
     A.visit([&](const auto &M) {
         if constexpr (requires { M.indptr; }) {
             using T = std::decay_t<decltype(*M.data)>;
             using I = std::decay_t<decltype(*M.indptr)>;
-            const Index lines = Index(indptr.size()) - 1, room = Index(indices.size());
-            const Taken<T, I> part{numbers<I>(indptr, "indptr"), numbers<I>(indices, "indices"), numbers<T>(data, "data"), lines, room};
-            check_size(data.size(), room, "the data");
+            const Index lines = Index(indptr.size()) - 1, entries = Index(indices.size());
+            const Submatrix<T, I> to{numbers<I>(indptr, "indptr"), numbers<I>(indices, "indices"), numbers<T>(data, "data"), lines, entries};
+            check_size(data.size(), entries, "the data");
             if (!across) {
-                check_size(lines, M.lines, "the part");
+                check_size(lines, M.lines, "the submatrix");
             } else {
-                bool valid = lines >= 0 && part.indptr[0] == 0 && Index(part.indptr[lines]) <= room;
-                for (Index p = 0; p < lines; ++p) valid &= part.indptr[p] <= part.indptr[p + 1];
+                bool valid = lines >= 0 && to.indptr[0] == 0 && Index(to.indptr[lines]) <= entries;
+                for (Index p = 0; p < lines; ++p) valid &= to.indptr[p] <= to.indptr[p + 1];
                 for (size_t j = 0; j < place.size(); ++j) valid &= place(j) < lines;
-                if (!valid) throw std::invalid_argument("the lines of the part must begin one after the other");
+                if (!valid) throw std::invalid_argument("the lines of the submatrix must begin one after the other");
             }
             nb::gil_scoped_release release;
-            across ? take_across(M, place.data(), part) : take_some(M, place.data(), part);
+            across ? take_across(M, place.data(), to) : take_some(M, place.data(), to);
         } else {
             throw std::invalid_argument("take is for sparse matrices");
         }
@@ -101,17 +79,16 @@ void take(const Lines &A, Vector<int> place, bool across, Any indptr, Any indice
 }
 
 auto entries_across(const Lines &A) {
-    auto *counts = new Index[std::max<Index>(1, A.width())]();
-    nb::capsule owner(counts, [](void *p) noexcept { delete[] static_cast<Index *>(p); });
+    std::vector<Index> counts(A.width());
     A.visit([&](const auto &M) {
         if constexpr (requires { M.indptr; }) {
             nb::gil_scoped_release release;
-            count_entries(M, counts);
+            count_entries(M, counts.data());
         } else {
             throw std::invalid_argument("entries are counted in sparse matrices");
         }
     });
-    return nb::ndarray<nb::numpy, Index, nb::ndim<1>>(counts, {static_cast<size_t>(A.width())}, owner);
+    return owned(std::move(counts));
 }
 
 void mirror_lower(Square H) {
@@ -120,8 +97,31 @@ void mirror_lower(Square H) {
     mirror(H.data(), H.shape(0));
 }
 
+// A function of SciPy's Cython interface to BLAS or LAPACK: a pointer in a capsule whose name is the C signature. Its `d` is a typedef of
+// double; integers of another width (ILP64) have another name.
+template <class Function>
+void bind_function(nb::module_ &m, const char *name) {
+    nb::class_<Function>(m, name).def(
+        "__init__",
+        [name = std::string(name)](Function *self, nb::capsule capsule) {
+            const std::string expected = Function::signature, given = capsule.name() ? capsule.name() : "";
+            constexpr std::string_view prefix = "__pyx_t_", suffix = "_d *";
+            std::string plain = given;
+            for (size_t from; (from = plain.find(prefix)) != std::string::npos;) {
+                const size_t end = std::min(plain.find('*', from), plain.size() - 1) + 1;
+                if (!std::string_view(plain).substr(0, end).ends_with(suffix)) break;
+                plain.replace(from, end - from, "double *");
+            }
+            if (plain != expected)
+                throw nb::type_error(("SciPy's " + name + " has the signature \"" + given + "\", but fenchel was compiled for \"" + expected + "\"").c_str());
+            new (self) Function{reinterpret_cast<decltype(Function::call)>(capsule.data())};
+        },
+        "capsule"_a);
+}
+
 void bind_descent(nb::module_ &m) {
-    const auto exact = [](const char *name) { return nb::arg(name).noconvert(); };
+    bind_function<Posv>(m, "Posv");
+    bind_function<Syrk>(m, "Syrk");
     m.def("descend_columns", &descend_columns, "columns"_a, exact("column"), exact("first"), exact("which"), "c"_a, "curvature"_a, "threshold"_a, "ridge"_a,
           "intercept"_a, exact("w"), "b"_a, exact("m"), "passes"_a, "enough"_a);
     m.def("minimise_quadratic", &minimise_quadratic, "posv"_a, exact("H"), exact("column"), exact("first"), "threshold"_a, exact("u"), exact("slope"),
@@ -129,7 +129,6 @@ void bind_descent(nb::module_ &m) {
     m.def("take", &take, "lines"_a, exact("place"), "across"_a, exact("indptr"), exact("indices"), exact("data"));
     m.def("entries_across", &entries_across, "lines"_a);
     m.def("mirror_lower", &mirror_lower, exact("H"));
-    m.def("squares_along", &squares_along, "lines"_a, exact("which"), "a"_a);
 }
 
 }  // namespace fenchel

@@ -1,4 +1,4 @@
-// The passes of a proximal gradient step, for Python.
+// Passes of a proximal gradient step for Python.
 #include "bind/bind.hpp"
 #include "sparse/proximal_gradient.hpp"
 
@@ -6,12 +6,8 @@ namespace fenchel {
 
 namespace {
 
-void check_sizes(std::initializer_list<size_t> sizes, const char *what) {
-    for (const size_t size : sizes) check_size(Index(size), Index(*sizes.begin()), what);
-}
-
 auto extrapolate_samples(const Loss &loss, Vector<double> now, Vector<double> before, double factor, Vector<double> y, Vector<double> s) {
-    check_sizes({now.size(), before.size(), y.size(), s.size()}, "a vector over the samples");
+    check_sizes({before.size(), y.size(), s.size()}, now.size(), "a vector over the samples");
     const Index n = now.size();
     Result z(n), a(n);
     double sum = 0;
@@ -22,32 +18,32 @@ auto extrapolate_samples(const Loss &loss, Vector<double> now, Vector<double> be
     return std::make_tuple(z.array, a.array, sum);
 }
 
-std::tuple<double, double> bend_of_samples(const Loss &loss, Vector<double> x, Vector<double> z, Vector<double> a, Vector<double> y, Vector<double> s) {
-    check_sizes({x.size(), z.size(), a.size(), y.size(), s.size()}, "a vector over the samples");
+std::tuple<double, double> curvature_of_samples(const Loss &loss, Vector<double> x, Vector<double> z, Vector<double> a, Vector<double> y, Vector<double> s) {
+    check_sizes({z.size(), a.size(), y.size(), s.size()}, x.size(), "a vector over the samples");
     nb::gil_scoped_release release;
-    const Bend found = std::visit([&](const auto &phi) { return bend_between(phi, x.data(), z.data(), a.data(), y.data(), s.data(), Index(x.size())); }, loss);
+    const Curvature found =
+        std::visit([&](const auto &phi) { return curvature_between(phi, x.data(), z.data(), a.data(), y.data(), s.data(), Index(x.size())); }, loss);
     return {found.sum, found.size};
 }
 
 auto shrink_weights(Vector<double> now, Vector<double> before, double factor, Vector<double> v, Vector<double> steps, double t, Vector<double> threshold,
                     double ridge) {
-    check_sizes({now.size(), before.size(), v.size(), steps.size(), threshold.size()}, "a vector over the weights");
+    check_sizes({before.size(), v.size(), steps.size(), threshold.size()}, now.size(), "a vector over the weights");
     const Index d = now.size();
     Result x(d);
-    Way way;
+    ProximalStep step;
     {
         nb::gil_scoped_release release;
-        way = shrink(now.data(), before.data(), factor, v.data(), steps.data(), t, threshold.data(), ridge, d, x.data);
+        step = shrink(now.data(), before.data(), factor, v.data(), steps.data(), t, threshold.data(), ridge, d, x.data);
     }
-    return std::make_tuple(x.array, way.length2, way.turn, way.finite == 0);
+    return std::make_tuple(x.array, step.length2, step.turn, step.finite == 0);
 }
 
 }  // namespace
 
 void bind_gradient(nb::module_ &m) {
-    const auto exact = [](const char *name) { return nb::arg(name).noconvert(); };
     m.def("extrapolate_samples", &extrapolate_samples, "loss"_a, exact("now"), exact("before"), "factor"_a, exact("y"), exact("s"));
-    m.def("bend_of_samples", &bend_of_samples, "loss"_a, exact("x"), exact("z"), exact("a"), exact("y"), exact("s"));
+    m.def("curvature_of_samples", &curvature_of_samples, "loss"_a, exact("x"), exact("z"), exact("a"), exact("y"), exact("s"));
     m.def("shrink_weights", &shrink_weights, exact("now"), exact("before"), "factor"_a, exact("v"), exact("steps"), "t"_a, exact("threshold"), "ridge"_a);
 }
 

@@ -3,30 +3,29 @@
 
 #include <optional>
 
-#include "bind/bind.hpp"
 #include "ascent/sgd.hpp"
+#include "bind/bind.hpp"
 
 namespace fenchel {
 
 void bind_sgd(nb::module_ &m) {
-    const auto exact = [](const char *name) { return nb::arg(name).noconvert(); };
     m.def(
         "descend",
         [](const Loss &loss, const Lines &lines, Vector<double> y, Vector<double> s, Vector<double> squared_norm, double lam, double W, double constant,
            double radius, Index batch, Vector<Index> order, Index t, Mutable v, std::optional<Mutable> held) {
-            for (Index size : {Index(y.size()), Index(s.size()), Index(squared_norm.size())}) check_size(size, lines.lines(), "a vector over the samples");
+            check_sizes({y.size(), s.size(), squared_norm.size()}, lines.lines(), "a vector over the samples");
             check_size(v.size(), lines.width() + 1, "v");
             if (held) check_size(held->size(), lines.width() + 1, "held");
             if (batch < 1) throw std::invalid_argument("a batch has at least one sample");
-            for (size_t k = 0; k < order.size(); ++k)
-                if (order.data()[k] < 0 || order.data()[k] >= lines.lines()) throw std::invalid_argument("order names a sample that does not exist");
+            check_within(order, lines.lines(), "order names a sample that does not exist");
             double *sum = held ? held->data() : nullptr;
             const Samples data{y.data(), s.data(), squared_norm.data()};
-            const Descent how{lam, W, constant, radius, batch};
+            const SgdOptions options{lam, W, constant, radius, batch};
             nb::gil_scoped_release release;
             return std::visit(
                 [&](const auto &phi) {
-                    return lines.visit([&](const auto &rows) { return descend(phi, rows, data, how, order.data(), Index(order.size()), t, v.data(), sum); });
+                    return lines.visit(
+                        [&](const auto &rows) { return descend(phi, rows, data, options, order.data(), Index(order.size()), t, v.data(), sum); });
                 },
                 loss);
         },

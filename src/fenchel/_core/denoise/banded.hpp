@@ -12,15 +12,15 @@
 namespace fenchel {
 
 // Sparse rows, and the order in which to take them: by their first column.
-struct Rows {
+struct BandedRows {
     const Index *start, *column;
     const double *value;
     const Index *order;
     Index count;
 };
 
-// Whether all that the loops below rely on holds.
-inline bool fits_band(const Rows &B, Index entries, Index unknowns, Index width) {
+// Checks what the loops below assume.
+inline bool fits_band(const BandedRows &B, Index entries, Index unknowns, Index width) {
     if (width < 0 || B.start[0] != 0 || B.start[B.count] != entries) return false;
     for (Index i = 0; i < B.count; ++i)
         if (B.start[i + 1] < B.start[i] || B.start[i + 1] > entries) return false;
@@ -38,9 +38,9 @@ inline bool fits_band(const Rows &B, Index entries, Index unknowns, Index width)
     return true;
 }
 
-// R starts as the diagonal; every row of B is rotated into it, from its first column on. Because rows come by their first column, none
-// of them reaches more than `width` columns further, filled entries included.
-inline void banded_least_squares(const Rows &B, Index unknowns, Index width, const double *p, const double *weight, const double *q, double *z) {
+// R starts as the diagonal; every row of B is rotated into it, from its first column on. Because rows come by their first column, the
+// entries of each, fill-in included, stay within `width` columns after it.
+inline void banded_least_squares(const BandedRows &B, Index unknowns, Index width, const double *p, const double *weight, const double *q, double *z) {
     const Index band = width + 1;
     std::vector<double> R(unknowns * band, 0.0), row(band);
     for (Index j = 0; j < unknowns; ++j) {

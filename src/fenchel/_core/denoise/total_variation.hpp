@@ -1,19 +1,19 @@
 // argmin_x 1/2 sum (x_i - y_i)^2 + lam sum |x_{i+1} - x_i|, exactly and in O(n) (Johnson 2013, dynamic programming).
 //
-// Forward: the derivative of the best cost of x_1..x_k as a function of x_k, clipped to [-lam, lam], is piecewise linear; it is kept as
-// its knots. Every step adds x - y_{k+1}, cuts off what lies beyond -lam and lam, and remembers the two cuts.
+// Forward: the derivative of the best cost of x_1..x_k as a function of x_k, clipped to [-lam, lam], is piecewise linear; it is stored as
+// its knots. Every step adds x - y_{k+1}, clips at -lam and lam, and stores the two cuts.
 // Backward: x_k is x_{k+1} clipped to the cuts of step k.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "losses/losses.hpp"
 #include "linalg/storage.hpp"
+#include "losses/losses.hpp"
 
 namespace fenchel {
 
-// The solver of one line after another; its memory is that of the longest.
+// Solves one line after another; its memory is that of the longest.
 class TotalVariation {
   public:
     void solve(const double *y, Index n, double lam, double *x) {
@@ -73,7 +73,7 @@ class TotalVariation {
     std::vector<Cut> cuts_;
 };
 
-// The pieces on which x is constant, worked out again: x is the mean of y, pulled by lam towards its neighbours, and the multipliers
+// Recomputes the pieces on which x is constant: x is the mean of y, shifted by lam towards its neighbours, and the multipliers
 // u of the differences (u_{k-1} - u_k = y_k - x_k) are exactly lam or -lam at every jump. Rounding then adds up over a piece, not
 // over the whole line.
 inline void polish(const double *y, Index n, double lam, double *x, double *u) {
@@ -102,7 +102,7 @@ inline void total_variation_of_rows(const double *y, Index rows, Index width, do
     });
 }
 
-// Every column: eight at a time are brought together, so that a cache line is read once.
+// Every column: eight at a time are copied, so that a cache line is read once.
 inline void total_variation_of_columns(const double *y, Index rows, Index width, double lam, double *x, Index threads) {
     constexpr Index block = 8;
     const Index blocks = (width + block - 1) / block;
@@ -120,21 +120,22 @@ inline void total_variation_of_columns(const double *y, Index rows, Index width,
     });
 }
 
-// One turn of rows and columns on min 1/2 |y - a - b|^2, a and b in the dual sets of the rows and of the columns: from z, past b by
-// `beta` of its last move, the best a for z and then the best b for that a; w is y - a - b.
-struct Turn {
+// One step of block coordinate descent over rows and columns on min 1/2 |y - a - b|^2, a and b in the dual sets of the rows and of the columns: from z, b
+// extrapolated by `beta` times its last change, the best a for z and then the best b for that a; w is y - a - b.
+struct AlternatingStep {
     const double *y, *b, *before;
     double beta;
     Index rows, width;
     double *w, *a, *next;
 };
 
-// Sums of |w_{j+1} - w_j| along the rows, (w - y)^2, a w, next w, and (z - next)(next - b). Row by row, so that threads change nothing.
-struct TurnSums {
+// Sums of |w_{j+1} - w_j| along the rows, (w - y)^2, a w, next w, and (z - next)(next - b). Summed row by row, so that the result does not depend on the number
+// of threads.
+struct AlternatingSums {
     double variation = 0, square = 0, aw = 0, bw = 0, uphill = 0;
 };
 
-inline TurnSums take_turn(const Turn &t, double across, double down, Index threads) {
+inline AlternatingSums alternate(const AlternatingStep &t, double across, double down, Index threads) {
     const Index width = t.width, size = t.rows * width;
     std::vector<double> rest(size);
     parallel(threads, [&](Index part) {
@@ -151,10 +152,10 @@ inline TurnSums take_turn(const Turn &t, double across, double down, Index threa
         }
     });
     total_variation_of_columns(rest.data(), t.rows, width, down, t.w, threads);
-    std::vector<TurnSums> sums(t.rows);
+    std::vector<AlternatingSums> sums(t.rows);
     parallel(threads, [&](Index part) {
         for (Index i = t.rows * part / threads; i < t.rows * (part + 1) / threads; ++i) {
-            TurnSums sum;
+            AlternatingSums sum;
             for (Index j = i * width; j < (i + 1) * width; ++j) {
                 const double w = t.w[j], next = rest[j] - w, z = t.b[j] + t.beta * (t.b[j] - t.before[j]);
                 t.next[j] = next;
@@ -167,8 +168,8 @@ inline TurnSums take_turn(const Turn &t, double across, double down, Index threa
             sums[i] = sum;
         }
     });
-    TurnSums total;
-    for (const TurnSums &sum : sums) {
+    AlternatingSums total;
+    for (const AlternatingSums &sum : sums) {
         total.variation += sum.variation;
         total.square += sum.square;
         total.aw += sum.aw;

@@ -3,12 +3,12 @@
 // The text is a chunk of whole lines; the caller cuts it and joins the rows. Blank lines and comments give no row. Indices are
 // handed on as written, since whether they count from 0 or 1 is known only at the end of the file.
 #pragma once
-#include <cstdlib>
-#include <cerrno>
-#include <cctype>
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -29,7 +29,7 @@ struct SvmlightRows {
 inline bool is_blank(char c) { return c == ' ' || ('\t' <= c && c <= '\r'); }
 inline bool is_digit(char c) { return '0' <= c && c <= '9'; }
 
-// The offending text as it can stand in any message: short, and with every byte printable.
+// Text for an error message: short, and with every byte printable.
 inline std::string quoted(std::string_view token) {
     constexpr size_t longest = 40;
     constexpr char hex[] = "0123456789abcdef";

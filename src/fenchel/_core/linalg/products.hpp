@@ -18,7 +18,7 @@ double dot(const Line &x, const Values &w) {
     return sum;
 }
 
-// Lines are short: a few sums side by side beat what vector registers and their gathers take to set up.
+// Lines are short: four sums side by side are faster than vector registers filled by gathers.
 template <bool in_order = false, class T, class I>
 double dot(const SparseLine<T, I> &x, const double *w) {
     const auto term = [&](Index k) { return static_cast<double>(x.value[k]) * w[x.index(k)]; };
@@ -26,7 +26,7 @@ double dot(const SparseLine<T, I> &x, const double *w) {
     const auto four = [&](Index k) { a += term(k), b += term(k + 1), c += term(k + 2), d += term(k + 3); };
     Index k = 0;
     if constexpr (in_order)
-        for (; k + 7 < x.size; k += 8) x.prefetch_behind(k), four(k), four(k + 4);
+        for (; k + 7 < x.size; k += 8) x.prefetch_after(k), four(k), four(k + 4);
     for (; k + 3 < x.size; k += 4) four(k);
     for (; k < x.size; ++k) a += term(k);
     return (a + b) + (c + d);
@@ -43,7 +43,7 @@ std::pair<double, double> bounded_dot(const SparseLine<T, I> &x, const double *w
     const auto four = [&](Index k) { add(k, a, size_a), add(k + 1, b, size_b), add(k + 2, c, size_c), add(k + 3, d, size_d); };
     Index k = 0;
     if constexpr (in_order)
-        for (; k + 7 < x.size; k += 8) x.prefetch_behind(k), four(k), four(k + 4);
+        for (; k + 7 < x.size; k += 8) x.prefetch_after(k), four(k), four(k + 4);
     for (; k + 3 < x.size; k += 4) four(k);
     for (; k < x.size; ++k) add(k, a, size_a);
     return {(a + b) + (c + d), (size_a + size_b) + (size_c + size_d)};
@@ -62,8 +62,8 @@ std::pair<double, double> bounded_dot(const Line &x, const double *w) {
 }
 
 template <class Line>
-void prefetch_behind(const Line &x) {
-    for (Index k = 0; k < x.size; k += 8) x.prefetch_behind(k);
+void prefetch_after(const Line &x) {
+    for (Index k = 0; k < x.size; k += 8) x.prefetch_after(k);
 }
 
 template <class Line>
@@ -72,7 +72,7 @@ void add(const Line &x, double a, double *out) {
 }
 
 template <bool in_order, class Matrix>
-void gather_part(const Matrix &A, const double *w, double *out, double *bound, Index start, Index stop) {
+void gather_range(const Matrix &A, const double *w, double *out, double *bound, Index start, Index stop) {
     for (Index i = start; i < stop; ++i) {
         const auto x = A.line(i);
         if (bound) std::tie(out[i], bound[i]) = bounded_dot<in_order>(x, w);
@@ -84,7 +84,7 @@ void gather_part(const Matrix &A, const double *w, double *out, double *bound, I
 // Returns the length of the longest chain of additions: |error| <= gamma_depth * bound.
 template <class Matrix>
 Index gather(const Matrix &A, const double *w, double *out, double *bound, Index threads) {
-    const auto product = A.outgrows_cache() ? gather_part<true, Matrix> : gather_part<false, Matrix>;
+    const auto product = A.outgrows_cache() ? gather_range<true, Matrix> : gather_range<false, Matrix>;
     parallel(threads, [&](Index part) { product(A, w, out, bound, A.split(part, threads), A.split(part + 1, threads)); });
     return A.longest_line() + 1;
 }
@@ -97,7 +97,7 @@ void scatter_block(const Matrix &A, const double *a, Index start, Index stop, do
         if (a[i] == 0) continue;
         const auto x = A.line(i);
         const double ai = a[i];
-        if (far) prefetch_behind(x);
+        if (far) prefetch_after(x);
         if constexpr (Bound) {
             for (Index k = 0; k < x.size; ++k) {
                 const double term = ai * static_cast<double>(x.value[k]);
@@ -247,14 +247,14 @@ void across_norms(const Matrix &A, double p, const double *s, double *out) {
     if (any) scaled_norms(A, p, s, &redo, out);
 }
 
-struct Entries {
+struct EntryCheck {
     Index first_nonfinite = -1;  // position of the first NaN or infinity, or -1
     double largest = 0;          // the largest |x|, where all are finite
 };
 
 template <class T>
-Entries look_at_entries(const T *x, Index size, Index threads) {
-    std::vector<Entries> found(threads);
+EntryCheck check_entries(const T *x, Index size, Index threads) {
+    std::vector<EntryCheck> found(threads);
     constexpr Index block = 4096;
     parallel(threads, [&](Index part) {
         const Index stop = size * (part + 1) / threads;
@@ -276,8 +276,8 @@ Entries look_at_entries(const T *x, Index size, Index threads) {
         }
         found[part].largest = static_cast<double>(largest);
     });
-    Entries all;
-    for (const Entries &part : found) {
+    EntryCheck all;
+    for (const EntryCheck &part : found) {
         if (part.first_nonfinite >= 0) return part;
         all.largest = std::max(all.largest, part.largest);
     }

@@ -1,7 +1,7 @@
-// The one row view over dense and sparse matrices.
+// One view of dense and sparse matrices.
 //
 // A matrix is a list of "lines": rows of a CSR or C-ordered matrix, columns of a CSC or F-ordered one. Every
-// kernel is written once over lines; whether a line is a row or a column is the caller's business.
+// kernel is written once over lines; the caller knows whether a line is a row or a column.
 #pragma once
 #include <cstdint>
 #include <exception>
@@ -18,7 +18,7 @@ struct DenseLine {
     const T *value;
     Index size;
     Index index(Index k) const { return k; }
-    void prefetch_behind(Index) const {}
+    void prefetch_after(Index) const {}
 };
 
 template <class T, class I>
@@ -27,8 +27,8 @@ struct SparseLine {
     const I *indices;
     Index size;
     Index index(Index k) const { return static_cast<Index>(indices[k]); }
-    // Asks for what comes a page or so behind entry k in memory, where the processor by itself does not look: lines in order.
-    void prefetch_behind(Index k) const {
+    // Prefetches about a page after entry k, where the hardware prefetcher does not go on: for lines visited in order.
+    void prefetch_after(Index k) const {
 #if defined(__GNUC__)
         constexpr Index distance = 512;  // addresses as numbers: they may lie beyond the arrays
         const auto ask = [](std::uintptr_t place) { __builtin_prefetch(reinterpret_cast<const void *>(place), 0, 2); };
@@ -47,7 +47,7 @@ struct Dense {
     Index entries() const { return lines * width; }
     bool outgrows_cache() const { return false; }
     Index longest_line() const { return width; }
-    // First line of part p of `parts` of about equal work.
+    // First line of part p when the matrix is cut into `parts` of about equal work.
     Index split(Index p, Index parts) const { return lines * p / parts; }
     void prefetch_start(Index) const {}
     void prefetch(Index i) const {
@@ -69,7 +69,7 @@ struct Sparse {
         return {data + start, indices + start, static_cast<Index>(indptr[i + 1]) - start};
     }
     Index entries() const { return static_cast<Index>(indptr[lines]); }
-    // Whether a pass in order waits for memory.
+    // Whether a pass in order is bound by memory.
     bool outgrows_cache() const { return entries() > 2'000'000; }
     Index longest_line() const {
         Index longest = 0;
@@ -104,10 +104,9 @@ struct Sparse {
     }
 };
 
-// What is wrong with the indices of a sparse matrix, if anything.
 enum class Indices { fine, duplicated, outside };
 
-// Whether the indices of every line increase: as many of them do not exceed the one before as begin a line.
+// Whether the indices of every line increase: they fall only where a line begins.
 template <class T, class I>
 bool all_increase(const Sparse<T, I> &A) {
     Index falls = 0, allowed = 0;
@@ -141,7 +140,7 @@ Indices check_indices(const Sparse<T, I> &A) {
     return Indices::fine;
 }
 
-// Run f(part) for part = 0 .. parts - 1, one thread each; here where no thread can be had. Rethrows the first exception.
+// Runs f(part) for part = 0 .. parts - 1, one thread each, or in this thread if none can be started. Rethrows the first exception.
 template <class F>
 void parallel(Index parts, F &&f) {
     std::vector<std::exception_ptr> errors(parts);

@@ -1,7 +1,7 @@
-// The sums over samples that certificates rest on: losses, conjugates and products, each with what bounds its error.
+// The sums over samples that certificates rest on: losses, conjugates and products, each with the terms of its error bound.
 //
-// Blocks of 64 terms are added in any order, and the sums of blocks with a compensation (Neumaier 1974), so that no term is
-// rounded more than some seventy times, whatever the number of samples.
+// Blocks of 64 terms are added in any order, and the sums of blocks by compensated summation (Neumaier 1974), so that no term is
+// rounded more than some seventy times, for any number of samples.
 #pragma once
 #include <array>
 #include <type_traits>
@@ -10,34 +10,34 @@
 
 namespace fenchel {
 
-class CarefulSum {
+class CompensatedSum {
   public:
     void add(double x) {
         const double next = sum_ + x;
-        lost_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - next) + x : (x - next) + sum_;
+        compensation_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - next) + x : (x - next) + sum_;
         sum_ = next;
     }
-    double value() const { return std::isfinite(lost_) ? sum_ + lost_ : sum_; }
+    double value() const { return std::isfinite(compensation_) ? sum_ + compensation_ : sum_; }
 
   private:
-    double sum_ = 0, lost_ = 0;
+    double sum_ = 0, compensation_ = 0;
 };
 
 constexpr Index block_size = 64;
 
-// Sums over all i what terms(i, k, found) puts at found[0][k], ..., found[K - 1][k]: a block at a time, in vector registers.
+// Sums over all i the K numbers that terms(i, k, term) writes to term[0][k], ..., term[K - 1][k], one block after the other.
 template <int K, class Terms>
-std::array<double, K> careful_sums(Index n, Terms terms) {
-    std::array<CarefulSum, K> sums;
-    double found[K][block_size];
+std::array<double, K> compensated_sums(Index n, Terms terms) {
+    std::array<CompensatedSum, K> sums;
+    double term[K][block_size];
     for (Index start = 0; start < n; start += block_size) {
         const Index size = std::min(block_size, n - start);
 #pragma omp simd
-        for (Index k = 0; k < size; ++k) terms(start + k, k, found);
+        for (Index k = 0; k < size; ++k) terms(start + k, k, term);
         for (int j = 0; j < K; ++j) {
             double sum = 0;
 #pragma omp simd reduction(+ : sum)
-            for (Index k = 0; k < size; ++k) sum += found[j][k];
+            for (Index k = 0; k < size; ++k) sum += term[j][k];
             sums[j].add(sum);
         }
     }
@@ -46,17 +46,17 @@ std::array<double, K> careful_sums(Index n, Terms terms) {
     return totals;
 }
 
-// A sample of weight zero does not count, whatever its value.
+// A sample of weight zero does not count, also where its value is infinite.
 inline double weighed(double s, double x) { return s > 0 ? s * x : 0.0; }
 
-// How far scores may be off: `relative` of the sums of their terms' absolute values, `input` of the score and the target.
-struct Doubt {
+// Error bounds of scores: `relative` times the sums of their terms' absolute values, `input` times the score and the target.
+struct ScoreError {
     double relative, underflow, input;
     double of(double absolute, double z, double y) const { return relative * absolute + underflow + input * (std::fabs(z) + std::fabs(y)); }
 };
 
 template <class Loss>
-constexpr bool smooth = !Loss::straight && !std::is_same_v<Loss, Exponential>;
+constexpr bool smooth = !Loss::piecewise_linear && !std::is_same_v<Loss, Exponential>;
 
 // A bound on phi(z') - phi(z) over |z' - z| <= e: from the slope and the smoothness, or from the ends, taken a little further
 // out since they are rounded; in any case at most lipschitz e.
@@ -67,18 +67,18 @@ inline double rise(const Loss &loss, const Response &at, double z, double y, dou
     else return std::min(std::max(loss.value(z - 1.25 * e, y), loss.value(z + 1.25 * e, y)) - at.phi, most);
 }
 
-// sum s phi(z) and sum s rise; the errors of the scores come out, too.
+// sum s phi(z) and sum s rise; error receives the error bounds of the scores.
 template <class Loss>
-std::array<double, 2> bound_values(const Loss &loss, const double *z, const double *absolute, const Doubt &doubt, const double *y, const double *s,
+std::array<double, 2> bound_values(const Loss &loss, const double *z, const double *absolute, const ScoreError &bound, const double *y, const double *s,
                                    double smoothness, double lipschitz, Index n, double *error) {
-    return careful_sums<2>(n, [=](Index i, Index k, double (*found)[block_size]) {
-        const double e = doubt.of(absolute[i], z[i], y[i]);
+    return compensated_sums<2>(n, [=](Index i, Index k, double (*term)[block_size]) {
+        const double e = bound.of(absolute[i], z[i], y[i]);
         Response at{0, 0, 0};
-        if constexpr (Loss::straight) at.phi = loss.value(z[i], y[i]);
+        if constexpr (Loss::piecewise_linear) at.phi = loss.value(z[i], y[i]);
         else at = respond(loss, z[i], y[i], 0, 0);
         error[i] = e;
-        found[0][k] = weighed(s[i], at.phi);
-        found[1][k] = weighed(s[i], rise(loss, at, z[i], y[i], e, smoothness, lipschitz));
+        term[0][k] = weighed(s[i], at.phi);
+        term[1][k] = weighed(s[i], rise(loss, at, z[i], y[i], e, smoothness, lipschitz));
     });
 }
 
@@ -92,27 +92,27 @@ inline double conjugate_of(const Logistic &, double a, double y) {
     return t >= 0 && t <= 1 ? binary_entropy(t) : infinity;
 }
 
-// sum s g with g = -phi*(-a), and the sum of the sizes of what was rounded on the way, s (|g| + |phi*(0)| + 2 |a| (unit + |y|)).
+// sum s g with g = -phi*(-a), and the sum of the absolute values that were rounded, s (|g| + |phi*(0)| + 2 |a| (unit + |y|)).
 template <class Loss>
 std::array<double, 2> bound_conjugates(const Loss &loss, const double *a, const double *at_zero, const double *y, const double *s, double unit, Index n) {
-    return careful_sums<2>(n, [=](Index i, Index k, double (*found)[block_size]) {
+    return compensated_sums<2>(n, [=](Index i, Index k, double (*term)[block_size]) {
         const double g = -conjugate_of(loss, a[i], y[i]);
-        found[0][k] = weighed(s[i], g);
-        found[1][k] = weighed(s[i], std::fabs(g) + std::fabs(at_zero[i]) + 2 * std::fabs(a[i]) * (unit + std::fabs(y[i])));
+        term[0][k] = weighed(s[i], g);
+        term[1][k] = weighed(s[i], std::fabs(g) + std::fabs(at_zero[i]) + 2 * std::fabs(a[i]) * (unit + std::fabs(y[i])));
     });
 }
 
 // sum s a z, the same of absolute values, and sum s |a| error.
 inline std::array<double, 3> bound_products(const double *a, const double *z, const double *error, const double *s, Index n) {
-    return careful_sums<3>(n, [=](Index i, Index k, double (*found)[block_size]) {
-        found[0][k] = weighed(s[i], a[i] * z[i]);
-        found[1][k] = std::fabs(found[0][k]);
-        found[2][k] = weighed(s[i], std::fabs(a[i]) * error[i]);
+    return compensated_sums<3>(n, [=](Index i, Index k, double (*term)[block_size]) {
+        term[0][k] = weighed(s[i], a[i] * z[i]);
+        term[1][k] = std::fabs(term[0][k]);
+        term[2][k] = weighed(s[i], std::fabs(a[i]) * error[i]);
     });
 }
 
 inline double sum_of_squares(const double *x, Index n) {
-    return careful_sums<1>(n, [=](Index i, Index k, double (*found)[block_size]) { found[0][k] = x[i] * x[i]; })[0];
+    return compensated_sums<1>(n, [=](Index i, Index k, double (*term)[block_size]) { term[0][k] = x[i] * x[i]; })[0];
 }
 
 }  // namespace fenchel

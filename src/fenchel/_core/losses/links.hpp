@@ -4,14 +4,14 @@
 //   Threshold  w = soft(u, l1 / mu)                       ElasticNet
 //   Power      w = (p - 1) sign(u) |u|^(q-1) |u|_q^(2-q)  LpSquared, shrunk to p-norm `radius` if longer
 //
-// A link may carry a summary of u (Power: its q-norm): `begin` makes it, `changed` and `settle` keep it as entries of u move.
+// A link may have a state (Power: the q-norm of u): `begin` computes it, `changed` and `settle` update it as entries of u change.
 // `stretched(c)` is the link with w_c(c u) = c w(u).
 #pragma once
 #include <cmath>
 #include <vector>
 
-#include "losses/losses.hpp"
 #include "linalg/products.hpp"
+#include "losses/losses.hpp"
 
 namespace fenchel {
 
@@ -55,7 +55,7 @@ struct Power {
     }
     double weight(double value) const { return factor == 0 ? 0 : std::copysign(factor * std::pow(std::fabs(value) / scale, q() - 1), value); }
     void changed(double before, double after) {
-        if (!(std::fabs(after) <= 2 * scale)) return void(scale = -1);  // out of range: begin again
+        if (!(std::fabs(after) <= 2 * scale)) return void(scale = -1);  // out of range: compute it anew
         if (scale > 0) sum = std::max(0.0, sum + std::pow(std::fabs(after) / scale, q()) - std::pow(std::fabs(before) / scale, q()));
     }
     void settle() {

@@ -1,9 +1,9 @@
 // One struct a loss: value, derivative, conjugate and the dual coordinate step, as scalar functions.
 //
 // The dual step returns the a' that maximises  -phi*(-a'; y) - z (a' - a) - q (a' - a)^2 / 2.
-// The same formulas, derived, stand in fenchel/problem/losses; a law test holds the two together.
-// `straight` losses are made of straight pieces, and is_slope says whether a multiplier is minus the slope of one; the others
-// have a second derivative (from one side where it jumps).
+// The same formulas are derived in fenchel/problem/losses; a law test asserts that the two agree.
+// For a piecewise linear loss is_slope says whether a multiplier is minus the slope of a piece; the others have a second derivative
+// (from one side where it jumps).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ inline double soft(double x, double t) { return x > t ? x - t : (x < -t ? x + t 
 inline double entropy(double t) { return t > 0 ? t * std::log(t) : 0.0; }
 // A vanishing row has q = 0; the limit of every step below is then the step with the smallest q.
 inline double positive(double q) { return std::max(q, std::numeric_limits<double>::min()); }
-// a + numerator / q, without 0 / 0 or a small q turning 0 into something else.
+// a + numerator / q, and a where the numerator is 0, also for q = 0.
 inline double ratio_step(double a, double numerator, double q) { return numerator == 0 ? a : a + numerator / positive(q); }
 
 struct Hinge {
@@ -26,7 +26,7 @@ struct Hinge {
     double derivative(double z, double y) const { return y * z < 1 ? -y : 0.0; }
     double conjugate(double u, double y) const { return -1 <= u * y && u * y <= 0 ? u * y : infinity; }
     double dual_step(double a, double z, double q, double y) const { return y * clip(ratio_step(a * y, 1 - y * z, q), 0, 1); }
-    static constexpr bool straight = true;
+    static constexpr bool piecewise_linear = true;
     bool is_slope(double a, double y) const { return a == 0 || a == y; }
 };
 
@@ -39,7 +39,7 @@ struct SmoothedHinge {
     double derivative(double z, double y) const { return -y * clip((1 - y * z) / gamma, 0, 1); }
     double conjugate(double u, double y) const { return -1 <= u * y && u * y <= 0 ? u * y + gamma * u * u / 2 : infinity; }
     double dual_step(double a, double z, double q, double y) const { return y * clip((1 - y * z + q * a * y) / (gamma + q), 0, 1); }
-    static constexpr bool straight = false;
+    static constexpr bool piecewise_linear = false;
     double curvature(double z, double y) const { return y * z < 1 && y * z > 1 - gamma ? 1 / gamma : 0.0; }
 };
 
@@ -51,7 +51,7 @@ struct SquaredHinge {
     double derivative(double z, double y) const { return -2 * y * std::max(0.0, 1 - y * z); }
     double conjugate(double u, double y) const { return u * y <= 0 ? u * y + u * u / 4 : infinity; }
     double dual_step(double a, double z, double q, double y) const { return y * std::max(0.0, (1 - y * z + q * a * y) / (0.5 + q)); }
-    static constexpr bool straight = false;
+    static constexpr bool piecewise_linear = false;
     double curvature(double z, double y) const { return y * z < 1 ? 2.0 : 0.0; }
 };
 
@@ -86,7 +86,7 @@ struct Logistic {
         }
         return y * sigmoid(-s);
     }
-    static constexpr bool straight = false;
+    static constexpr bool piecewise_linear = false;
     double curvature(double z, double y) const { return sigmoid(y * z) * sigmoid(-y * z); }
 };
 
@@ -109,7 +109,7 @@ struct Exponential {
         }
         return y * p / q;
     }
-    static constexpr bool straight = false;
+    static constexpr bool piecewise_linear = false;
     double curvature(double z, double y) const { return std::exp(-y * z); }
 };
 
@@ -118,7 +118,7 @@ struct Squared {
     double derivative(double z, double y) const { return z - y; }
     double conjugate(double u, double y) const { return u * y + u * u / 2; }
     double dual_step(double a, double z, double q, double y) const { return (y - z + q * a) / (1 + q); }
-    static constexpr bool straight = false;
+    static constexpr bool piecewise_linear = false;
     double curvature(double, double) const { return 1.0; }
 };
 
@@ -128,7 +128,7 @@ struct Pinball {
     double derivative(double z, double y) const { return z < y ? -tau : (z > y ? 1 - tau : 0.0); }
     double conjugate(double u, double y) const { return -tau <= u && u <= 1 - tau ? u * y : infinity; }
     double dual_step(double a, double z, double q, double y) const { return clip(ratio_step(a, y - z, q), tau - 1, tau); }
-    static constexpr bool straight = true;
+    static constexpr bool piecewise_linear = true;
     bool is_slope(double a, double) const { return a == tau || a == tau - 1; }
 };
 
@@ -141,7 +141,7 @@ struct EpsilonInsensitive {  // epsilon = 0: the absolute loss
         q = positive(q);
         return clip(soft(a * q + (y - z), epsilon) / q, -1, 1);
     }
-    static constexpr bool straight = true;
+    static constexpr bool piecewise_linear = true;
     bool is_slope(double a, double) const { return std::fabs(a) == 1 || (a == 0 && epsilon > 0); }
 };
 
@@ -152,7 +152,7 @@ struct SquaredEpsilonInsensitive {
     double derivative(double z, double y) const { return 2 * excess(z, y); }
     double conjugate(double u, double y) const { return u * y + epsilon * std::fabs(u) + u * u / 4; }
     double dual_step(double a, double z, double q, double y) const { return soft(q * a + y - z, epsilon) / (0.5 + q); }
-    static constexpr bool straight = false;
+    static constexpr bool piecewise_linear = false;
     double curvature(double z, double y) const { return excess(z, y) != 0 ? 2.0 : 0.0; }
 };
 
@@ -165,7 +165,7 @@ struct Huber {
     double derivative(double z, double y) const { return clip(z - y, -delta, delta); }
     double conjugate(double u, double y) const { return std::fabs(u) <= delta ? u * y + u * u / 2 : infinity; }
     double dual_step(double a, double z, double q, double y) const { return clip((y - z + q * a) / (1 + q), -delta, delta); }
-    static constexpr bool straight = false;
+    static constexpr bool piecewise_linear = false;
     double curvature(double z, double y) const { return std::fabs(z - y) < delta ? 1.0 : 0.0; }
 };
 

@@ -1,13 +1,13 @@
 // Losses of k scores at once, for a class y: the dual step of a whole block alpha = e_y - p, p in the probability simplex.
 //
 // The step maximises  g(p') + z.(p' - p) - q |p' - p|^2 / 2  over the simplex, g(p) = -phi*(p - e_y; y).
-// The same formulas, derived, stand in fenchel/problem/losses/multiclass.py; a law test holds the two together.
+// The same formulas are derived in fenchel/problem/losses/multiclass.py; a law test asserts that the two agree.
 #pragma once
 #include <functional>
 #include <vector>
 
-#include "losses/losses.hpp"
 #include "linalg/storage.hpp"
+#include "losses/losses.hpp"
 
 namespace fenchel {
 
@@ -30,19 +30,19 @@ inline double omega(double y) {
         const double r = y - w - std::log(w), next = 1 + w;
         const double t = next * (next + 2 * r / 3);
         w *= 1 + r / next * (t - r / 2) / (t - r);
-        if (std::fabs(r) < 1e-4 * next) break;  // what is left is of order r^4
+        if (std::fabs(r) < 1e-4 * next) break;  // the error left is of order r^4
     }
     return w;
 }
 
-// Room for a step, kept from sample to sample.
+// Memory for a step, used again for the next sample.
 struct Workspace {
     std::vector<double> p, sorted;
-    double lead = -infinity;  // by how much scores may change, one against another, before the step leads elsewhere
+    double lead = -infinity;  // differences of scores may change by less than this without changing the step's result
     explicit Workspace(Index k) : p(k), sorted(k) {}
 };
 
-// F(z) = max_p z.p + g(p) over the simplex, so that the loss is F(z) - z_y, and F(z) - z.p - g(p) what a sample adds to the gap.
+// F(z) = max_p z.p + g(p) over the simplex, so that the loss is F(z) - z_y, and a sample's term of the gap F(z) - z.p - g(p).
 struct Level {
     double maximum, own;  // F(z), and z.p + g(p)
 };
@@ -60,10 +60,10 @@ struct Multinomial {  // g is the entropy -sum p log p
     }
     // log p'_j + q p'_j = c_j - nu with c = z + q p: p'_j = omega(c_j - nu + log q) / q. The sum decreases in nu; Newton on
     // its logarithm, kept in a bracket, finds where it is 1.
-    void dual_step(double *p, const double *z, double q, Index, Index k, Workspace &room) const {
+    void dual_step(double *p, const double *z, double q, Index, Index k, Workspace &workspace) const {
         q = positive(q);
         const double log_q = std::log(q);
-        double *c = room.sorted.data();
+        double *c = workspace.sorted.data();
         Index top = 0;
         for (Index j = 0; j < k; ++j) {
             c[j] = z[j] + q * p[j];
@@ -104,14 +104,14 @@ struct CrammerSinger {  // g is 1 - p_y, the sum of the other entries
         return {maximum, own};
     }
     // q p' is the projection of t = q p + z + (1 - e_y) onto {x >= 0, sum x = q}: max(0, t - theta).
-    void dual_step(double *p, const double *z, double q, Index y, Index k, Workspace &room) const {
+    void dual_step(double *p, const double *z, double q, Index y, Index k, Workspace &workspace) const {
         q = positive(q);
         for (Index j = 0; j < k; ++j) p[j] = q * p[j] + z[j] + (j == y ? 0.0 : 1.0);
         const double top = *std::max_element(p, p + k);
-        double *t = room.sorted.data();
+        double *t = workspace.sorted.data();
         for (Index j = 0; j < k; ++j) t[j] = p[j] -= top;
         std::sort(t, t + k, std::greater<>());
-        room.lead = k > 1 ? (t[0] - t[1] - q) / 2 : infinity;
+        workspace.lead = k > 1 ? (t[0] - t[1] - q) / 2 : infinity;
         double sum = 0, theta = -q;
         for (Index m = 0; m < k && t[m] > theta; ++m) {
             sum += t[m];

@@ -1,4 +1,4 @@
-// Columns of a dense matrix that are wanted again and again, copied one after the other as they are asked for.
+// Contiguous copies of the columns of a dense matrix that were asked for, and their weighted Gram matrix.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -6,12 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "linalg/submatrix.hpp"
+#include "linalg/lapack.hpp"
 #include "linalg/storage.hpp"
+#include "linalg/submatrix.hpp"
 
 namespace fenchel {
 
-// Columns of n numbers are followed by zeros up to a multiple of `lanes`: loops over them have no rest.
+// Columns are padded with zeros to a multiple of `lanes`, so that loops over them have no remainder.
 constexpr Index lanes = 8;
 inline Index padded(Index n) { return (n + lanes - 1) / lanes * lanes; }
 
@@ -22,13 +23,10 @@ inline double padded_dot(const double *x, const double *y, Index size) {
     return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
 }
 
-// BLAS's product of a matrix with its transpose.
-using Syrk = void(char *uplo, char *trans, int *n, int *k, double *alpha, double *a, int *lda, double *beta, double *c, int *ldc);
-
-class KeptColumns {
+class ColumnCache {
   public:
-    // Of d columns; read(j, out) copies one.
-    KeptColumns(Index n, Index d, std::function<void(Index, double *)> read, Syrk *syrk)
+    // For d columns of n numbers; read(j, out) copies one.
+    ColumnCache(Index n, Index d, std::function<void(Index, double *)> read, Syrk syrk)
         : size_(padded(n)), read_(std::move(read)), syrk_(syrk), place_(d, nullptr), where_(d, -1) {}
 
     const double *operator[](Index j) const { return place_[j]; }
@@ -42,15 +40,14 @@ class KeptColumns {
         place_[j] = x;
     }
 
-    // X'diag(c)X - total mean mean' for some columns that are kept, and c >= 0; what is known of it from the last call is not computed again
-    // as long as c is the same.
+    // X'diag(c)X - total mean mean' for some columns that are kept, and c >= 0; entries of the last call are used again if c is the same.
     void gram(const std::vector<Index> &which, const std::vector<double> &c, double total, const std::vector<double> &mean, double *out) {
         const Index count = Index(which.size());
         old_.resize(count);
         for (Index k = 0; k < count; ++k) old_[k] = where_[which[k]];
         const Index known = count - std::count(old_.begin(), old_.end(), Index(-1));
         if (c == weights_ && 4 * known >= 3 * count) extend(which, total, mean, out);
-        else anew(which, c, total, mean, out);
+        else compute(which, c, total, mean, out);
         mirror(out, count);
         for (const Index j : set_) where_[j] = -1;
         for (Index k = 0; k < count; ++k) where_[which[k]] = k;
@@ -60,11 +57,10 @@ class KeptColumns {
     }
 
   private:
-    // With fewer columns a call takes longer than the sums.
-    static constexpr Index enough_for_blas = 64;
+    static constexpr Index enough_for_blas = 64;  // with fewer columns a call takes longer than the sums
 
-    // The lower triangle.
-    void anew(const std::vector<Index> &which, const std::vector<double> &c, double total, const std::vector<double> &mean, double *out) {
+    // Computes the lower triangle.
+    void compute(const std::vector<Index> &which, const std::vector<double> &c, double total, const std::vector<double> &mean, double *out) {
         const Index count = Index(which.size());
         scaled_.resize(count * size_);
         root_.resize(size_);
@@ -78,13 +74,13 @@ class KeptColumns {
             char lower = 'L', transposed = 'T';
             int n = int(count), k = int(size_);
             double one = 1, zero = 0;
-            syrk_(&lower, &transposed, &n, &k, &one, scaled_.data(), &k, &zero, out, &n);
+            syrk_.call(&lower, &transposed, &n, &k, &one, scaled_.data(), &k, &zero, out, &n);
         }
         for (Index k = 0; k < count; ++k)
             for (Index l = 0; l <= k; ++l) out[l * count + k] -= total * mean[k] * mean[l];
     }
 
-    // The same, most of it from the last call.
+    // The same, with the entries of the last call.
     void extend(const std::vector<Index> &which, double total, const std::vector<double> &mean, double *out) {
         const Index count = Index(which.size()), before = Index(set_.size());
         scaled_.resize(size_);
@@ -102,12 +98,13 @@ class KeptColumns {
 
     Index size_, count_ = 0;
     std::function<void(Index, double *)> read_;
-    Syrk *syrk_;
+    Syrk syrk_;
     std::vector<std::vector<double>> memory_;
     std::vector<const double *> place_;
     std::vector<double> scaled_, root_;
-    std::vector<Index> set_, where_, old_;  // the columns of the last call, where each column was in them (-1 if nowhere), and where those of this one were
-    std::vector<double> weights_, last_;    // its c, and what it gave
+    std::vector<Index> set_, where_;      // the columns of the last call, and the position of each column in them or -1
+    std::vector<Index> old_;              // where_ of the columns of this call
+    std::vector<double> weights_, last_;  // c and the result of the last call
 };
 
 }  // namespace fenchel

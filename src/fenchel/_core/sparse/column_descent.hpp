@@ -8,19 +8,10 @@
 #include <cmath>
 #include <vector>
 
-#include "losses/losses.hpp"
 #include "linalg/products.hpp"
+#include "losses/losses.hpp"
 
 namespace fenchel {
-
-// sum_i a_i x_i^2 over a line.
-template <class Line>
-double weighted_square(const Line &x, const double *a) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (Index k = 0; k < x.size; ++k) sum += static_cast<double>(x.value[k]) * static_cast<double>(x.value[k]) * a[x.index(k)];
-    return sum;
-}
 
 // m += t c x
 template <class Line>
@@ -33,6 +24,33 @@ struct Groups {
     const Index *column, *first;
 };
 
+// Minimises  slope.(w'_g - w_g) + bound/2 |w'_g - w_g|^2 + threshold |w'_g|  over the weights of a group, with slope(j) for each and
+// move(j, step) for each that changes; returns bound times the squared length of the step.
+template <class Slope, class Move>
+double group_step(const Groups &groups, Index g, double bound, double threshold, double *w, std::vector<double> &next, Slope &&slope, Move &&move) {
+    const Index *column = groups.column + groups.first[g];
+    const Index size = groups.first[g + 1] - groups.first[g];
+    next.resize(std::max<size_t>(next.size(), size));
+    if (!(bound > 0)) {  // columns of zeros
+        for (Index k = 0; k < size && threshold > 0; ++k) w[column[k]] = 0;
+        return 0;
+    }
+    double norm = 0, moved = 0;
+    for (Index k = 0; k < size; ++k) {
+        next[k] = w[column[k]] - slope(column[k]) / bound;
+        norm += next[k] * next[k];
+    }
+    norm = std::sqrt(norm);
+    const double shrink = norm > 0 ? std::max(0.0, 1 - threshold / (bound * norm)) : 0.0;
+    for (Index k = 0; k < size; ++k) {
+        const double step = shrink * next[k] - w[column[k]];
+        if (step == 0) continue;
+        move(column[k], step);
+        moved += step * step;
+    }
+    return bound * moved;
+}
+
 struct ColumnModel {
     const double *c;          // curvature of the model, one number a sample
     const double *threshold;  // of each group: lam times its weight
@@ -41,25 +59,25 @@ struct ColumnModel {
     Index samples;
 };
 
-// Coordinate descent on the weights of groups of columns. An unpenalised intercept follows every step to its best value: with
-// e_j = sum_i c_i x_ij and C = sum_i c_i that is a step along the column x_j - e_j / C. The model's derivative is m + shift c then, with
-// the shift of the intercept as one number.
+// Coordinate descent on the weights of groups of columns. An unpenalised intercept is minimised over after every step: with
+// e_j = sum_i c_i x_ij and C = sum_i c_i that is a step along the column x_j - e_j / C. The model's derivative is m + shift c, where shift is
+// the change of the intercept.
 template <class Matrix>
 class ColumnDescent {
   public:
     ColumnDescent(const Matrix &columns, Groups groups, Index count, const double *curvature, const ColumnModel &model, double *w, double *m)
-        : columns_(columns), groups_(groups), model_(model), w_(w), m_(m), curvature_(curvature, curvature + count), edge_(columns.lines, 0.0) {
+        : columns_(columns), groups_(groups), model_(model), w_(w), m_(m), curvature_(curvature, curvature + count), weighted_sum_(columns.lines, 0.0) {
         if (!model.intercept) return;
         for (Index i = 0; i < model.samples; ++i) total_ += model.c[i];
         if (!(total_ > 0)) return;
         for (Index g = 0; g < count; ++g) {
-            double less = 0;
+            double reduction = 0;
             for (Index i = groups.first[g]; i < groups.first[g + 1]; ++i) {
                 const Index j = groups.column[i];
-                edge_[j] = dot(columns.line(j), model.c);
-                less += edge_[j] * edge_[j] / total_;
+                weighted_sum_[j] = dot(columns.line(j), model.c);
+                reduction += weighted_sum_[j] * weighted_sum_[j] / total_;
             }
-            curvature_[g] = std::max(curvature_[g] - less, 1e-12 * curvature_[g]);
+            curvature_[g] = std::max(curvature_[g] - reduction, 1e-12 * curvature_[g]);
         }
     }
 
@@ -81,18 +99,18 @@ class ColumnDescent {
             }
             made += 1;
             if (most <= enough) break;
-            const double share = static_cast<double>(alive.size()) / static_cast<double>(std::max<Index>(count, 1));
+            const double fraction = static_cast<double>(alive.size()) / static_cast<double>(std::max<Index>(count, 1));
             for (Index pass = 0; pass < inner && made < passes && 2 * static_cast<Index>(alive.size()) < count; ++pass) {
                 double change = balance();
                 for (const Index g : alive) change = std::max(change, step(g));
-                made += share;
+                made += fraction;
                 if (change <= 0.3 * most) break;
             }
         }
         return made;
     }
 
-    // The intercept's shift, once it is in the derivative as well.
+    // Adds the intercept's shift to the derivative and returns it.
     double settle() {
         for (Index i = 0; i < model_.samples; ++i) m_[i] += shift_ * model_.c[i];
         return shift_;
@@ -106,7 +124,7 @@ class ColumnDescent {
     }
 
     void prefetch_group(Index g) const {
-        for (Index i = groups_.first[g]; i < groups_.first[g + 1]; ++i) prefetch_behind(columns_.line(groups_.column[i]));
+        for (Index i = groups_.first[g]; i < groups_.first[g + 1]; ++i) prefetch_after(columns_.line(groups_.column[i]));
     }
 
     // The intercept's own step.
@@ -118,42 +136,21 @@ class ColumnDescent {
         return slope * slope / total_;
     }
 
-    // The step of one group; returns its curvature times the squared length of the way.
     double step(Index g) {
-        const Index first = groups_.first[g], size = groups_.first[g + 1] - first;
-        const double bound = curvature_[g] + model_.ridge;
-        next_.resize(std::max<size_t>(next_.size(), size));
-        if (!(bound > 0)) {  // columns of zeros
-            for (Index k = 0; k < size && model_.threshold[g] > 0; ++k) w_[groups_.column[first + k]] = 0;
-            return 0;
-        }
-        double norm = 0;
-        for (Index k = 0; k < size; ++k) {
-            const Index j = groups_.column[first + k];
-            const double slope = dot(columns_.line(j), static_cast<const double *>(m_)) + shift_ * edge_[j] + model_.ridge * w_[j];
-            next_[k] = w_[j] - slope / bound;
-            norm += next_[k] * next_[k];
-        }
-        norm = std::sqrt(norm);
-        const double shrink = norm > 0 ? std::max(0.0, 1 - model_.threshold[g] / (bound * norm)) : 0.0;
-        double way = 0;
-        for (Index k = 0; k < size; ++k) {
-            const Index j = groups_.column[first + k];
-            const double step = shrink * next_[k] - w_[j];
-            if (step == 0) continue;
+        const auto slope = [&](Index j) { return dot(columns_.line(j), static_cast<const double *>(m_)) + shift_ * weighted_sum_[j] + model_.ridge * w_[j]; };
+        const auto move = [&](Index j, double step) {
             w_[j] += step;
             add_weighted(columns_.line(j), step, model_.c, m_);
-            if (total_ > 0) shift_ -= step * edge_[j] / total_;
-            way += step * step;
-        }
-        return bound * way;
+            if (total_ > 0) shift_ -= step * weighted_sum_[j] / total_;
+        };
+        return group_step(groups_, g, curvature_[g] + model_.ridge, model_.threshold[g], w_, next_, slope, move);
     }
 
     const Matrix &columns_;
     Groups groups_;
     ColumnModel model_;
     double *w_, *m_, total_ = 0, shift_ = 0;
-    std::vector<double> curvature_, edge_, next_;
+    std::vector<double> curvature_, weighted_sum_, next_;
 };
 
 }  // namespace fenchel

@@ -1,18 +1,16 @@
-// The minimum of a quadratic model plus a penalty on groups of weights, where the model's Hessian is at hand.
+// The minimum of a quadratic model with a dense Hessian, plus a penalty on groups of weights.
 //
 // slope.(u' - u) + (u' - u)'H(u' - u)/2 + sum_g threshold_g |u'_g|: coordinate descent finds which groups are zero, and Newton steps
-// set all others at once. u and the model's gradient there, `slope`, are kept up to date together.
+// on the others, the face, move them all at once. `slope` is kept equal to the model's gradient at u.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "linalg/lapack.hpp"
 #include "sparse/column_descent.hpp"
 
 namespace fenchel {
-
-// LAPACK's solution of a positive definite system.
-using Posv = void(char *uplo, int *n, int *nrhs, double *a, int *lda, double *b, int *ldb, int *info);
 
 class Quadratic {
   public:
@@ -22,7 +20,7 @@ class Quadratic {
     }
 
     // Coordinate descent and Newton steps in turns, until a pass changes the model by no more than `enough`.
-    void minimise(Posv *solve, Index passes, Index faces, Index steps, double enough) {
+    void minimise(Posv solve, Index passes, Index faces, Index steps, double enough) {
         double work = 0;
         for (Index face = 0; face < faces && work < most_work; ++face) {
             // a pass that changes the model by nothing may still leave a slope: its change is the slope's square
@@ -31,10 +29,10 @@ class Quadratic {
             if (members_.empty()) return;
             bool moved = false;
             for (Index step = 0; step < steps; ++step) {
-                const double way = newton(solve), k = static_cast<double>(members_.size());
+                const double length = newton(solve), k = static_cast<double>(members_.size());
                 work += k * k * k;
-                moved |= way > 0;
-                if (single_ || way < 0.1) break;  // with single weights one step is the minimum of its face
+                moved |= length > 0;
+                if (single_ || length < 0.1) break;  // with single weights one step is the minimum of its face
             }
             if (!moved) {
                 descend(10 * passes, enough);
@@ -82,29 +80,8 @@ class Quadratic {
     }
 
     double descend_group(Index g) {
-        const Index first = groups_.first[g], members = groups_.first[g + 1] - first;
-        const double bound = curvature_[g];
-        next_.resize(std::max<size_t>(next_.size(), members));
-        if (!(bound > 0)) {  // columns of zeros
-            for (Index k = 0; k < members && threshold_[g] > 0; ++k) u_[groups_.column[first + k]] = 0;
-            return 0;
-        }
-        double length = 0, way = 0;
-        for (Index k = 0; k < members; ++k) {
-            const Index j = groups_.column[first + k];
-            next_[k] = u_[j] - slope_[j] / bound;
-            length += next_[k] * next_[k];
-        }
-        length = std::sqrt(length);
-        const double shrink = length > 0 ? std::max(0.0, 1 - threshold_[g] / (bound * length)) : 0.0;
-        for (Index k = 0; k < members; ++k) {
-            const Index j = groups_.column[first + k];
-            const double step = shrink * next_[k] - u_[j];
-            if (step == 0) continue;
-            move(j, step);
-            way += step * step;
-        }
-        return bound * way;
+        return group_step(
+            groups_, g, curvature_[g], threshold_[g], u_, next_, [&](Index j) { return slope_[j]; }, [&](Index j, double step) { move(j, step); });
     }
 
     // The groups that are not zero, or have no penalty.
@@ -122,8 +99,8 @@ class Quadratic {
         }
     }
 
-    // A Newton step on the face; returns how far it went, from 0 to 1.
-    double newton(Posv *solve) {
+    // A Newton step on the face; returns the fraction of it that was taken.
+    double newton(Posv solve) {
         const Index k = Index(members_.size());
         old_.resize(k);
         step_.resize(k);
@@ -134,19 +111,19 @@ class Quadratic {
             const double *row = H_ + members_[i] * size_;
             for (Index j = 0; j < k; ++j) hessian_[i * k + j] = row[members_[j]];
         }
-        for (size_t g = 0; g < alive_.size(); ++g) bend(start_[g], start_[g + 1], threshold_[alive_[g]], k);
+        for (size_t g = 0; g < alive_.size(); ++g) add_penalty(start_[g], start_[g + 1], threshold_[alive_[g]], k);
         for (Index i = 0; i < k; ++i) hessian_[i * k + i] *= 1 + 1e-14;
         char lower = 'L';
         int n = int(k), one = 1, info = 0;
-        solve(&lower, &n, &one, hessian_.data(), &n, step_.data(), &n, &info);
+        solve.call(&lower, &n, &one, hessian_.data(), &n, step_.data(), &n, &info);
         if (info != 0) return 0;
         for (Index i = 0; i < k; ++i)
             if (!std::isfinite(step_[i])) return 0;
-        return go();
+        return line_search();
     }
 
-    // The penalty's gradient and second derivative, threshold (I / |w| - w w' / |w|^3), of the group at [from, to) of the face.
-    void bend(Index from, Index to, double threshold, Index k) {
+    // Adds the penalty's gradient and Hessian, threshold (I / |w| - w w' / |w|^3), of the group at [from, to) of the face.
+    void add_penalty(Index from, Index to, double threshold, Index k) {
         double length = 0;
         for (Index i = from; i < to; ++i) length += old_[i] * old_[i];
         length = std::sqrt(length);
@@ -159,65 +136,65 @@ class Quadratic {
         }
     }
 
-    // All the way, single weights that would change their sign at zero; or up to the first of them; or half of that, ...
-    double go() {
+    // The full step, with single weights that would change their sign at zero; or up to the first sign change; or half of that, ...
+    double line_search() {
         const Index k = Index(members_.size());
-        double t = 1, spare = 0;
+        double t = 1, slack = 0;
         bool clips = false;
-        goal_.resize(k);
-        for (size_t g = 0; g < alive_.size(); ++g) spare += 1e-14 * threshold_[alive_[g]] * norm(alive_[g]);
+        target_.resize(k);
+        for (size_t g = 0; g < alive_.size(); ++g) slack += 1e-14 * threshold_[alive_[g]] * norm(alive_[g]);
         for (size_t g = 0; g < alive_.size(); ++g)
             for (Index i = start_[g]; i < start_[g + 1]; ++i) {
-                goal_[i] = old_[i] + step_[i];
-                if (start_[g + 1] - start_[g] > 1 || !(threshold_[alive_[g]] > 0) || !(old_[i] * goal_[i] < 0)) continue;
-                goal_[i] = 0;
+                target_[i] = old_[i] + step_[i];
+                if (start_[g + 1] - start_[g] > 1 || !(threshold_[alive_[g]] > 0) || !(old_[i] * target_[i] < 0)) continue;
+                target_[i] = 0;
                 clips = true;
                 t = std::min(t, -old_[i] / step_[i]);
             }
-        if (change() <= spare) return arrive(1);
+        if (change() <= slack) return move_to_target(1);
         for (double length = clips ? t : 0.5; length > 1e-4 * t; length *= 0.5) {
             for (size_t g = 0; g < alive_.size(); ++g)
                 for (Index i = start_[g]; i < start_[g + 1]; ++i) {
-                    goal_[i] = old_[i] + length * step_[i];
-                    if (start_[g + 1] - start_[g] == 1 && std::abs(goal_[i]) <= 1e-12 * std::abs(old_[i]) && threshold_[alive_[g]] > 0) goal_[i] = 0;
+                    target_[i] = old_[i] + length * step_[i];
+                    if (start_[g + 1] - start_[g] == 1 && std::abs(target_[i]) <= 1e-12 * std::abs(old_[i]) && threshold_[alive_[g]] > 0) target_[i] = 0;
                 }
-            if (single_ || change() <= spare) return arrive(length);
+            if (single_ || change() <= slack) return move_to_target(length);
         }
         return 0;
     }
 
-    // By how much the model grows from where we are to the goal.
+    // The model's value at the target minus that at u.
     double change() const {
         const Index k = Index(members_.size());
         double sum = 0;
         for (Index i = 0; i < k; ++i) {
-            const double way = goal_[i] - old_[i];
-            if (way == 0) continue;
+            const double step = target_[i] - old_[i];
+            if (step == 0) continue;
             const double *row = H_ + members_[i] * size_;
-            double bend = 0;
-            for (Index j = 0; j < k; ++j) bend += row[members_[j]] * (goal_[j] - old_[j]);
-            sum += way * (slope_[members_[i]] + 0.5 * bend);
+            double curvature = 0;
+            for (Index j = 0; j < k; ++j) curvature += row[members_[j]] * (target_[j] - old_[j]);
+            sum += step * (slope_[members_[i]] + 0.5 * curvature);
         }
         for (size_t g = 0; g < alive_.size(); ++g) {
             double before = 0, after = 0;
             for (Index i = start_[g]; i < start_[g + 1]; ++i) {
                 before += old_[i] * old_[i];
-                after += goal_[i] * goal_[i];
+                after += target_[i] * target_[i];
             }
             sum += threshold_[alive_[g]] * (std::sqrt(after) - std::sqrt(before));
         }
         return sum;
     }
 
-    double arrive(double length) {
+    double move_to_target(double length) {
         for (size_t i = 0; i < members_.size(); ++i) {
-            if (goal_[i] != old_[i]) move(members_[i], goal_[i] - old_[i]);
-            u_[members_[i]] = goal_[i];
+            if (target_[i] != old_[i]) move(members_[i], target_[i] - old_[i]);
+            u_[members_[i]] = target_[i];
         }
         return length;
     }
 
-    // Multiplications that Newton steps may take before the model is good enough as it is.
+    // Multiplications in Newton steps after which the model counts as minimised.
     static constexpr double most_work = 2e10;
 
     const double *H_;
@@ -226,7 +203,7 @@ class Quadratic {
     Index count_;
     const double *threshold_;
     double *u_, *slope_;
-    std::vector<double> curvature_, next_, old_, step_, goal_, hessian_;
+    std::vector<double> curvature_, next_, old_, step_, target_, hessian_;
     std::vector<Index> members_, start_, alive_;
     bool single_ = true;
 };

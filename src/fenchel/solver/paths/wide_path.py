@@ -26,7 +26,7 @@ from fenchel.solver.result import Result, Stop
 from fenchel.steps.working_set.dense_hessian import POSV
 
 #: BLAS's product of a matrix with its transpose, for the compiled core to call.
-SYRK = cython_blas.__pyx_capi__["dsyrk"]
+SYRK = kernels.Syrk(cython_blas.__pyx_capi__["dsyrk"])
 #: The most samples: for one penalty, to which there are quicker ways from more, and for many.
 FEW_SAMPLES, MOST_SAMPLES = 500, 2000
 #: How many lams go into one call: Ctrl-C comes through between two.
@@ -39,7 +39,7 @@ SMOOTH = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS})
 MOST_TIMES = 4.0
 
 
-def short_columns(problem: Problem, p: Vector, mean: Vector | None) -> tuple[kernels.ShortColumns, float, float]:
+def short_columns(problem: Problem, p: Vector, mean: Vector | None) -> tuple[kernels.Int16Screen, float, float]:
     """X in sixteen bits, without the means of columns if there are some; how many times the shares that it was made for
     those of this problem are, at most; and how far its means may be apart from these, in lengths of columns.
 
@@ -49,12 +49,12 @@ def short_columns(problem: Problem, p: Vector, mean: Vector | None) -> tuple[ker
     design, n, hold = problem.design, len(p), problem.design.hold
     times = float(p.max()) * n
     if hold is None or hold.over or not times <= MOST_TIMES:
-        return kernels.short_columns(design.lines, design.by_rows, mean, p), 1.0, 0.0
+        return kernels.int16_screen(design.lines, design.by_rows, mean, p), 1.0, 0.0
     known = hold.shorts.get(mean is not None)
     if known is None:
         even = np.full(n, 1.0 / n)
         centre = mean if mean is None or problem.weightless else design.rmatvec(even)
-        known = hold.shorts[mean is not None] = kernels.short_columns(design.lines, design.by_rows, centre, even)
+        known = hold.shorts[mean is not None] = kernels.int16_screen(design.lines, design.by_rows, centre, even)
     times = max(1.0, times)
     return known, times, 0.0 if mean is None else float(np.sqrt(times))
 
@@ -75,7 +75,7 @@ class WidePath:
         lengths = shorts.lengths()  # of the columns without their means, from above
         lengths *= np.sqrt(times)
         samples.know_lengths(lengths if mean is None else np.hypot(lengths, mean))
-        self._path = kernels.wide_path(
+        self._path = kernels.sparse_path(
             design.lines,
             design.by_rows,
             mean,
@@ -89,6 +89,7 @@ class WidePath:
             b,
             POSV,
             SYRK,
+            kernels.SparsePathTuning(),
         )
 
     @classmethod
@@ -148,7 +149,7 @@ class WidePath:
         if not (is_moderate(threshold) and is_moderate(ridge)):
             return None
         seconds = 1e9 if stop.max_seconds is None else stop.max_seconds
-        starts, columns, weights, largest, near_starts, near, b, loss, multipliers, steps = self._path.advance(
+        starts, columns, weights, largest, near_starts, near, _cut, b, loss, multipliers, steps = self._path.advance(
             threshold, ridge, tol, float(stop.atol), seconds
         )
         m = len(steps)

@@ -27,7 +27,7 @@ def column_step(state: DescentState, accuracy: float) -> None:
     c, m = state.curvature(), -state.shares * state.a
     everything: Indices = np.arange(len(state.w))
     # the trace bounds every direction of a group
-    curvature = blocks.sums(kernels.squares_along(part.columns.lines, everything, c))
+    curvature = blocks.sums(part.columns.lines.energy_some(everything, c))
     w, moved = state.w.copy(), m.copy()
     b, made = kernels.descend_columns(
         part.columns.lines,

@@ -21,7 +21,7 @@ from fenchel.steps.working_set.state import DescentState
 #: Passes over the matrix between two faces, the most faces of one step, and the most Newton steps on a face.
 LIMITS = (5, 60, 8)
 #: LAPACK's solution of a positive definite system, for the compiled core to call.
-POSV = cython_lapack.__pyx_capi__["dposv"]
+POSV = kernels.Posv(cython_lapack.__pyx_capi__["dposv"])
 
 
 def gram_step(state: DescentState, accuracy: float) -> None:

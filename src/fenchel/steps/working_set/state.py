@@ -51,7 +51,7 @@ class Part:
         lines, n = self.design.lines, self.design.shape[0]
         if self.design.by_rows:
             return lines.squares_some(np.arange(n), shares)
-        return kernels.squares_along(lines, np.arange(len(self.members)), shares)
+        return lines.energy_some(np.arange(len(self.members)), shares)
 
     @cached_property
     def rows(self) -> Design:
