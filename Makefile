@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
-CORE := $(wildcard src/fenchel/_core/*.?pp) CMakeLists.txt pyproject.toml
+CORE := $(wildcard src/fenchel/_core/*/*.?pp) CMakeLists.txt pyproject.toml
 EDITABLE := $(PIP) --no-build-isolation --editable
 
 .PHONY: demo test check slow bench docs clean

@@ -102,8 +102,8 @@ def test_side_by_side_they_give_the_same_bits(model):
 @every_model
 def test_all_folds_look_at_one_matrix_in_sixteen_bits(model, monkeypatch):
     made, looked = [], []
-    build, advance = wide_path.kernels.short_columns, wide_path.WidePath.solve
-    monkeypatch.setattr(wide_path.kernels, "short_columns", lambda *args: made.append(build(*args)) or made[-1])
+    build, advance = wide_path.kernels.int16_screen, wide_path.WidePath.solve
+    monkeypatch.setattr(wide_path.kernels, "int16_screen", lambda *args: made.append(build(*args)) or made[-1])
 
     def watched(self, *args):
         looked.append(self.problem.design.hold.shorts[self.problem.intercept and not hasattr(model, "predict_proba")])

@@ -1,31 +1,31 @@
-"""What the compiled module offers; the bind*.cpp files define it.
+"""The compiled module, as the files in bind/ define it.
 
 `_x86_64_v3` is the same module for wider vectors.
 """
 
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Array = NDArray[np.float64] | NDArray[np.float32] | NDArray[np.int32] | NDArray[np.int64]
 
 class Lines:
     @overload
-    def __init__(self, array: NDArray[Any]) -> None: ...
+    def __init__(self, array: Array) -> None: ...
     @overload
-    def __init__(
-        self, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], width: int, checked: bool = False
-    ) -> None: ...
+    def __init__(self, indptr: Array, indices: Array, data: Array, width: int, checked: bool = False) -> None: ...
     @property
     def has_duplicates(self) -> bool: ...
     def gather(self, w: Vector, bound: bool, threads: int) -> tuple[Vector, Vector, int]: ...
     def scatter(self, a: Vector, bound: bool, threads: int) -> tuple[Vector, Vector, int]: ...
-    def gather_some(self, which: NDArray[np.int64], w: Vector, threads: int) -> Vector: ...
-    def scatter_some(self, which: NDArray[np.int64], a: Vector, p: Vector | None, threads: int) -> Vector: ...
-    def gram_some(self, which: NDArray[np.int64], a: Vector) -> Vector: ...
-    def energy_some(self, which: NDArray[np.int64], d: Vector) -> Vector: ...
-    def squares_some(self, which: NDArray[np.int64], a: Vector) -> Vector: ...
+    def gather_some(self, which: Indices, w: Vector, threads: int) -> Vector: ...
+    def scatter_some(self, which: Indices, a: Vector, p: Vector | None, threads: int) -> Vector: ...
+    def gram_some(self, which: Indices, a: Vector) -> Vector: ...
+    def energy_some(self, which: Indices, d: Vector) -> Vector: ...
+    def squares_some(self, which: Indices, a: Vector) -> Vector: ...
     def norms_along(self, p: float, s: Vector | None) -> Vector: ...
     def norms_across(self, p: float, s: Vector) -> Vector: ...
 
@@ -105,7 +105,7 @@ class Ascent:
     ) -> None: ...
     def epoch(
         self,
-        order: NDArray[np.int64],
+        order: Indices,
         alpha: Vector,
         u: Vector,
         margin: float,
@@ -113,20 +113,20 @@ class Ascent:
         threads: int,
         rounds: int,
     ) -> tuple[float, float, float, int, float, int]: ...
-    def first_epoch(self, order: NDArray[np.int64], alpha: Vector, u: Vector) -> None: ...
+    def first_epoch(self, order: Indices, alpha: Vector, u: Vector) -> None: ...
 
 def approx_weights(
     loss: Loss,
     columns: Lines,
-    column: NDArray[np.int64],
-    first: NDArray[np.int64],
+    column: Indices,
+    first: Indices,
     curvature: Vector,
     threshold: Vector,
     ridge: float,
     intercept: bool,
     y: Vector,
-    share: Vector,
-    order: NDArray[np.int64],
+    p: Vector,
+    order: Indices,
     theta: float,
     accelerated: bool,
     images: Vector,
@@ -142,7 +142,7 @@ def approx_samples(
     q: Vector,
     scale: float,
     blocks: int,
-    order: NDArray[np.int64],
+    order: Indices,
     theta: float,
     accelerated: bool,
     images: Vector,
@@ -160,7 +160,7 @@ def descend(
     constant: float,
     radius: float,
     batch: int,
-    order: NDArray[np.int64],
+    order: Indices,
     t: int,
     v: Vector,
     held: Vector | None,
@@ -168,7 +168,7 @@ def descend(
 def extrapolate_samples(
     loss: Loss, now: Vector, before: Vector, factor: float, y: Vector, s: Vector
 ) -> tuple[Vector, Vector, float]: ...
-def bend_of_samples(loss: Loss, x: Vector, z: Vector, a: Vector, y: Vector, s: Vector) -> tuple[float, float]: ...
+def curvature_of_samples(loss: Loss, x: Vector, z: Vector, a: Vector, y: Vector, s: Vector) -> tuple[float, float]: ...
 def shrink_weights(
     now: Vector,
     before: Vector,
@@ -182,17 +182,17 @@ def shrink_weights(
 def total_variation(y: Vector, lam: float) -> Vector: ...
 def taut_string(y: Vector, lam: float) -> tuple[Vector, Vector]: ...
 def banded_least_squares(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
+    indptr: Indices,
+    indices: Indices,
     values: Vector,
-    order: NDArray[np.int64],
+    order: Indices,
     width: int,
     p: Vector,
     weight: Vector,
     q: Vector,
 ) -> Vector: ...
 def total_variation_of_rows(y: Vector, rows: int, width: int, lam: float, threads: int) -> Vector: ...
-def take_turn(
+def alternating_step(
     y: Vector,
     b: Vector,
     before: Vector,
@@ -205,11 +205,11 @@ def take_turn(
 ) -> tuple[Vector, Vector, Vector, tuple[float, float, float, float, float]]: ...
 def sum_of_squares(x: Vector) -> float: ...
 def bound_products(a: Vector, z: Vector, error: Vector, s: Vector) -> tuple[float, float, float]: ...
-def look_at_entries(x: NDArray[Any], threads: int) -> tuple[int, float]: ...
-def parse_svmlight(chunk: bytes, first_line: int) -> tuple[Vector, NDArray[np.int64], NDArray[np.int64], Vector]: ...
+def check_entries(x: Array, threads: int) -> tuple[int, float]: ...
+def parse_svmlight(chunk: bytes, first_line: int) -> tuple[Vector, Indices, Indices, Vector]: ...
 
 class BlockLoss:
-    def dual_step(self, p: Vector, z: Vector, q: Vector, y: NDArray[np.int64]) -> Vector: ...
+    def dual_step(self, p: Vector, z: Vector, q: Vector, y: Indices) -> Vector: ...
 
 class Multinomial(BlockLoss): ...
 class CrammerSinger(BlockLoss): ...
@@ -219,10 +219,10 @@ def scatter_blocks(lines: Lines, blocks: Vector, threads: int) -> tuple[Vector, 
 def ascend_blocks(
     loss: BlockLoss,
     rows: Lines,
-    y: NDArray[np.int64],
+    y: Indices,
     s: Vector,
     squared_norm: Vector,
-    order: NDArray[np.int64],
+    order: Indices,
     alpha: Vector,
     u: Vector,
     mu: float,
@@ -235,9 +235,9 @@ def ascend_blocks(
 ) -> tuple[float, float, float, int, int]: ...
 def descend_columns(
     columns: Lines,
-    column: NDArray[np.int64],
-    first: NDArray[np.int64],
-    which: NDArray[np.int64],
+    column: Indices,
+    first: Indices,
+    which: Indices,
     c: Vector,
     curvature: Vector,
     threshold: Vector,
@@ -253,18 +253,24 @@ def take(
     lines: Lines,
     place: NDArray[np.int32],
     across: bool,
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[Any],
+    indptr: Array,
+    indices: Array,
+    data: Array,
 ) -> None: ...
-def entries_across(lines: Lines) -> NDArray[np.int64]: ...
+def entries_across(lines: Lines) -> Indices: ...
 def mirror_lower(H: Vector) -> None: ...
-def squares_along(lines: Lines, which: NDArray[np.int64], a: Vector) -> Vector: ...
+
+class Posv:
+    def __init__(self, capsule: object) -> None: ...
+
+class Syrk:
+    def __init__(self, capsule: object) -> None: ...
+
 def minimise_quadratic(
-    posv: Any,
+    posv: Posv,
     H: Vector,
-    column: NDArray[np.int64],
-    first: NDArray[np.int64],
+    column: Indices,
+    first: Indices,
     threshold: Vector,
     u: Vector,
     slope: Vector,
@@ -274,30 +280,65 @@ def minimise_quadratic(
     enough: float,
 ) -> None: ...
 
-class ShortColumns:
+class Int16Screen:
     def lengths(self) -> Vector: ...
 
-def short_columns(lines: Lines, by_rows: bool, mean: Vector | None, shares: Vector) -> ShortColumns: ...
+def int16_screen(lines: Lines, by_rows: bool, mean: Vector | None, p: Vector) -> Int16Screen: ...
 
-class WidePath:
+class SparsePathTuning:
+    """Described in sparse/sparse_path.hpp."""
+
+    batch: int
+    most_columns: int
+    newton_steps: int
+    first_cut: float
+    least_cut: float
+    most_cut: float
+    least_strong: float
+    next_ratio: float
+    gap_fraction: float
+    first_accuracy: float
+    accuracy_factor: float
+    least_accuracy: float
+    progress: float
+    most_stalls: int
+    model_accuracy: float
+    passes: int
+    faces: int
+    face_steps: int
+    damping: float
+    least_damping: float
+    most_damping: float
+    damping_factor: float
+    halvings: int
+    intercept_steps: int
+    intercept_balance: float
+    def __init__(self) -> None: ...
+
+class SparsePath:
     @property
     def largest(self) -> float: ...
     def advance(
         self, threshold: Vector, ridge: Vector, tol: Vector, atol: float, seconds: float
-    ) -> tuple[Any, Any, Vector, Vector, Any, Vector, Vector, Vector, Vector, Any]: ...
+    ) -> tuple[Indices, Indices, Vector, Vector, Indices, Vector, Vector, Vector, Vector, Vector, Indices]:
+        """starts, columns, weights, largest, near_starts, near, cut, b, loss, multipliers, steps.
 
-def wide_path(
+        Every column of model k that is not near has |v_j| <= cut[k], up to the rounding of a product in float64.
+        """
+
+def sparse_path(
     lines: Lines,
     by_rows: bool,
     mean: Vector | None,
-    shorts: ShortColumns,
-    apart: float,
+    screen: Int16Screen,
+    offset: float,
     loss: Loss,
     y: Vector,
     p: Vector,
     smoothness: float,
     intercept: bool,
     b: float,
-    posv: Any,
-    syrk: Any,
-) -> WidePath: ...
+    posv: Posv,
+    syrk: Syrk,
+    tuning: SparsePathTuning,
+) -> SparsePath: ...

@@ -14,7 +14,7 @@ from fenchel._core import kernels
 class Hold:
     """What is known of a matrix that nobody changes as long as this is not over: proofs may rest on it until then."""
 
-    shorts: dict[bool, kernels.ShortColumns] = field(default_factory=dict)
+    shorts: dict[bool, kernels.Int16Screen] = field(default_factory=dict)
     """All columns in sixteen bits, as they are (False) or without their means (True)."""
     gram: tuple[NDArray[np.float64], NDArray[np.float64] | None] | None = None
     """The Gram matrix of rows that count the same, and the means that were taken off, if there are some."""

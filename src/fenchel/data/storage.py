@@ -64,7 +64,7 @@ def largest_entry(matrix: Any, by_rows: bool, threads: int, name: str) -> float:
     sparse = sp.issparse(matrix)
     # an array may be longer than what is in use
     values = matrix.data[: matrix.indptr[-1]] if sparse else matrix if by_rows else matrix.T
-    k, largest = kernels.look_at_entries(values.reshape(-1), threads if values.size >= ENTRIES_TO_LOOK_AT else 1)
+    k, largest = kernels.check_entries(values.reshape(-1), threads if values.size >= ENTRIES_TO_LOOK_AT else 1)
     if k < 0:
         return largest
     if sparse:

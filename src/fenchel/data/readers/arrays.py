@@ -58,7 +58,7 @@ def finite(values: Array, dtype: np.dtype[Any], where: Callable[[int], str]) -> 
     """
     with np.errstate(over="ignore"):
         cast: Array = values.astype(dtype, order="C", copy=False)
-    k, _ = kernels.look_at_entries(cast.reshape(-1), 1)
+    k, _ = kernels.check_entries(cast.reshape(-1), 1)
     if k >= 0:
         raise ValueError(f"{where(k)} is {values.flat[k]}, not a finite {dtype.name} number")
     return cast

@@ -132,7 +132,7 @@ def accelerated(image: Image, at: Split) -> Split:
     momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * at.momentum**2))
     beta = (at.momentum - 1.0) / momentum
     threads = image.problem.design.threads
-    w, a, b, (variation, square, aw, bw, uphill) = kernels.take_turn(
+    w, a, b, (variation, square, aw, bw, uphill) = kernels.alternating_step(
         image.y, at.b, at.before, beta, *image.shape, image.across, image.down, threads
     )
     # b fits w exactly, so that only the rows have a gap

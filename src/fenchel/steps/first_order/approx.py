@@ -3,7 +3,7 @@
 Problem (A) of the certificates paper (Duenner, Forte, Takac and Jaggi 2016), f(A x) + sum_g psi_g(x_g), with one random
 block g a step. It is the objective itself over blocks of weights (Lasso, elastic net, group Lasso), or minus the dual
 over samples (the SVM). The expected suboptimality falls as 1/t^2; a step costs no more than its columns of A, however
-many weights there are (`_core/approx.hpp`).
+many weights there are (`_core/ascent/approx.hpp`).
 """
 
 from __future__ import annotations

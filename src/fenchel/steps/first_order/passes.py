@@ -31,7 +31,7 @@ class SamplePasses:
         """sum_i s_i (phi'(x_i) - phi'(z_i)) (x_i - z_i), and the size of the terms that cancel in it."""
         problem, loss = self.problem, self.problem.loss.kernel()
         if loss is not None:
-            return kernels.bend_of_samples(loss, x, z, a, problem.y, problem.weights)
+            return kernels.curvature_of_samples(loss, x, z, a, problem.y, problem.weights)
         there = np.where(problem.weights > 0, -problem.weights * problem.loss.derivative(x, problem.y), 0.0)
         way = x - z
         return float(np.sum((a - there) * way)), float(np.sum((np.abs(a) + np.abs(there)) * np.abs(way)))

@@ -36,7 +36,7 @@ def column_step(state: WorkingSetState, accuracy: float) -> None:
     c, m = state.curvature(), -state.fractions * state.a
     everything: Indices = np.arange(columns.width)
     # the trace bounds the curvature of a group in every direction
-    curvature = blocks.sums(kernels.squares_along(columns.columns.lines, everything, c))
+    curvature = blocks.sums(columns.columns.lines.energy_some(everything, c))
     w, moved = state.w.copy(), m.copy()
     b, made = kernels.descend_columns(
         columns.columns.lines,

@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel._core import kernels
 from fenchel.data.design import Design
 from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Problem
@@ -51,7 +50,7 @@ class ColumnSet:
         lines, n = self.design.lines, self.design.shape[0]
         if self.design.by_rows:
             return lines.squares_some(np.arange(n), fractions)
-        return kernels.squares_along(lines, np.arange(self.width), fractions)
+        return lines.energy_some(np.arange(self.width), fractions)
 
     @cached_property
     def rows(self) -> Design:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fenchel.steps.working_set.state import WorkingSetState
 
 #: LAPACK's solution of a positive definite system, for the compiled core to call.
-POSV = cython_lapack.__pyx_capi__["dposv"]
+POSV = kernels.Posv(cython_lapack.__pyx_capi__["dposv"])
 
 
 @dataclass(frozen=True)

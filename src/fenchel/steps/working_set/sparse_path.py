@@ -25,11 +25,11 @@ from fenchel.steps.working_set.hessian import POSV
 from fenchel.steps.working_set.moments import Centre
 
 #: BLAS's product of a matrix with its transpose, for the compiled core to call.
-SYRK = cython_blas.__pyx_capi__["dsyrk"]
+SYRK = kernels.Syrk(cython_blas.__pyx_capi__["dsyrk"])
 
 
 @dataclass(frozen=True)
-class SparsePathTuning:
+class PathTuning:
     """`python -m benchmarks.race --sparse` on leukemia; the number of samples for a path by LassoCV."""
 
     few_samples: int = 500  # the most for a single lam, to which there are quicker methods from more,
@@ -41,7 +41,9 @@ class SparsePathTuning:
     most_times: float = 4.0  # folds share a screen unless a sample has more than so many times the mean weight
 
 
-TUNING = SparsePathTuning()
+TUNING = PathTuning()
+#: The compiled engine's own, at their defaults: sparse/sparse_path.hpp says what they are.
+ENGINE = kernels.SparsePathTuning()
 
 
 @dataclass
@@ -49,7 +51,7 @@ class PathState:
     """The compiled path, what is asked for, and what its last call found."""
 
     problem: Problem
-    path: kernels.WidePath
+    path: kernels.SparsePath
     sizes: Sizes
     centre: Centre | None  # of the squared loss, whose samples are centred
     goal: Goal | None = None
@@ -98,15 +100,14 @@ class SparsePath(Solver[PathState]):
             y, mean, intercept = y - centre.target, centre.columns, False
         elif intercept:
             b = best_shift(problem.loss, np.zeros_like(y), y, problem.weights)
-        screen, times, apart = _screen(problem, p, mean)
+        screen, times, offset = _screen(problem, p, mean)
         lengths = screen.lengths() * np.sqrt(times)  # of the columns without their means, from above
         sizes = Sizes.of(problem, lengths if mean is None else np.hypot(lengths, mean))
         if not sizes.are_moderate:
             raise Overflow("columns or targets are too large or too small for the compiled path")
         smoothness = problem.loss.smoothness
-        path = kernels.wide_path(
-            design.lines, design.by_rows, mean, screen, apart, kernel, y, p, smoothness, intercept, b, POSV, SYRK
-        )
+        samples = kernel, y, p, smoothness, intercept, b
+        path = kernels.sparse_path(design.lines, design.by_rows, mean, screen, offset, *samples, POSV, SYRK, ENGINE)
         return PathState(problem, path, sizes, centre)
 
     def aim(self, state: PathState, goal: Goal) -> None:
@@ -142,7 +143,7 @@ class SparsePath(Solver[PathState]):
         return None
 
 
-def _screen(problem: Problem, p: Vector, mean: Vector | None) -> tuple[kernels.ShortColumns, float, float]:
+def _screen(problem: Problem, p: Vector, mean: Vector | None) -> tuple[kernels.Int16Screen, float, float]:
     """X in sixteen bits, without the means of columns if there are some; how many times the weight fractions that it
     was made for those of this problem are, at most; and how far its means may be apart from these, in column lengths.
 
@@ -152,12 +153,12 @@ def _screen(problem: Problem, p: Vector, mean: Vector | None) -> tuple[kernels.S
     design, n, shared = problem.design, len(p), problem.design.hold
     times = float(p.max()) * n
     if shared is None or shared.over or not times <= TUNING.most_times:
-        return kernels.short_columns(design.lines, design.by_rows, mean, p), 1.0, 0.0
+        return kernels.int16_screen(design.lines, design.by_rows, mean, p), 1.0, 0.0
     known = shared.shorts.get(mean is not None)
     if known is None:
         even = np.full(n, 1.0 / n)
         centre = mean if mean is None or problem.weightless else design.rmatvec(even)
-        known = shared.shorts[mean is not None] = kernels.short_columns(design.lines, design.by_rows, centre, even)
+        known = shared.shorts[mean is not None] = kernels.int16_screen(design.lines, design.by_rows, centre, even)
     times = max(1.0, times)
     return known, times, 0.0 if mean is None else float(np.sqrt(times))
 
@@ -178,10 +179,9 @@ def _advance(state: PathState, penalties: list[Penalty], tol: Vector, skip: int,
     ridge = np.array([one.ridge for one in blocks if one is not None])
     if not is_moderate(*threshold, *ridge):
         return None
-    starts, columns, weights, largest, near_starts, near, b, loss, multipliers, steps = state.path.advance(
+    starts, columns, weights, largest, near_starts, near, cut, b, loss, multipliers, steps = state.path.advance(
         threshold, ridge, tol, float(goal.atol), min(goal.seconds, 1e9)
     )
-    cut = 0.96 * threshold
     m = len(steps)
     if m <= skip:
         return None
@@ -190,7 +190,7 @@ def _advance(state: PathState, penalties: list[Penalty], tol: Vector, skip: int,
     b = b[skip:] if state.centre is None else _intercepts(state.centre, starts, columns, weights)
     at = AtSamples(loss[skip:], a[skip:], centred=state.centre is not None)
     near, near_starts = near[int(near_starts[skip]) :], near_starts[skip:] - near_starts[skip]
-    dual = DualVector(largest[skip:], cut[skip:m], near, near_starts)
+    dual = DualVector(largest[skip:], cut[skip:], near, near_starts)
     return Measurements(
         state.sizes, threshold[skip:m], ridge[skip:m], starts, columns, weights, b, at, dual, steps[skip:]
     )

@@ -1,0 +1,172 @@
+// Accelerated proximal coordinate descent (APPROX, Fercoq and Richtarik 2015), one block of N a step, for f(A x) + sum_g psi_g(x_g).
+//
+//   y = (1 - theta) x + theta z,   z_g' = argmin  <grad_g f(A y), .> + (N theta L_g / 2) |. - z_g|^2 + psi_g,   x' = y + N theta (z' - z).
+//
+// All of x and y change in every step. But with y = z + theta^2 u and x' = z' + theta^2 u' only block g of z and u does:
+// u_g' = u_g - (1 - N theta) / theta^2 (z_g' - z_g). A z and A u are stored side by side, so that a step costs no more than its
+// columns of A. Where theta stays 1 / N, u stays zero: plain coordinate descent.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "losses/links.hpp"
+#include "sparse/proximal_gradient.hpp"
+
+namespace fenchel {
+
+struct Sequence {
+    double blocks;      // N
+    double theta;       // of the next step
+    double square = 0;  // theta^2 of the last step, x = z + square u
+    bool accelerated = true;
+
+    double step_factor() const { return blocks * theta; }
+    // The change of u for a unit change of z.
+    double u_factor() const { return accelerated ? -(1 - blocks * theta) / (theta * theta) : 0.0; }
+    // theta'^2 = (1 - theta') theta^2
+    void advance() {
+        square = theta * theta;
+        if (accelerated) theta = 2 * theta / (std::sqrt(theta * theta + 4) + theta);
+    }
+};
+
+// A z and A u, interleaved: both are needed wherever one is.
+struct Images {
+    double *both;
+    double at(Index i, double square) const { return both[2 * i] + square * both[2 * i + 1]; }
+    template <class Line>
+    void move(const Line &x, double by, double u_factor) {
+        const double second = by * u_factor;
+        for (Index k = 0; k < x.size; ++k) {
+            double *entry = both + 2 * x.index(k);
+            const double value = static_cast<double>(x.value[k]);
+            entry[0] += by * value, entry[1] += second * value;
+        }
+    }
+};
+
+// Of a pass, at y: the terms of the gap of the blocks visited; the largest |v_g| / threshold_g of weights; the losses of samples.
+struct PassSums {
+    double gap = 0, worst = 0, loss = 0;
+};
+
+// Over the weights: f the mean loss, psi_g(w) = threshold_g |w|_2 + ridge/2 |w|_2^2. Block g has the columns column[first[g]] ..; if there
+// is an intercept, it is the last block, without columns, stored after the last weight.
+struct WeightBlocks {
+    const Index *column, *first;
+    const double *curvature;  // L_g
+    const double *threshold;
+    double ridge;
+    Index count;     // of blocks, without the intercept
+    Index features;  // of weights, without the intercept
+    bool intercept;
+};
+
+struct Targets {
+    const double *y, *p;  // p_i = s_i / W
+    Index size;
+};
+
+template <class Loss, class Matrix>
+class WeightSteps {
+  public:
+    WeightSteps(const Loss &loss, const Matrix &columns, const WeightBlocks &blocks, const Targets &data, Images images, double *z, double *u)
+        : loss_(loss), columns_(columns), blocks_(blocks), data_(data), images_(images), z_(z), u_(u) {
+        Index largest = 1;
+        for (Index g = 0; g < blocks.count; ++g) largest = std::max(largest, blocks.first[g + 1] - blocks.first[g]);
+        next_.resize(largest);
+    }
+
+    PassSums pass(Sequence &sequence, const Index *order, Index steps) {
+        PassSums sums;
+        for (Index k = 0; k < steps; ++k) {
+            if (order[k] == blocks_.count) step_intercept(sequence);
+            else step(sequence, order[k], sums);
+            sequence.advance();
+        }
+        return sums;
+    }
+
+  private:
+    double derivative(Index i, double square, double b) const { return -data_.p[i] * multiplier(loss_, images_.at(i, square) + b, data_.y[i]); }
+    double intercept(double square) const { return blocks_.intercept ? z_[blocks_.features] + square * u_[blocks_.features] : 0.0; }
+
+    void step(const Sequence &sequence, Index g, PassSums &sums) {
+        const double square = sequence.theta * sequence.theta, b = intercept(square), u_factor = sequence.u_factor();
+        const Index *column = blocks_.column + blocks_.first[g];
+        const Index size = blocks_.first[g + 1] - blocks_.first[g];
+        const double c = sequence.step_factor() * blocks_.curvature[g], bound = c + blocks_.ridge, threshold = blocks_.threshold[g];
+        double length = 0, slope_length = 0, y_length = 0, inner = 0;
+        for (Index k = 0; k < size; ++k) {
+            const auto x = columns_.line(column[k]);
+            double slope = 0;
+            for (Index l = 0; l < x.size; ++l) slope += static_cast<double>(x.value[l]) * derivative(x.index(l), square, b);
+            const double y = z_[column[k]] + square * u_[column[k]];
+            next_[k] = bound > 0 ? (c * z_[column[k]] - slope) / bound : 0.0;
+            length += next_[k] * next_[k], slope_length += slope * slope, y_length += y * y, inner += slope * y;
+        }
+        length = std::sqrt(length), slope_length = std::sqrt(slope_length);
+        add_gap(sums, slope_length, y_length, inner, threshold);
+        const double keep = threshold == 0 ? 1.0 : (length > 0 ? std::max(0.0, 1 - threshold / (bound * length)) : 0.0);
+        for (Index k = 0; k < size; ++k) {
+            const Index j = column[k];
+            const double move = keep * next_[k] - z_[j];
+            if (move == 0) continue;
+            z_[j] += move, u_[j] += u_factor * move;
+            images_.move(columns_.line(j), move, u_factor);
+        }
+    }
+
+    // R_g(y_g) + R_g*(v_g) - v_g.y_g with v_g = -slope; for a norm without the conjugate, which is infinite where worst > 1.
+    void add_gap(PassSums &sums, double slope, double y_square, double inner, double threshold) const {
+        sums.gap += threshold * std::sqrt(y_square) + 0.5 * blocks_.ridge * y_square + inner;
+        const double excess = std::max(0.0, slope - threshold);
+        if (blocks_.ridge > 0) sums.gap += excess * excess / (2 * blocks_.ridge);
+        else if (threshold > 0) sums.worst = std::max(sums.worst, slope / threshold);
+    }
+
+    void step_intercept(const Sequence &sequence) {
+        const double square = sequence.theta * sequence.theta, b = intercept(square);
+        double slope = 0;
+        for (Index i = 0; i < data_.size; ++i) slope += derivative(i, square, b);
+        const double move = -slope / (sequence.step_factor() * blocks_.curvature[blocks_.count]);
+        z_[blocks_.features] += move, u_[blocks_.features] += sequence.u_factor() * move;
+    }
+
+    const Loss &loss_;
+    const Matrix &columns_;
+    WeightBlocks blocks_;
+    Targets data_;
+    Images images_;
+    double *z_, *u_;
+    std::vector<double> next_;
+};
+
+// Over the samples: f = R* of v(alpha), which is smooth, psi_i = (s_i / W) phi*(-.; y_i). The images are v / mu of z and of u, and the
+// step for z_i is that of dual ascent with N theta q_i for q_i.
+template <class Loss, class Link, class Matrix>
+PassSums accelerate_samples(const Loss &loss, const Link &link, const Matrix &rows, const double *y, const double *s, const double *q, double scale,
+                            Sequence &sequence, const Index *order, Index steps, Images images, double *z, double *u) {
+    static_assert(Link::stateless);
+    PassSums sums;
+    for (Index k = 0; k < steps; ++k) {
+        const Index i = order[k];
+        const double square = sequence.theta * sequence.theta, u_factor = sequence.u_factor();
+        const auto x = rows.line(i);
+        double score = 0;
+        for (Index l = 0; l < x.size; ++l) score += static_cast<double>(x.value[l]) * link.weight(images.at(x.index(l), square));
+        const double a = z[i] + square * u[i], phi = loss.value(score, y[i]), gap = phi + loss.conjugate(-a, y[i]) + a * score;
+        sums.loss += s[i] * phi;
+        if (gap < infinity) sums.gap += s[i] * gap;  // rounding may have moved a slightly out of its domain
+        const double move = loss.dual_step(z[i], score, sequence.step_factor() * q[i], y[i]) - z[i];
+        if (move != 0) {
+            z[i] += move, u[i] += u_factor * move;
+            images.move(x, s[i] * move * scale, u_factor);
+        }
+        sequence.advance();
+    }
+    return sums;
+}
+
+}  // namespace fenchel

@@ -1,0 +1,180 @@
+// Stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2013): one pass over samples in a given order.
+//
+// D is maximised over one multiplier after another; u = v / mu = (1/(mu W)) sum_i s_i a_i x_i is updated with it, and the weights
+// are a function of u, the link. The step is exact for the 2-norm; for other norms it maximises the lower bound on D that strong
+// convexity gives, with the dual norm of x_i.
+// A quadratic on the intercept, rho/2 (b - b0)^2, makes b = b0 + sum_i s_i a_i / (rho W) one more coordinate, stored after
+// the entries of u: inverse_rho = 0 switches it off, b0 = 0 is a penalised intercept, and a loop that moves b0 is the
+// proximal-point method for an unpenalised one.
+#pragma once
+#include "ascent/threads.hpp"
+#include "losses/links.hpp"
+
+namespace fenchel {
+
+struct Samples {
+    const double *y, *s;
+    const double *q;  // s_i (|x_i|^2 / mu + 1 / rho) / W: the derivative of a score with respect to its own multiplier
+};
+
+struct Scale {
+    double step;   // 1 / (mu W): of u with respect to s_i a_i x_i
+    double shift;  // 1 / (rho W): of b with respect to s_i a_i
+    double W;      // sum of the weights
+};
+
+// Of a sample: its next multiplier, its loss and its term of the gap before the step.
+struct Visit {
+    double next, phi, gap;
+};
+
+template <class Loss>
+inline Visit visit(const Loss &loss, double a, double z, double q, double y, bool measured) {
+    const double next = loss.dual_step(a, z, q, y);
+    if (!measured) return {next, 0, 0};
+    const double phi = loss.value(z, y);
+    return {next, phi, phi + loss.conjugate(-a, y) + a * z};
+}
+
+// Newton for s in t' = sigmoid(-s) as in Logistic::dual_step, ended when a step is short: the error left is its square,
+// less than the multiplier's change. The last step is made on t', along the tangent, which saves an exponential.
+inline Visit visit(const Logistic &loss, double a, double z, double q, double y, bool measured) {
+    const double m = y * z, base = m - q * a * y;
+    const bool right = base + 0.5 * q > 0;
+    const double low = right ? std::max(base, 0.0) : base, high = right ? base + q : std::min(base + q, 0.0);
+    double s = clip(m, low, high), t = 0, next = s;
+    for (int k = 0; k < 60; ++k) {
+        t = Logistic::sigmoid(-s);
+        next = clip(s - (s - base - q * t) / (1 + q * t * (1 - t)), low, high);
+        if (std::fabs(next - s) <= 0.02) break;
+        s = next;
+    }
+    const double phi = measured ? loss.value(z, y) : 0.0;
+    return {y * (t - t * (1 - t) * (next - s)), phi, measured ? phi + loss.conjugate(-a, y) + a * z : 0.0};
+}
+
+template <class Loss>
+constexpr bool costly = std::is_same_v<Loss, Logistic> || std::is_same_v<Loss, Exponential>;
+
+// u, with the intercept after it.
+struct Weights {
+    double *values;
+    template <class Link, class Line>
+    double score(const Line &x, const Link &link) const {
+        if constexpr (std::is_same_v<Link, Linear>) return dot(x, values);
+        double sum = 0;
+        for (Index k = 0; k < x.size; ++k) sum += static_cast<double>(x.value[k]) * link.weight(values[x.index(k)]);
+        return sum;
+    }
+    double intercept(Index width) const { return values[width]; }
+    template <class Link, class Line>
+    void move(const Line &x, double a, Link &link, Index width, double shift) {
+        values[width] += shift;
+        if constexpr (Link::stateless) {
+            add(x, a, values);
+        } else {
+            for (Index k = 0; k < x.size; ++k) {
+                double &entry = values[x.index(k)];
+                const double before = entry;
+                entry += a * static_cast<double>(x.value[k]);
+                link.changed(before, entry);
+            }
+            link.settle();
+        }
+    }
+};
+
+// Software prefetch in two stages: the numbers of a sample, then its row.
+template <class Matrix>
+void prefetch_samples(const Matrix &rows, const Samples &data, const double *alpha, const Index *order, Index k, Index steps) {
+#if defined(__GNUC__)
+    constexpr Index near = 4, far = 8;
+    if (k + far < steps) {
+        const Index i = order[k + far];
+        rows.prefetch_start(i);
+        __builtin_prefetch(alpha + i), __builtin_prefetch(data.y + i);
+        __builtin_prefetch(data.s + i), __builtin_prefetch(data.q + i);
+    }
+    if (k + near < steps) rows.prefetch(order[k + near]);
+#endif
+}
+
+// Whether the multiplier would stay the same for any score within `margin`.
+template <class Loss>
+bool stays(const Loss &loss, double a, double z, double q, double y, double margin) {
+    return loss.dual_step(a, z + margin, q, y) == a && loss.dual_step(a, z - margin, q, y) == a;
+}
+
+struct EpochOptions {
+    double margin;       // samples whose multipliers stay the same for scores within it are dropped; none if it is infinite
+    Index stride;        // one in so many samples is measured
+    double damping = 1;  // factor on the curvatures q
+};
+
+// One step for each sample in `order`, which is compacted in place where samples are dropped. `held`, if given, collects
+// sum_k k (change at step k), from which the average over the pass follows.
+template <class Link, class Loss, class Matrix>
+Epoch ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &link, const Scale &scale, Index *order, Index steps, double *alpha, Weights u,
+             const EpochOptions &options, double *held) {
+    Epoch sums;
+    Estimate estimate(options.stride);
+    for (Index k = 0; k < steps; ++k) {
+        prefetch_samples(rows, data, alpha, order, k, steps);
+        const Index i = order[k];
+        const double s = data.s[i], q = options.damping * data.q[i], y = data.y[i], a = alpha[i];
+        if (s == 0) continue;
+        const auto x = rows.line(i);
+        const double z = u.score(x, link) + u.intercept(rows.width);
+        const bool measured = estimate.due(k, s);
+        const auto [next, phi, gap] = visit(loss, a, z, q, y, measured);
+        const double change = next - a;
+        if (measured) sums.loss += s * phi, sums.gap += s * gap;
+        if (change == 0) {
+            if (!(options.margin < infinity) || !stays(loss, a, z, q, y, options.margin)) order[sums.kept++] = i;
+            continue;
+        }
+        order[sums.kept++] = i;
+        sums.move = std::max(sums.move, q * std::fabs(change));
+        sums.path += s * q * change * change, ++sums.moves;
+        alpha[i] = next;
+        u.move(x, s * change * scale.step, link, rows.width, s * change * scale.shift);
+        if (held) held[i] += change * static_cast<double>(k + 1);
+    }
+    return estimate.scaled(sums);
+}
+
+// The same in threads.
+template <class Link, class Loss, class Matrix>
+std::optional<Epoch> ascend_in_threads(const Loss &loss, const Matrix &rows, const Samples &data, const Link &link, const Scale &scale, Index *order,
+                                       Index steps, double *alpha, double *u, const EpochOptions &options, const Threads &threads, Buffer &buffer) {
+    const EpochOptions damped{options.margin, options.stride, threads.damping()};
+    const Scale stretched{scale.step * threads.stretch(), scale.shift * threads.stretch(), scale.W};
+    return epoch_in_threads(threads, order, steps, u, rows.width + 1, buffer, [&](Index, Index *mine, Index size, double *copy) {
+        Link own = link;
+        own.begin(copy, rows.width);
+        return ascend(loss, rows, data, own, stretched, mine, size, alpha, Weights{copy}, damped, nullptr);
+    });
+}
+
+// Modified SGD (section 4 of the paper), the first pass from zero: sample t takes the step of the problem of the first t
+// samples, whose total weight is W_t. Until the end u is (1/mu) sum_i s_i a_i x_i, divided by W_t where it is used.
+template <class Link, class Loss, class Matrix>
+void first_pass(const Loss &loss, const Matrix &rows, const Samples &data, Link link, const Scale &scale, const Index *order, Index steps, double *alpha,
+                double *u) {
+    Weights own{u};
+    double weight = 0;
+    for (Index k = 0; k < steps; ++k) {
+        prefetch_samples(rows, data, alpha, order, k, steps);
+        const Index i = order[k];
+        if (data.s[i] == 0) continue;
+        weight += data.s[i];
+        const auto x = rows.line(i);
+        const double z = (own.score(x, link.stretched(weight)) + own.intercept(rows.width)) / weight;
+        alpha[i] = loss.dual_step(0, z, data.q[i] * (scale.W / weight), data.y[i]);
+        const double size = data.s[i] * alpha[i] * scale.W;
+        own.move(x, size * scale.step, link, rows.width, size * scale.shift);
+    }
+    for (Index j = 0; j <= rows.width; ++j) u[j] /= scale.W;
+}
+
+}  // namespace fenchel

@@ -1,0 +1,159 @@
+// Paths on few dense samples for Python.
+#include "sparse/sparse_path.hpp"
+
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
+#include "bind/bind.hpp"
+#include "losses/response.hpp"
+
+namespace fenchel {
+
+namespace {
+
+// X, minus the means of its columns if they are given.
+template <class T>
+struct CentredEntries {
+    const T *data;
+    Index row, column;  // strides
+    const double *mean;
+    template <class F>
+    void visit(Index i, Index from, Index to, F &&f) const {
+        const T *x = data + i * row;
+        if (mean)
+            for (Index j = from; j < to; ++j) f(j, static_cast<double>(x[j * column]) - mean[j]);
+        else if (column == 1)
+            for (Index j = from; j < to; ++j) f(j, static_cast<double>(x[j]));
+        else
+            for (Index j = from; j < to; ++j) f(j, static_cast<double>(x[j * column]));
+    }
+};
+
+// With the targets and weights of some samples.
+SmoothLoss smooth_loss(const Loss &loss, std::vector<double> y, std::vector<double> p, double smoothness) {
+    return std::visit(
+        [&](const auto &phi) -> SmoothLoss {
+            if constexpr (std::decay_t<decltype(phi)>::piecewise_linear) throw std::invalid_argument("this loss has no second derivative");
+            const Index n = Index(y.size());
+            return {[=](const double *z, double *a, double *h) { return respond_all(phi, z, y.data(), p.data(), z, 0.0, n, a, h).loss; },
+                    [=](const double *a, double theta) {
+                        double sum = 0;
+                        for (Index i = 0; i < n; ++i) sum -= p[i] * phi.conjugate(-theta * a[i], y[i]);
+                        return sum;
+                    },
+                    smoothness};
+        },
+        loss);
+}
+
+// Calls f(X, n, d) with the entries of a dense matrix.
+template <class F>
+auto with_entries(const Lines &lines, bool by_rows, const std::optional<Vector<double>> &mean, F &&f) {
+    const Index n = by_rows ? lines.lines() : lines.width(), d = by_rows ? lines.width() : lines.lines();
+    if (mean) check_size(mean->size(), d, "the means");
+    if (n == 0 || d == 0) throw std::invalid_argument("there must be a sample and a column");
+    return lines.visit([&](const auto &A) -> decltype(f(CentredEntries<double>{}, n, d)) {
+        if constexpr (requires { A.indptr; }) throw std::invalid_argument("sparse paths are for dense matrices");
+        else return f(CentredEntries{A.data, by_rows ? d : 1, by_rows ? 1 : n, mean ? mean->data() : nullptr}, n, d);
+    });
+}
+
+Int16Screen int16_screen(const Lines &lines, bool by_rows, std::optional<Vector<double>> mean, Vector<double> p) {
+    nb::gil_scoped_release release;
+    return with_entries(lines, by_rows, mean, [&](const auto &X, Index n, Index d) {
+        check_size(p.size(), n, "the sample weights");
+        return Int16Screen(n, d, p.data(), [X](Index i, Index from, Index to, auto &&f) { X.visit(i, from, to, f); });
+    });
+}
+
+SparsePath sparse_path(const Lines &lines, bool by_rows, std::optional<Vector<double>> mean, const Int16Screen &screen, double offset, const Loss &loss,
+                       Vector<double> y, Vector<double> p, double smoothness, bool intercept, double b, const Posv &posv, const Syrk &syrk,
+                       const SparsePathTuning &tuning) {
+    nb::gil_scoped_release release;
+    return with_entries(lines, by_rows, mean, [&](const auto &X, Index n, Index d) -> SparsePath {
+        check_sizes({y.size(), p.size(), size_t(screen.n)}, n, "a vector over the samples");
+        check_size(screen.count, d, "the screen");
+        std::vector<Index> rows;
+        std::vector<double> targets, weights;
+        for (Index i = 0; i < n; ++i) {
+            if (!(p(i) > 0)) continue;
+            rows.push_back(i);
+            targets.push_back(y(i));
+            weights.push_back(p(i));
+        }
+        const auto read = [X, rows](Index j, double *out) {
+            for (const Index i : rows) X.visit(i, j, j + 1, [&](Index, double x) { *out++ = x; });
+        };
+        ColumnCache columns(Index(rows.size()), d, read, syrk);
+        SmoothLoss on_rows = smooth_loss(loss, std::move(targets), weights, smoothness);
+        return {tuning, screen, offset, std::move(columns), std::move(rows), std::move(weights), std::move(on_rows), intercept, b, posv};
+    });
+}
+
+// Models for the first of some thresholds, as many as are found within `seconds`: where each one's weights begin, their columns, and the
+// weights; the largest |v_j| that exceeds its cut, where those of each model begin, all of them where there is a ridge, and the cut: all
+// other columns have |v_j| <= cut, up to the rounding of a product in float64 (SparsePath::list_near); intercepts, mean losses,
+// multipliers, Newton steps.
+nb::tuple advance(SparsePath &path, Vector<double> threshold, Vector<double> ridge, Vector<double> tol, double atol, double seconds) {
+    const Index count = Index(threshold.size());
+    check_sizes({ridge.size(), tol.size()}, count, "a vector over the thresholds");
+    std::vector<Index> starts{0}, columns, near_starts{0}, steps;
+    std::vector<double> weights, largest, near, cut, b, loss, multipliers;
+    {
+        nb::gil_scoped_release release;
+        using namespace std::chrono;
+        const auto end =
+            seconds < 1e6 ? steady_clock::now() + duration_cast<steady_clock::duration>(duration<double>(seconds)) : steady_clock::time_point::max();
+        for (Index k = 0; k < count; ++k) {
+            const double next = k + 1 < count ? threshold(k + 1) : path.expected_after(threshold(k));
+            if (!path.advance({threshold(k), ridge(k), next, tol(k), atol, end})) break;
+            for (size_t i = 0; i < path.columns().size(); ++i) {
+                if (path.weights()[i] == 0) continue;
+                columns.push_back(path.columns()[i]);
+                weights.push_back(path.weights()[i]);
+            }
+            largest.push_back(0);
+            for (const Near &one : path.near()) {
+                largest.back() = std::max(largest.back(), one.size);
+                if (ridge(k) > 0) near.push_back(one.size);
+            }
+            multipliers.resize(multipliers.size() + path.samples(), 0.0);
+            path.multipliers([last = multipliers.end() - path.samples()](Index i, double a) { last[i] = a; });
+            starts.push_back(Index(columns.size()));
+            near_starts.push_back(Index(near.size()));
+            cut.push_back(path.cut());
+            b.push_back(path.intercept());
+            loss.push_back(path.loss());
+            steps.push_back(path.steps());
+        }
+    }
+    return nb::make_tuple(owned(std::move(starts)), owned(std::move(columns)), owned(std::move(weights)), owned(std::move(largest)),
+                          owned(std::move(near_starts)), owned(std::move(near)), owned(std::move(cut)), owned(std::move(b)), owned(std::move(loss)),
+                          owned(std::move(multipliers)), owned(std::move(steps)));
+}
+
+}  // namespace
+
+void bind_sparse_path(nb::module_ &m) {
+    using T = SparsePathTuning;
+    auto tuning = nb::class_<T>(m, "SparsePathTuning").def(nb::init<>());
+    const auto field = [&](const char *name, auto T::*member) { tuning.def_rw(name, member); };
+    field("batch", &T::batch), field("most_columns", &T::most_columns), field("newton_steps", &T::newton_steps), field("first_cut", &T::first_cut),
+        field("least_cut", &T::least_cut), field("most_cut", &T::most_cut), field("least_strong", &T::least_strong), field("next_ratio", &T::next_ratio),
+        field("gap_fraction", &T::gap_fraction), field("first_accuracy", &T::first_accuracy), field("accuracy_factor", &T::accuracy_factor),
+        field("least_accuracy", &T::least_accuracy), field("progress", &T::progress), field("most_stalls", &T::most_stalls),
+        field("model_accuracy", &T::model_accuracy), field("passes", &T::passes), field("faces", &T::faces), field("face_steps", &T::face_steps),
+        field("damping", &T::damping), field("least_damping", &T::least_damping), field("most_damping", &T::most_damping),
+        field("damping_factor", &T::damping_factor), field("halvings", &T::halvings), field("intercept_steps", &T::intercept_steps),
+        field("intercept_balance", &T::intercept_balance);
+    nb::class_<Int16Screen>(m, "Int16Screen").def("lengths", [](const Int16Screen &screen) { return owned(std::vector<double>(screen.length)); });
+    m.def("int16_screen", &int16_screen, "lines"_a, "by_rows"_a, exact("mean").none(), exact("p"));
+    nb::class_<SparsePath>(m, "SparsePath")
+        .def_prop_ro("largest", &SparsePath::largest)
+        .def("advance", &advance, exact("threshold"), exact("ridge"), exact("tol"), "atol"_a, "seconds"_a);
+    m.def("sparse_path", &sparse_path, "lines"_a, "by_rows"_a, exact("mean").none(), "screen"_a, "offset"_a, "loss"_a, exact("y"), exact("p"), "smoothness"_a,
+          "intercept"_a, "b"_a, "posv"_a, "syrk"_a, "tuning"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>());
+}
+
+}  // namespace fenchel

@@ -1,0 +1,287 @@
+// Matrix-vector products in float64, each with the sum of absolute values that bounds its rounding error.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "linalg/storage.hpp"
+
+namespace fenchel {
+
+template <bool in_order = false, class Line, class Values>
+double dot(const Line &x, const Values &w) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Index k = 0; k < x.size; ++k) sum += static_cast<double>(x.value[k]) * w[x.index(k)];
+    return sum;
+}
+
+// Lines are short: four sums side by side are faster than vector registers filled by gathers.
+template <bool in_order = false, class T, class I>
+double dot(const SparseLine<T, I> &x, const double *w) {
+    const auto term = [&](Index k) { return static_cast<double>(x.value[k]) * w[x.index(k)]; };
+    double a = 0, b = 0, c = 0, d = 0;
+    const auto four = [&](Index k) { a += term(k), b += term(k + 1), c += term(k + 2), d += term(k + 3); };
+    Index k = 0;
+    if constexpr (in_order)
+        for (; k + 7 < x.size; k += 8) x.prefetch_after(k), four(k), four(k + 4);
+    for (; k + 3 < x.size; k += 4) four(k);
+    for (; k < x.size; ++k) a += term(k);
+    return (a + b) + (c + d);
+}
+
+// The same, and the sum of absolute values.
+template <bool in_order = false, class T, class I>
+std::pair<double, double> bounded_dot(const SparseLine<T, I> &x, const double *w) {
+    double a = 0, b = 0, c = 0, d = 0, size_a = 0, size_b = 0, size_c = 0, size_d = 0;
+    const auto add = [&](Index k, double &sum, double &size) {
+        const double term = static_cast<double>(x.value[k]) * w[x.index(k)];
+        sum += term, size += std::fabs(term);
+    };
+    const auto four = [&](Index k) { add(k, a, size_a), add(k + 1, b, size_b), add(k + 2, c, size_c), add(k + 3, d, size_d); };
+    Index k = 0;
+    if constexpr (in_order)
+        for (; k + 7 < x.size; k += 8) x.prefetch_after(k), four(k), four(k + 4);
+    for (; k + 3 < x.size; k += 4) four(k);
+    for (; k < x.size; ++k) add(k, a, size_a);
+    return {(a + b) + (c + d), (size_a + size_b) + (size_c + size_d)};
+}
+
+template <bool in_order = false, class Line>
+std::pair<double, double> bounded_dot(const Line &x, const double *w) {
+    double sum = 0, absolute = 0;
+#pragma omp simd reduction(+ : sum, absolute)
+    for (Index k = 0; k < x.size; ++k) {
+        const double term = static_cast<double>(x.value[k]) * w[x.index(k)];
+        sum += term;
+        absolute += std::fabs(term);
+    }
+    return {sum, absolute};
+}
+
+template <class Line>
+void prefetch_after(const Line &x) {
+    for (Index k = 0; k < x.size; k += 8) x.prefetch_after(k);
+}
+
+template <class Line>
+void add(const Line &x, double a, double *out) {
+    for (Index k = 0; k < x.size; ++k) out[x.index(k)] += a * static_cast<double>(x.value[k]);
+}
+
+template <bool in_order, class Matrix>
+void gather_range(const Matrix &A, const double *w, double *out, double *bound, Index start, Index stop) {
+    for (Index i = start; i < stop; ++i) {
+        const auto x = A.line(i);
+        if (bound) std::tie(out[i], bound[i]) = bounded_dot<in_order>(x, w);
+        else out[i] = dot<in_order>(x, w);
+    }
+}
+
+// out[i] = line_i . w, and bound[i] = sum_k |line_ik w_k| when `bound` is given.
+// Returns the length of the longest chain of additions: |error| <= gamma_depth * bound.
+template <class Matrix>
+Index gather(const Matrix &A, const double *w, double *out, double *bound, Index threads) {
+    const auto product = A.outgrows_cache() ? gather_range<true, Matrix> : gather_range<false, Matrix>;
+    parallel(threads, [&](Index part) { product(A, w, out, bound, A.split(part, threads), A.split(part + 1, threads)); });
+    return A.longest_line() + 1;
+}
+
+// Adds a_i line_i for start <= i < stop into `sum`, and |a_i line_i| beside it when Bound: pairs, so that both share a cache line.
+template <bool Bound, class Matrix>
+void scatter_block(const Matrix &A, const double *a, Index start, Index stop, double *sum) {
+    const bool far = A.outgrows_cache();
+    for (Index i = start; i < stop; ++i) {
+        if (a[i] == 0) continue;
+        const auto x = A.line(i);
+        const double ai = a[i];
+        if (far) prefetch_after(x);
+        if constexpr (Bound) {
+            for (Index k = 0; k < x.size; ++k) {
+                const double term = ai * static_cast<double>(x.value[k]);
+                double *pair = sum + 2 * x.index(k);
+                pair[0] += term;
+                pair[1] += std::fabs(term);
+            }
+        } else {
+            add(x, ai, sum);
+        }
+    }
+}
+
+// out = sum_i a_i line_i, and bound = sum_i |a_i line_i| when given; blocked, so that the chain of additions, and with it the
+// rounding bound, stays short for long matrices. Returns that chain's length.
+template <bool Bound, class Matrix>
+Index scatter_as(const Matrix &A, const double *a, double *out, double *bound, Index threads) {
+    constexpr Index wide = Bound ? 2 : 1;
+    const Index size = wide * A.width;
+    const Index mean_line = std::max<Index>(1, A.entries() / std::max<Index>(1, A.lines));
+    const Index block = std::max<Index>(256, 16 * A.width / mean_line);
+    std::vector<std::vector<double>> sums(threads);
+    std::vector<Index> depth(threads, 0);
+    parallel(threads, [&](Index part) {
+        auto &total = sums[part];
+        total.assign(size, 0.0);
+        const Index start = A.split(part, threads), stop = A.split(part + 1, threads);
+        if (stop - start <= block) {
+            scatter_block<Bound>(A, a, start, stop, total.data());
+            depth[part] = stop - start;
+            return;
+        }
+        std::vector<double> partial(size);
+        for (Index i = start; i < stop; i += block) {
+            std::fill(partial.begin(), partial.end(), 0.0);
+            scatter_block<Bound>(A, a, i, std::min(i + block, stop), partial.data());
+            for (Index j = 0; j < size; ++j) total[j] += partial[j];
+        }
+        depth[part] = block + (stop - start) / block + 1;
+    });
+    for (Index j = 0; j < A.width; ++j) {
+        double sum = 0, absolute = 0;
+        for (const auto &total : sums) {
+            sum += total[wide * j];
+            if constexpr (Bound) absolute += total[2 * j + 1];
+        }
+        out[j] = sum;
+        if constexpr (Bound) bound[j] = absolute;
+    }
+    return *std::max_element(depth.begin(), depth.end()) + threads + 1;
+}
+
+template <class Matrix>
+Index scatter(const Matrix &A, const double *a, double *out, double *bound, Index threads) {
+    return bound ? scatter_as<true>(A, a, out, bound, threads) : scatter_as<false>(A, a, out, bound, threads);
+}
+
+// The p-norm of a vector in a form that neither overflows nor underflows: largest * root(sum of scaled powers).
+inline double root(double sum, double p) { return std::isinf(p) ? 1.0 : (p == 1 ? sum : (p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p))); }
+inline double scaled_power(double x, double largest, double p) {
+    const double ratio = x / largest;
+    return p == 2 ? ratio * ratio : (p == 1 ? ratio : std::pow(ratio, p));
+}
+
+// (sum_k |x_k|^p)^(1/p), max |x_k| for p = inf.
+template <class Line>
+double line_norm(const Line &x, double p) {
+    double largest = 0, sum = 0;
+    if (p == 2) {
+#pragma omp simd reduction(+ : sum)
+        for (Index k = 0; k < x.size; ++k) sum += static_cast<double>(x.value[k]) * static_cast<double>(x.value[k]);
+        if (sum > 1e-280 && sum < 1e280) return std::sqrt(sum);  // neither overflow nor underflow
+        sum = 0;
+    }
+    for (Index k = 0; k < x.size; ++k) largest = std::max(largest, std::fabs(static_cast<double>(x.value[k])));
+    if (largest > 0 && !std::isinf(p))
+        for (Index k = 0; k < x.size; ++k) sum += scaled_power(std::fabs(static_cast<double>(x.value[k])), largest, p);
+    return largest * root(sum, p);
+}
+
+// The same with weights: out[i] = (sum_k s_k |A_ik|^p)^(1/p) along each line, max over k with s_k > 0 for p = inf.
+template <class Matrix>
+void line_norms(const Matrix &A, double p, const double *s, double *out) {
+    for (Index i = 0; i < A.lines; ++i) {
+        const auto x = A.line(i);
+        if (!s) {
+            out[i] = line_norm(x, p);
+            continue;
+        }
+        double largest = 0, sum = 0;
+        for (Index k = 0; k < x.size; ++k)
+            if (s[x.index(k)] > 0) largest = std::max(largest, std::fabs(static_cast<double>(x.value[k])));
+        if (largest > 0 && !std::isinf(p))
+            for (Index k = 0; k < x.size; ++k)
+                if (s[x.index(k)] > 0) sum += s[x.index(k)] * scaled_power(std::fabs(static_cast<double>(x.value[k])), largest, p);
+        out[i] = largest * root(sum, p);
+    }
+}
+
+template <class T>
+void add_squares(const DenseLine<T> &x, double weight, double *sum) {
+#pragma omp simd
+    for (Index k = 0; k < x.size; ++k) sum[k] += weight * static_cast<double>(x.value[k]) * static_cast<double>(x.value[k]);
+}
+
+template <class T, class I>
+void add_squares(const SparseLine<T, I> &x, double weight, double *sum) {
+    for (Index k = 0; k < x.size; ++k) sum[x.index(k)] += weight * static_cast<double>(x.value[k]) * static_cast<double>(x.value[k]);
+}
+
+// out[j] = (sum_i s_i |A_ij|^p)^(1/p) across lines, max over i with s_i > 0 for p = inf; of all columns, or of those where `redo` is set.
+template <class Matrix>
+void scaled_norms(const Matrix &A, double p, const double *s, const std::vector<char> *redo, double *out) {
+    std::vector<double> largest(A.width, 0.0), sum(A.width, 0.0);
+    const auto each = [&](auto &&visit) {
+        for (Index i = 0; i < A.lines; ++i) {
+            if (s[i] == 0) continue;
+            const auto x = A.line(i);
+            for (Index k = 0; k < x.size; ++k) {
+                const Index j = x.index(k);
+                if (!redo || (*redo)[j]) visit(s[i], j, std::fabs(static_cast<double>(x.value[k])));
+            }
+        }
+    };
+    each([&](double, Index j, double value) { largest[j] = std::max(largest[j], value); });
+    const bool empty = redo && std::all_of(largest.begin(), largest.end(), [](double value) { return value == 0; });
+    if (!std::isinf(p) && !empty)
+        each([&](double weight, Index j, double value) {
+            if (value > 0) sum[j] += weight * scaled_power(value, largest[j], p);
+        });
+    for (Index j = 0; j < A.width; ++j)
+        if (!redo || (*redo)[j]) out[j] = largest[j] * root(sum[j], p);
+}
+
+template <class Matrix>
+void across_norms(const Matrix &A, double p, const double *s, double *out) {
+    if (p != 2) return scaled_norms(A, p, s, nullptr, out);
+    std::vector<double> sum(A.width, 0.0);
+    for (Index i = 0; i < A.lines; ++i) add_squares(A.line(i), s[i], sum.data());
+    std::vector<char> redo(A.width);
+    bool any = false;
+    for (Index j = 0; j < A.width; ++j) {
+        redo[j] = !(sum[j] > 1e-280 && sum[j] < 1e280);  // overflow, underflow, or nothing there
+        any |= redo[j];
+        out[j] = std::sqrt(sum[j]);
+    }
+    if (any) scaled_norms(A, p, s, &redo, out);
+}
+
+struct EntryCheck {
+    Index first_nonfinite = -1;  // position of the first NaN or infinity, or -1
+    double largest = 0;          // the largest |x|, where all are finite
+};
+
+template <class T>
+EntryCheck check_entries(const T *x, Index size, Index threads) {
+    std::vector<EntryCheck> found(threads);
+    constexpr Index block = 4096;
+    parallel(threads, [&](Index part) {
+        const Index stop = size * (part + 1) / threads;
+        T largest = 0;
+        for (Index start = size * part / threads; start < stop; start += block) {
+            const Index end = std::min(start + block, stop);
+            T poison = 0;  // x * 0 is 0 for every finite x and NaN otherwise
+#pragma omp simd reduction(+ : poison) reduction(max : largest)
+            for (Index k = start; k < end; ++k) {
+                poison += x[k] * T{0};
+                largest = std::max(largest, std::fabs(x[k]));
+            }
+            if (poison == 0) continue;
+            for (Index k = start; k < end; ++k)
+                if (!std::isfinite(x[k])) {
+                    found[part].first_nonfinite = k;
+                    return;
+                }
+        }
+        found[part].largest = static_cast<double>(largest);
+    });
+    EntryCheck all;
+    for (const EntryCheck &part : found) {
+        if (part.first_nonfinite >= 0) return part;
+        all.largest = std::max(all.largest, part.largest);
+    }
+    return all;
+}
+
+}  // namespace fenchel

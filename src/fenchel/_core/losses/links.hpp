@@ -1,0 +1,73 @@
+// Links: how the weights follow from u = v / mu, for penalties that are mu-strongly convex.
+//
+//   Linear     w = u                                      L2
+//   Threshold  w = soft(u, l1 / mu)                       ElasticNet
+//   Power      w = (p - 1) sign(u) |u|^(q-1) |u|_q^(2-q)  LpSquared, shrunk to p-norm `radius` if longer
+//
+// A link may have a state (Power: the q-norm of u): `begin` computes it, `changed` and `settle` update it as entries of u change.
+// `stretched(c)` is the link with w_c(c u) = c w(u).
+#pragma once
+#include <cmath>
+#include <vector>
+
+#include "linalg/products.hpp"
+#include "losses/losses.hpp"
+
+namespace fenchel {
+
+struct Linear {
+    static constexpr bool stateless = true;
+    void begin(const double *, Index) {}
+    double weight(double u) const { return u; }
+    Linear stretched(double) const { return *this; }
+};
+
+struct Threshold {
+    static constexpr bool stateless = true;
+    double threshold;
+    void begin(const double *, Index) {}
+    double weight(double u) const { return soft(u, threshold); }
+    Threshold stretched(double by) const { return {threshold * by}; }
+};
+
+struct Power {
+    static constexpr bool stateless = false;
+    double p, radius;
+    double scale = 0, sum = 0, factor = 0;  // sum = |u / scale|_q^q
+    const double *u = nullptr;
+    Index size = 0;
+
+    double q() const { return p / (p - 1); }
+
+    // Powers are taken of u / scale, so that they neither overflow nor vanish; scale is the largest |u_j|.
+    void begin(const double *values, Index n) {
+        u = values, size = n, scale = 0, sum = 0;
+        for (Index j = 0; j < n; ++j) scale = std::max(scale, std::fabs(u[j]));
+        if (scale > 0)
+            for (Index j = 0; j < n; ++j) sum += std::pow(std::fabs(u[j]) / scale, q());
+        refresh();
+    }
+    // w_j = factor sign(u_j) (|u_j| / scale)^(q-1), of p-norm (p - 1) |u|_q or radius.
+    void refresh() {
+        if (!(scale > 0 && sum > 0)) return void(factor = 0);
+        const double length = scale * std::pow(sum, 1 / q());
+        factor = std::min((p - 1) * length, radius) * std::pow(sum, -1 / p);
+    }
+    double weight(double value) const { return factor == 0 ? 0 : std::copysign(factor * std::pow(std::fabs(value) / scale, q() - 1), value); }
+    void changed(double before, double after) {
+        if (!(std::fabs(after) <= 2 * scale)) return void(scale = -1);  // out of range: compute it anew
+        if (scale > 0) sum = std::max(0.0, sum + std::pow(std::fabs(after) / scale, q()) - std::pow(std::fabs(before) / scale, q()));
+    }
+    void settle() {
+        if (scale < 0 || !(sum > 0.25)) begin(u, size);
+        else refresh();
+    }
+    Power stretched(double by) const {
+        Power other = *this;
+        other.radius *= by;
+        other.refresh();
+        return other;
+    }
+};
+
+}  // namespace fenchel

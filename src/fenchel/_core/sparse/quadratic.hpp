@@ -1,0 +1,211 @@
+// The minimum of a quadratic model with a dense Hessian, plus a penalty on groups of weights.
+//
+// slope.(u' - u) + (u' - u)'H(u' - u)/2 + sum_g threshold_g |u'_g|: coordinate descent finds which groups are zero, and Newton steps
+// on the others, the face, move them all at once. `slope` is kept equal to the model's gradient at u.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "linalg/lapack.hpp"
+#include "sparse/column_descent.hpp"
+
+namespace fenchel {
+
+class Quadratic {
+  public:
+    Quadratic(const double *H, Index size, Groups groups, Index count, const double *threshold, double *u, double *slope)
+        : H_(H), size_(size), groups_(groups), count_(count), threshold_(threshold), u_(u), slope_(slope), curvature_(count) {
+        for (Index g = 0; g < count; ++g) curvature_[g] = largest_curvature(g);
+    }
+
+    // Coordinate descent and Newton steps in turns, until a pass changes the model by no more than `enough`.
+    void minimise(Posv solve, Index passes, Index faces, Index steps, double enough) {
+        double work = 0;
+        for (Index face = 0; face < faces && work < most_work; ++face) {
+            // a pass that changes the model by nothing may still leave a slope: its change is the slope's square
+            if (descend(passes, enough) == 1 && face > 0) return;
+            find_face();
+            if (members_.empty()) return;
+            bool moved = false;
+            for (Index step = 0; step < steps; ++step) {
+                const double length = newton(solve), k = static_cast<double>(members_.size());
+                work += k * k * k;
+                moved |= length > 0;
+                if (single_ || length < 0.1) break;  // with single weights one step is the minimum of its face
+            }
+            if (!moved) {
+                descend(10 * passes, enough);
+                return;
+            }
+        }
+    }
+
+  private:
+    // An upper bound: the trace, or the largest sum of a row.
+    double largest_curvature(Index g) const {
+        double trace = 0, largest = 0;
+        for (Index i = groups_.first[g]; i < groups_.first[g + 1]; ++i) {
+            const double *row = H_ + groups_.column[i] * size_;
+            double sum = 0;
+            for (Index j = groups_.first[g]; j < groups_.first[g + 1]; ++j) sum += std::abs(row[groups_.column[j]]);
+            trace += row[groups_.column[i]];
+            largest = std::max(largest, sum);
+        }
+        return std::min(trace, largest);
+    }
+
+    double norm(Index g) const {
+        double sum = 0;
+        for (Index i = groups_.first[g]; i < groups_.first[g + 1]; ++i) sum += u_[groups_.column[i]] * u_[groups_.column[i]];
+        return std::sqrt(sum);
+    }
+
+    // u_j += step, and the slope with it.
+    void move(Index j, double step) {
+        u_[j] += step;
+        const double *row = H_ + j * size_;
+#pragma omp simd
+        for (Index i = 0; i < size_; ++i) slope_[i] += step * row[i];
+    }
+
+    // Passes over all groups until no step changes the model by more than `enough`; returns the passes made.
+    Index descend(Index passes, double enough) {
+        for (Index pass = 1; pass <= passes; ++pass) {
+            double most = 0;
+            for (Index g = 0; g < count_; ++g) most = std::max(most, descend_group(g));
+            if (most <= enough) return pass;
+        }
+        return passes + 1;
+    }
+
+    double descend_group(Index g) {
+        return group_step(
+            groups_, g, curvature_[g], threshold_[g], u_, next_, [&](Index j) { return slope_[j]; }, [&](Index j, double step) { move(j, step); });
+    }
+
+    // The groups that are not zero, or have no penalty.
+    void find_face() {
+        members_.clear();
+        start_.assign(1, 0);
+        alive_.clear();
+        single_ = true;
+        for (Index g = 0; g < count_; ++g) {
+            if (threshold_[g] > 0 && !(norm(g) > 0)) continue;
+            alive_.push_back(g);
+            members_.insert(members_.end(), groups_.column + groups_.first[g], groups_.column + groups_.first[g + 1]);
+            start_.push_back(Index(members_.size()));
+            single_ &= groups_.first[g + 1] - groups_.first[g] == 1;
+        }
+    }
+
+    // A Newton step on the face; returns the fraction of it that was taken.
+    double newton(Posv solve) {
+        const Index k = Index(members_.size());
+        old_.resize(k);
+        step_.resize(k);
+        hessian_.resize(k * k);
+        for (Index i = 0; i < k; ++i) {
+            old_[i] = u_[members_[i]];
+            step_[i] = -slope_[members_[i]];
+            const double *row = H_ + members_[i] * size_;
+            for (Index j = 0; j < k; ++j) hessian_[i * k + j] = row[members_[j]];
+        }
+        for (size_t g = 0; g < alive_.size(); ++g) add_penalty(start_[g], start_[g + 1], threshold_[alive_[g]], k);
+        for (Index i = 0; i < k; ++i) hessian_[i * k + i] *= 1 + 1e-14;
+        char lower = 'L';
+        int n = int(k), one = 1, info = 0;
+        solve.call(&lower, &n, &one, hessian_.data(), &n, step_.data(), &n, &info);
+        if (info != 0) return 0;
+        for (Index i = 0; i < k; ++i)
+            if (!std::isfinite(step_[i])) return 0;
+        return line_search();
+    }
+
+    // Adds the penalty's gradient and Hessian, threshold (I / |w| - w w' / |w|^3), of the group at [from, to) of the face.
+    void add_penalty(Index from, Index to, double threshold, Index k) {
+        double length = 0;
+        for (Index i = from; i < to; ++i) length += old_[i] * old_[i];
+        length = std::sqrt(length);
+        if (!(threshold > 0) || !(length > 0)) return;
+        const double pull = threshold / length;
+        for (Index i = from; i < to; ++i) {
+            step_[i] -= pull * old_[i];
+            if (to - from == 1) continue;
+            for (Index j = from; j < to; ++j) hessian_[i * k + j] += pull * ((i == j) - old_[i] / length * (old_[j] / length));
+        }
+    }
+
+    // The full step, with single weights that would change their sign at zero; or up to the first sign change; or half of that, ...
+    double line_search() {
+        const Index k = Index(members_.size());
+        double t = 1, slack = 0;
+        bool clips = false;
+        target_.resize(k);
+        for (size_t g = 0; g < alive_.size(); ++g) slack += 1e-14 * threshold_[alive_[g]] * norm(alive_[g]);
+        for (size_t g = 0; g < alive_.size(); ++g)
+            for (Index i = start_[g]; i < start_[g + 1]; ++i) {
+                target_[i] = old_[i] + step_[i];
+                if (start_[g + 1] - start_[g] > 1 || !(threshold_[alive_[g]] > 0) || !(old_[i] * target_[i] < 0)) continue;
+                target_[i] = 0;
+                clips = true;
+                t = std::min(t, -old_[i] / step_[i]);
+            }
+        if (change() <= slack) return move_to_target(1);
+        for (double length = clips ? t : 0.5; length > 1e-4 * t; length *= 0.5) {
+            for (size_t g = 0; g < alive_.size(); ++g)
+                for (Index i = start_[g]; i < start_[g + 1]; ++i) {
+                    target_[i] = old_[i] + length * step_[i];
+                    if (start_[g + 1] - start_[g] == 1 && std::abs(target_[i]) <= 1e-12 * std::abs(old_[i]) && threshold_[alive_[g]] > 0) target_[i] = 0;
+                }
+            if (single_ || change() <= slack) return move_to_target(length);
+        }
+        return 0;
+    }
+
+    // The model's value at the target minus that at u.
+    double change() const {
+        const Index k = Index(members_.size());
+        double sum = 0;
+        for (Index i = 0; i < k; ++i) {
+            const double step = target_[i] - old_[i];
+            if (step == 0) continue;
+            const double *row = H_ + members_[i] * size_;
+            double curvature = 0;
+            for (Index j = 0; j < k; ++j) curvature += row[members_[j]] * (target_[j] - old_[j]);
+            sum += step * (slope_[members_[i]] + 0.5 * curvature);
+        }
+        for (size_t g = 0; g < alive_.size(); ++g) {
+            double before = 0, after = 0;
+            for (Index i = start_[g]; i < start_[g + 1]; ++i) {
+                before += old_[i] * old_[i];
+                after += target_[i] * target_[i];
+            }
+            sum += threshold_[alive_[g]] * (std::sqrt(after) - std::sqrt(before));
+        }
+        return sum;
+    }
+
+    double move_to_target(double length) {
+        for (size_t i = 0; i < members_.size(); ++i) {
+            if (target_[i] != old_[i]) move(members_[i], target_[i] - old_[i]);
+            u_[members_[i]] = target_[i];
+        }
+        return length;
+    }
+
+    // Multiplications in Newton steps after which the model counts as minimised.
+    static constexpr double most_work = 2e10;
+
+    const double *H_;
+    Index size_;
+    Groups groups_;
+    Index count_;
+    const double *threshold_;
+    double *u_, *slope_;
+    std::vector<double> curvature_, next_, old_, step_, target_, hessian_;
+    std::vector<Index> members_, start_, alive_;
+    bool single_ = true;
+};
+
+}  // namespace fenchel

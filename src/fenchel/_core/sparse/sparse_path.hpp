@@ -1,0 +1,326 @@
+// Optima along a grid of lam for few dense samples: a smooth loss, and threshold |w|_1 + ridge/2 |w|_2^2.
+//
+// Newton steps on a working set of columns (quadratic.hpp), then |v_j| of all columns that may exceed a cut (int16_screen.hpp), where
+// v = X'(p a) with multipliers a = -phi'(z); until the duality gap of the whole problem is small enough.
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "sparse/column_cache.hpp"
+#include "sparse/int16_screen.hpp"
+#include "sparse/quadratic.hpp"
+
+namespace fenchel {
+
+// None of these numbers matters to the validity of a bound: the cut that was used is reported with every model.
+struct SparsePathTuning {
+    Index batch = 16;               // columns that may always enter the working set at once, and zero weights that may always stay in it
+    Index most_columns = 3000;      // of the working set; beyond, the path gives up
+    Index newton_steps = 30;        // at most, on one working set
+    double first_cut = 0.9;         // columns listed at the start, as a fraction of a lower bound on the largest |v_j| for w = 0
+    double least_cut = 0.5;         // the cut lies between these two fractions of the threshold, ...
+    double most_cut = 0.95;         // ... at the strong rule's 2 next - threshold if that is between them
+    double least_strong = 0.5;      // lower bound on the strong rule's level for new columns, as a fraction of the threshold
+    double next_ratio = 0.95;       // the threshold that is expected after the last of a call, as a fraction of it
+    double gap_fraction = 0.9;      // of the gap asked for, at which a model is accepted
+    double first_accuracy = 0.1;    // of the working set's own gap, as a fraction of the gap asked for
+    double accuracy_factor = 1e-2;  // by which it shrinks where no column was missing
+    double least_accuracy = 1e-8;   // at which the path gives up
+    double progress = 0.9;          // a Newton step that leaves more than this fraction of the gap has stalled
+    Index most_stalls = 3;          // on one working set
+    double model_accuracy = 1e-6;   // of a quadratic model's minimum, as a fraction of the working set's accuracy
+    Index passes = 5;               // of coordinate descent on a quadratic model before each face
+    Index faces = 60;               // at most, of one quadratic model
+    Index face_steps = 8;           // Newton steps at most, on one face
+    double damping = 1e-2;          // least second derivative of the loss in a model, as a fraction of its smoothness; at the start
+    double least_damping = 1e-10;   // its bounds, ...
+    double most_damping = 1.0;
+    double damping_factor = 10.0;      // ... and by how much it falls after a full step and rises after a shorter one
+    Index halvings = 10;               // of a step at most
+    Index intercept_steps = 4;         // Newton steps of the intercept for fixed weights
+    double intercept_balance = 1e-13;  // |sum p a| at the best intercept, as a fraction of sum |p a|
+};
+
+// A smooth loss on the samples of positive weight: its mean at scores z, with multipliers a and second derivatives h; and the mean of
+// -phi*(-theta a).
+struct SmoothLoss {
+    std::function<double(const double *z, double *a, double *h)> respond;
+    std::function<double(const double *a, double theta)> dual;
+    double smoothness;
+};
+
+// The penalty, the threshold that comes next, the gap asked for, and the time limit.
+struct Goal {
+    double threshold, ridge, next, tol, atol;
+    std::chrono::steady_clock::time_point end;
+    double gap(double primal) const { return std::max(tol * primal, atol); }
+};
+
+// A column whose |v_j| exceeds the cut.
+struct Near {
+    Index column;
+    double size;
+};
+
+class SparsePath {
+  public:
+    // `rows` are the samples of positive weight among those of the screen, p their weights, which add up to 1, and b the best intercept for
+    // w = 0, if there is one. Columns may differ from those of the screen by constants, each at most `offset` S_j.
+    SparsePath(const SparsePathTuning &tuning, const Int16Screen &screen, double offset, ColumnCache columns, std::vector<Index> rows, std::vector<double> p,
+               SmoothLoss loss, bool intercept, double b, Posv solve)
+        : tuning_(tuning), screen_(&screen), offset_(offset), columns_(std::move(columns)), rows_(std::move(rows)), n_(Index(rows_.size())), size_(padded(n_)),
+          p_(std::move(p)), loss_(std::move(loss)), intercept_(intercept), b_(b), solve_(solve), product_(size_, 0.0), z_(n_, b), a_(n_), h_(n_),
+          pa_(size_, 0.0), c_(size_, 0.0), q_(screen.n, 0.0), inside_(screen.count, 0), damping_(tuning.damping) {
+        value_ = loss_.respond(z_.data(), a_.data(), h_.data());
+        weigh_multipliers();
+        list_near(tuning_.first_cut * screen_->largest(direction()));
+        for (const Near &one : near_) largest_ = std::max(largest_, one.size);
+        last_ = largest_;
+    }
+
+    // The largest |v_j| for w = 0.
+    double largest() const { return largest_; }
+    double expected_after(double threshold) const { return tuning_.next_ratio * threshold; }
+
+    // Find the optimum for another threshold; false where it was not found.
+    bool advance(const Goal &goal) {
+        prepare(goal);
+        steps_ = 0;
+        for (double accuracy = tuning_.first_accuracy; accuracy > tuning_.least_accuracy;) {
+            descend(goal, accuracy);
+            weigh_multipliers();
+            list_near(std::clamp(2 * goal.next - goal.threshold, tuning_.least_cut * goal.threshold, tuning_.most_cut * goal.threshold));
+            double largest = 0, excess = 0;
+            for (const Near &one : near_) add_dual(one.size, goal, largest, excess);
+            if (gap(goal, largest, excess) <= tuning_.gap_fraction * goal.gap(primal(goal))) {
+                last_ = goal.threshold;
+                return true;
+            }
+            if (std::chrono::steady_clock::now() > goal.end || !std::isfinite(value_)) return false;
+            const Index added = extend(goal.threshold);
+            if (Index(set_.size()) > tuning_.most_columns) return false;
+            if (!added) accuracy *= tuning_.accuracy_factor;
+        }
+        return false;
+    }
+
+    // The model: columns of the working set with their weights, the intercept, multipliers, the mean loss, columns near the threshold with
+    // the cut, and the number of Newton steps.
+    const std::vector<Index> &columns() const { return set_; }
+    const std::vector<double> &weights() const { return w_; }
+    Index samples() const { return screen_->n; }
+    template <class F>
+    void multipliers(F &&f) const {
+        for (Index i = 0; i < n_; ++i) f(rows_[i], a_[i]);
+    }
+    const std::vector<Near> &near() const { return near_; }
+    double cut() const { return cut_; }
+    double intercept() const { return b_; }
+    double loss() const { return value_; }
+    Index steps() const { return steps_; }
+
+  private:
+    double penalty(const Goal &goal) const {
+        double sizes = 0, squares = 0;
+        for (const double x : w_) {
+            sizes += std::fabs(x);
+            squares += x * x;
+        }
+        return goal.threshold * sizes + 0.5 * goal.ridge * squares;
+    }
+    double primal(const Goal &goal) const { return value_ + penalty(goal); }
+
+    static void add_dual(double size, const Goal &goal, double &largest, double &excess) {
+        largest = std::max(largest, size);
+        const double over = std::max(0.0, size - goal.threshold);
+        excess += over * over;
+    }
+
+    // P - D at the largest feasible multiple theta <= 1 of the multipliers, or at theta = 1 where there is a ridge.
+    double gap(const Goal &goal, double largest, double excess) const {
+        const bool ridge = goal.ridge > 0;
+        const double theta = ridge || largest <= goal.threshold ? 1.0 : goal.threshold / largest;
+        return primal(goal) - loss_.dual(a_.data(), theta) + (ridge ? excess / (2 * goal.ridge) : 0.0);
+    }
+
+    // The working set for the next threshold: without zero weights if they are many, with the columns of the strong rule.
+    void prepare(const Goal &goal) {
+        const double strong = std::max(2 * goal.threshold - last_, tuning_.least_strong * goal.threshold);
+        const Index alive = Index(set_.size()) - std::count(w_.begin(), w_.end(), 0.0);
+        if (Index(set_.size()) > alive + alive / 2 + tuning_.batch) {
+            Index kept = 0;
+            for (size_t k = 0; k < set_.size(); ++k) {
+                inside_[set_[k]] = w_[k] != 0;
+                if (w_[k] == 0) continue;
+                set_[kept] = set_[k];
+                w_[kept++] = w_[k];
+            }
+            set_.resize(kept);
+            w_.resize(kept);
+        }
+        extend(strong);
+    }
+
+    // Adds columns above a size to the working set, the largest if they are many; returns how many.
+    Index extend(double above) {
+        more_.clear();
+        for (const Near &one : near_)
+            if (one.size > above && !inside_[one.column]) more_.push_back(one);
+        const size_t most = std::max<size_t>(tuning_.batch, set_.size() / 2);
+        if (more_.size() > most) {
+            std::nth_element(more_.begin(), more_.begin() + Index(most), more_.end(), [](const Near &a, const Near &b) { return a.size > b.size; });
+            more_.resize(most);
+        }
+        for (const Near &one : more_) {
+            set_.push_back(one.column);
+            w_.push_back(0);
+            inside_[one.column] = 1;
+        }
+        return Index(more_.size());
+    }
+
+    // Newton steps on the working set, until its own gap is `accuracy` times the gap asked for.
+    void descend(const Goal &goal, double accuracy) {
+        double last = infinity;
+        for (Index step = 0, stalls = 0; step < tuning_.newton_steps; ++step) {
+            weigh_multipliers();
+            v_.resize(set_.size());
+            double largest = 0, excess = 0;
+            for (size_t k = 0; k < set_.size(); ++k) {
+                v_[k] = padded_dot(columns_[set_[k]], pa_.data(), size_);
+                add_dual(std::fabs(v_[k]), goal, largest, excess);
+            }
+            const double enough = goal.gap(primal(goal)), now = gap(goal, largest, excess);
+            stalls += !(now <= tuning_.progress * last);
+            if (now <= accuracy * enough || stalls > tuning_.most_stalls || !std::isfinite(now) || std::chrono::steady_clock::now() > goal.end) return;
+            last = now;
+            newton(goal, tuning_.model_accuracy * accuracy * enough);
+        }
+    }
+
+    void weigh_multipliers() {
+        for (Index i = 0; i < n_; ++i) pa_[i] = p_[i] * a_[i];
+    }
+
+    // To the minimum of a quadratic model with the intercept eliminated, or a part of that step, or nowhere if P does not fall.
+    void newton(const Goal &goal, double enough) {
+        const Index size = Index(set_.size());
+        const double before = primal(goal);
+        double imbalance = 0, total = 0;
+        for (Index i = 0; i < n_; ++i) {
+            c_[i] = p_[i] * std::max(h_[i], damping_ * loss_.smoothness);
+            imbalance += pa_[i];
+            total += c_[i];
+        }
+        H_.resize(size * size);
+        mean_.assign(size, 0.0);
+        for (Index k = 0; k < size && intercept_; ++k) mean_[k] = padded_dot(columns_[set_[k]], c_.data(), size_) / total;
+        columns_.gram(set_, c_, total, mean_, H_.data());
+        for (Index k = 0; k < size; ++k) H_[k * size + k] += goal.ridge;
+        slope_.resize(size);
+        for (Index k = 0; k < size; ++k) slope_[k] = goal.ridge * w_[k] - v_[k] + mean_[k] * imbalance;
+        old_ = target_ = w_;
+        threshold_.assign(size, goal.threshold * (1 + 1e-12));
+        for (Index k = Index(first_.size()); k <= size; ++k) first_.push_back(k);
+        Quadratic(H_.data(), size, Groups{first_.data(), first_.data()}, size, threshold_.data(), target_.data(), slope_.data())
+            .minimise(solve_, tuning_.passes, tuning_.faces, tuning_.face_steps, enough);
+        double shift = intercept_ ? imbalance / total : 0.0;
+        for (Index k = 0; k < size; ++k) shift -= mean_[k] * (target_[k] - old_[k]);
+        ++steps_;
+        line_search(goal, before, b_, shift);
+    }
+
+    // From the old weights to the target, the intercept from b by a shift; or half of that step, ...
+    void line_search(const Goal &goal, double before, double b, double shift) {
+        double t = 1;
+        for (Index halvings = 0; halvings < tuning_.halvings; ++halvings, t *= 0.5) {
+            for (size_t k = 0; k < w_.size(); ++k) w_[k] = t == 1 ? target_[k] : old_[k] + t * (target_[k] - old_[k]);
+            b_ = b + t * shift;
+            evaluate();
+            if (!(primal(goal) <= before * (1 + 1e-14))) continue;
+            const double factor = t == 1 ? 1 / tuning_.damping_factor : tuning_.damping_factor;
+            damping_ = std::clamp(damping_ * factor, tuning_.least_damping, tuning_.most_damping);
+            return;
+        }
+        w_ = old_;
+        b_ = b;
+        evaluate();
+        damping_ = std::min(tuning_.damping_factor * damping_, tuning_.most_damping);
+    }
+
+    // Scores, the best intercept, multipliers and the mean loss at the weights.
+    void evaluate() {
+        std::fill(product_.begin(), product_.end(), 0.0);
+        for (size_t k = 0; k < set_.size(); ++k)
+            if (w_[k] != 0) add(DenseLine<double>{columns_[set_[k]], size_}, w_[k], product_.data());
+        evaluate_at(b_);
+        for (Index k = 0; k < tuning_.intercept_steps && intercept_; ++k) {
+            double imbalance = 0, size = 0, curvature = 0;
+            for (Index i = 0; i < n_; ++i) {
+                imbalance += p_[i] * a_[i];
+                size += std::fabs(p_[i] * a_[i]);
+                curvature += p_[i] * h_[i];
+            }
+            if (std::fabs(imbalance) <= tuning_.intercept_balance * size || !(curvature > 0)) return;
+            const double before = value_, b = b_;
+            evaluate_at(b + imbalance / curvature);
+            if (value_ <= before * (1 + 1e-14)) continue;
+            evaluate_at(b);
+            return;
+        }
+    }
+
+    // With another intercept; scores are made of the same product each time, so that rounding errors do not add up.
+    void evaluate_at(double b) {
+        b_ = b;
+        for (Index i = 0; i < n_; ++i) z_[i] = product_[i] + b;
+        value_ = loss_.respond(z_.data(), a_.data(), h_.data());
+    }
+
+    // p a for the screen: with c_j between a column and the screen's, v_j differs by c_j sum_i p_i a_i.
+    Direction direction() {
+        double imbalance = 0;
+        for (Index i = 0; i < n_; ++i) {
+            q_[rows_[i]] = pa_[i];
+            imbalance += pa_[i];
+        }
+        return screen_->direction(q_.data(), offset_ * std::fabs(imbalance));
+    }
+
+    // Lists every column with |v_j| > cut. A column that is not listed either was skipped by the screen, which proves |v_j| <= cut for the
+    // exact product of its entries with pa_, or its product was computed in float64 and found at most the cut. So with the error bound e_j
+    // of such a product, |v_j| <= cut + e_j for every column that is not listed; those that are listed carry their computed |v_j|.
+    void list_near(double cut) {
+        cut_ = cut;
+        near_.clear();
+        screen_->above(direction(), cut, [&](Index j) {
+            columns_.keep(j);
+            const double size = std::fabs(padded_dot(columns_[j], pa_.data(), size_));
+            if (!(size <= cut)) near_.push_back({j, size});
+        });
+    }
+
+    SparsePathTuning tuning_;
+    const Int16Screen *screen_;
+    double offset_;
+    ColumnCache columns_;
+    std::vector<Index> rows_;
+    Index n_, size_;
+    std::vector<double> p_;
+    SmoothLoss loss_;
+    bool intercept_;
+    double b_;
+    Posv solve_;
+    std::vector<double> product_, z_, a_, h_, pa_, c_, q_;  // X w, scores, ...; product_, pa_ and c_ are padded with zeros
+    std::vector<char> inside_;
+    std::vector<Index> set_, first_;
+    std::vector<double> w_, v_, H_, mean_, slope_, threshold_, old_, target_;
+    std::vector<Near> near_, more_;
+    double value_ = 0, damping_, last_ = 0, largest_ = 0, cut_ = 0;
+    Index steps_ = 0;
+};
+
+}  // namespace fenchel
