@@ -7,11 +7,10 @@ find what all these weights do together; a few conjugate-gradient steps find it,
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from fenchel.data.design import Vector
+from fenchel.steps.linear_algebra.conjugate_gradients import conjugate_gradients
 from fenchel.steps.working_set.quadratic_model import Model
 from fenchel.steps.working_set.state import DescentState
 
@@ -37,31 +36,12 @@ def face_step(state: DescentState) -> None:
 
     scale = part.squares(model.c) + blocks.ridge + bend
     gradient = np.where(alive, model.slope + threshold * u, 0.0)
-    limits = FIRST_LIMITS if state.grows else LIMITS
-    step = _conjugate_gradients(hessian, np.where(scale > 0.0, scale, 1.0), gradient, *limits)
+    scale = np.where(scale > 0.0, scale, 1.0)
+    most, accuracy = FIRST_LIMITS if state.grows else LIMITS
+    step, _, _ = conjugate_gradients(
+        hessian, lambda r: r / scale, gradient, most, energy_goal=lambda first: accuracy**2 * first
+    )
     goal = w - step
     if blocks.singles:
         goal[w * goal < 0.0] = 0.0
     model.go(goal)
-
-
-def _conjugate_gradients(
-    hessian: Callable[[Vector], Vector], scale: Vector, g: Vector, most: int, accuracy: float
-) -> Vector:
-    """p with H p = g, nearly; `scale` is about the diagonal of H."""
-    x, r = np.zeros_like(g), g
-    q = r / scale
-    d, rho = q, float(r @ q)
-    enough = accuracy**2 * rho
-    for _ in range(most):
-        Hd = hessian(d)
-        bend = float(d @ Hd)
-        if not bend > 0.0:
-            break
-        x, r = x + (rho / bend) * d, r - (rho / bend) * Hd
-        q = r / scale
-        rho, last = float(r @ q), rho
-        if not rho > enough:
-            break
-        d = q + (rho / last) * d
-    return x
