@@ -7,7 +7,7 @@ import fenchel as fl
 from fenchel.problem import Trait
 from fenchel.solver import Start
 from fenchel.steps import FISTA
-from fenchel.steps.first_order.passes import SamplePasses, WeightPasses
+from fenchel.steps.first_order.fista import SamplePasses, WeightPasses
 from tests.registry import LOSSES, name, targets
 
 DIFFERENTIABLE = [loss for loss in LOSSES if Trait.DIFFERENTIABLE_LOSS in loss.traits]
@@ -26,12 +26,12 @@ def test_compiled_passes_over_samples_agree_with_numpy(loss, monkeypatch):
     now, before, x = rng.normal(size=(3, 301))
     passes = SamplePasses(problem)
     z, a, total = passes.extrapolate(now, before, 0.7)
-    found = *passes.bend(x, z, a), total
+    found = *passes.curvature(x, z, a), total
     monkeypatch.setattr(type(loss), "kernel", lambda self: None)
     plain_z, plain_a, plain_total = passes.extrapolate(now, before, 0.7)
     np.testing.assert_allclose(z, plain_z, rtol=1e-14, atol=1e-14)
     np.testing.assert_allclose(a, plain_a, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(found, (*passes.bend(x, plain_z, plain_a), plain_total), rtol=1e-11)
+    np.testing.assert_allclose(found, (*passes.curvature(x, plain_z, plain_a), plain_total), rtol=1e-11)
 
 
 @pytest.mark.parametrize("penalty", SINGLE, ids=name)
@@ -58,7 +58,7 @@ def test_the_curvature_never_exceeds_what_the_data_allow(loss):
     algorithm = FISTA()
     state = algorithm.begin(problem, Start(np.zeros(5), 0.0, np.zeros(60)), seed=0)
     share = problem.weights / problem.total_weight
-    scaled = X * np.sqrt(np.asarray(state.map.steps))
+    scaled = X * np.sqrt(np.asarray(state.operator.steps))
     largest = loss.smoothness * np.linalg.eigvalsh(scaled.T @ (share[:, None] * scaled))[-1]
     for _ in range(1500):
         state = algorithm.step(state)

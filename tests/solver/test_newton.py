@@ -1,5 +1,7 @@
 """Semismooth Newton: levels, working sets, conjugate gradients, and its compiled parts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,9 +10,9 @@ from scipy.special import expit
 import fenchel as fl
 from fenchel.data import Design
 from fenchel.steps import Newton, Start
-from fenchel.steps.linear_algebra import curvature
-from fenchel.steps.linear_algebra.augmented import Border
-from fenchel.steps.newton.line_search import line_search
+from fenchel.steps.linear_algebra import newton_system
+from fenchel.steps.linear_algebra.augmented import AugmentedDesign
+from fenchel.steps.newton.newton import line_search
 from tests.oracle.conic import reliable_optimum
 from tests.registry import LOSSES, name, targets
 
@@ -104,7 +106,7 @@ def test_steps_go_on_where_the_slope_says_so():
     y = np.where(X @ np.ones(5) > 0, 1.0, -1.0)
     p = fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L2(1e-6))
     state = Newton().begin(p, Start(np.zeros(5), 0.0, np.zeros(300)), 0)
-    q, residual = state.curvature.solve(state.work.rows, state.work.s * state.work.h / state.W, state.gradient, 0.0)
+    q, residual = state.system.solve(state.active.rows, state.active.s * state.active.h / state.W, state.gradient, 0.0)
     assert np.linalg.norm(residual) == 0.0
     t = line_search(state, -q, X @ -q)
     assert t > 1.5
@@ -148,29 +150,28 @@ def test_gram_matrices_of_rows_of_any_length_and_order(ordered):
 
 @pytest.mark.parametrize("constant", [0.0, 1.5])
 @pytest.mark.parametrize("density", [None, 0.3])
-def test_the_border_is_one_more_column(constant, density):
+def test_the_augmented_design_has_one_more_column(constant, density):
     X, y = separable(30, 5, density)
     intercept = not constant
     p = fl.Problem(Design(X, constant=constant), y, fl.losses.Logistic(), fl.penalties.L2(0.1), intercept=intercept)
-    border = Border.of(p)
+    augmented = AugmentedDesign.of(p)
     A = np.column_stack([X.toarray() if density else X, np.full(30, constant or 1.0)])
     rows, h, v = np.array([2, 5, 7, 20]), rng.random(4), rng.normal(size=6)
-    np.testing.assert_allclose(border.scores(rows, v), A[rows] @ v)
-    np.testing.assert_allclose(border.combine(rows, h), A[rows].T @ h)
-    np.testing.assert_allclose(border.curve(rows, h, v), A[rows].T @ (h * (A[rows] @ v)))
-    np.testing.assert_allclose(np.tril(border.gram(rows, h)), np.tril(A[rows].T @ (h[:, None] * A[rows])))
-    np.testing.assert_allclose(border.diagonal(rows, h), (A[rows] ** 2).T @ h)
-    assert border.ridge[-1] == (0.0 if intercept else 0.1)
+    np.testing.assert_allclose(augmented.scores(rows, v), A[rows] @ v)
+    np.testing.assert_allclose(augmented.combine(rows, h), A[rows].T @ h)
+    np.testing.assert_allclose(augmented.hessian_product(rows, h, v), A[rows].T @ (h * (A[rows] @ v)))
+    np.testing.assert_allclose(np.tril(augmented.gram(rows, h)), np.tril(A[rows].T @ (h[:, None] * A[rows])))
+    np.testing.assert_allclose(augmented.diagonal(rows, h), (A[rows] ** 2).T @ h)
+    assert augmented.ridge[-1] == (0.0 if intercept else 0.1)
 
 
 @pytest.mark.parametrize("width", ["factored", "sampled", "wide"])
 @pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Logistic(), fl.losses.Absolute()], ids=name)
 def test_every_way_to_solve_a_newton_system(width, loss, monkeypatch):
     if width == "wide":
-        monkeypatch.setattr(curvature, "WIDEST", 3)
+        monkeypatch.setattr(newton_system, "TUNING", replace(newton_system.TUNING, widest=3))
     if width == "sampled":
-        monkeypatch.setattr(curvature, "DENSE_ROWS", 3)
-        monkeypatch.setattr(curvature, "FEW_ROWS", 1)
+        monkeypatch.setattr(newton_system, "TUNING", replace(newton_system.TUNING, dense_rows=3, few_rows=1))
     X, y = separable(600, 8)
     for intercept in (False, True):
         p = fl.Problem(X, y, loss, fl.penalties.L2(1e-3), intercept=intercept)
@@ -182,10 +183,10 @@ def test_first_steps_look_at_a_part_of_the_samples():
     p = fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L2(1e-3))
     solver = Newton()
     state = solver.begin(p, Start(np.zeros(4), 0.0, np.zeros(50_000)), 0)
-    sizes = [len(state.all.rows)]
+    sizes = [len(state.full.rows)]
     for _ in range(15):
         state = solver.step(state)
-        sizes.append(len(state.all.rows))
+        sizes.append(len(state.full.rows))
     assert sizes[0] < 5000
     assert sizes == sorted(sizes)
     assert sizes[-1] == 50_000
@@ -199,21 +200,21 @@ def test_samples_that_were_not_looked_at_are_taken_in_when_they_cross_a_kink():
     state = solver.begin(p, Start(np.zeros(10), 0.0, np.zeros(3000)), 0)
     for _ in range(200):
         state = solver.step(state)
-        if state.where is not None:
+        if state.positions is not None:
             break
-    assert 0 < len(state.where) < 3000
+    assert 0 < len(state.positions) < 3000
     state.w = state.w + 1.0  # so far that others cross
-    state.work.z = state.border.scores(state.work.rows, state.w)
-    crossed = state.look_at_all()
+    state.active.z = state.design.scores(state.active.rows, state.w)
+    crossed = state.activate_all()
     assert len(crossed)
-    np.testing.assert_allclose(state.combined, state.border.combine(state.all.rows, state.all.s * state.all.a))
+    np.testing.assert_allclose(state.combined, state.design.combine(state.full.rows, state.full.s * state.full.a))
 
 
 def test_warm_start_begins_with_all_samples():
     X, y = separable(50_000, 4)
     p = fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L2(1e-3))
     first = fl.solve(p, solver="newton", tol=1e-10)
-    assert len(Newton().begin(p, Start(first.w, 0.0, first.alpha), 0).all.rows) == 50_000
+    assert len(Newton().begin(p, Start(first.w, 0.0, first.alpha), 0).full.rows) == 50_000
     again = fl.solve(p, solver="newton", tol=1e-8, start=first)
     assert again.n_iter <= 2
 

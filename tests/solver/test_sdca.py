@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fenchel.certificate.judges import judge_of
 
 import fenchel as fl
-from fenchel.certificate.judges import judge_of
 from fenchel.steps import SDCA, Start
-from fenchel.steps.dual_ascent.averaging import Outputs
+from fenchel.steps.dual_ascent.averaging import SuffixAverage
 from fenchel.steps.dual_ascent.sampling import Sampler
 from tests.registry import LOSSES, name
 
@@ -152,16 +152,16 @@ def test_averages_are_over_every_iterate():
             history.append(plain.alpha.copy())
             plain.ascent.epoch(np.array([i]), plain.alpha, plain.u, np.inf, None, 1, 1)
     # windows open at epochs 1, 2, 4, ...; after three epochs the older one began with the first
-    np.testing.assert_allclose(state.outputs.average, np.mean(history, axis=0), atol=1e-12)
+    np.testing.assert_allclose(state.averaging.average, np.mean(history, axis=0), atol=1e-12)
 
 
 def test_the_window_is_the_last_part_of_the_run():
-    outputs = Outputs(1, np.random.default_rng(0))
+    averaging = SuffixAverage(1, np.random.default_rng(0))
     for epoch in range(1, 40):
-        outputs.add(np.array([float(epoch)]), np.array([float(epoch)]))
-        first = 2 * outputs.average[0] - epoch  # the mean of first .. epoch
+        averaging.add(np.array([float(epoch)]), np.array([float(epoch)]))
+        first = 2 * averaging.average[0] - epoch  # the mean of first .. epoch
         assert epoch == 1 or (epoch + 1) / 4 - 1e-9 <= first <= (epoch + 1) / 2 + 1e-9
-        assert first <= outputs.random[0] <= epoch
+        assert first <= averaging.random[0] <= epoch
 
 
 def test_shrinking_changes_the_work_not_the_answer():

@@ -3,6 +3,7 @@
 import copy
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import fenchel as fl
 from fenchel.data.design import Design
 from fenchel.solver.run import Fit, Stop, run
 from fenchel.steps import SDCA, BlockSDCA, Start
-from fenchel.steps.dual_ascent import threads as team
+from fenchel.steps.dual_ascent import threads as epoch_threads
 from tests.laws.test_exact_arithmetic import badly_scaled, cancelling, offset, plain
 from tests.laws.test_own_products import exact_residual, states
 from tests.registry import name, targets
@@ -24,12 +25,13 @@ PENALTIES = [fl.penalties.L2(1e-2), fl.penalties.ElasticNet(1e-2, 0.5), fl.penal
 @pytest.fixture
 def eager(monkeypatch):
     """Threads share epochs of small problems as well."""
-    monkeypatch.setattr(team, "cores", lambda: 64)
-    monkeypatch.setattr(team, "LEAST_SHARE", 0.0)
-    monkeypatch.setattr(team, "WORK_PER_THREAD", 1)
-    monkeypatch.setattr(team, "COPIES_PER_ROUND", 0.1)
-    monkeypatch.setattr(team, "STEPS_PER_ROUND", 5)
-    monkeypatch.setattr(team, "MOST_ROUNDS", 4)  # there may be fewer cores than threads, and waiting takes long
+    monkeypatch.setattr(epoch_threads, "cores", lambda: 64)
+    # there may be fewer cores than threads, and waiting takes long: few rounds
+    tune(monkeypatch, least_cpu=0.0, work_per_thread=1, copies_per_round=0.1, steps_per_round=5, most_rounds=4)
+
+
+def tune(monkeypatch, **values):
+    monkeypatch.setattr(epoch_threads, "TUNING", replace(epoch_threads.TUNING, **values))
 
 
 class Clock:
@@ -133,7 +135,7 @@ def test_how_far_weights_drift_is_known_in_exact_arithmetic(loss, intercept, thr
     y = targets(loss, rng, n)
     problem = fl.Problem(X, y, loss, fl.penalties.L2(0.01), intercept=intercept == "free")
     for state in states(problem, SDCA(), 5):
-        assert state.team.of(n)[0] == threads
+        assert state.threads.plan(n)[0] == threads
         candidate = SDCA().candidates(state)[0]
         residual = exact_residual(problem, candidate.w, candidate.alpha)
         assert residual <= candidate.residual.norm + candidate.residual.doubt
@@ -144,7 +146,7 @@ def test_u_follows_the_multipliers(threads, eager):
     p = shared(text(fl.losses.Logistic(), fl.penalties.L2(1e-3), intercept=True), threads)
     solver = SDCA(accelerate=False)
     state = solver.begin(p, zero(p), 0)
-    assert state.team.of(2000)[0] == threads
+    assert state.threads.plan(2000)[0] == threads
     for _ in range(5):
         state = solver.step(state)
     np.testing.assert_allclose(state.u[:-1], p.dual_vector(state.alpha) / 1e-3, atol=1e-10)
@@ -177,42 +179,42 @@ def test_threads_that_bring_no_progress_are_let_go(eager):
     z = p.scores(state.weights(), 0.0)
     for gap, threads in ((1.0, 2), (0.5, 2), (0.5, 1), (0.1, 1)):
         solver.observe(state, z, 1.0, gap)
-        assert state.team.of(2000)[0] == threads
+        assert state.threads.plan(2000)[0] == threads
 
 
 def test_threads_without_cores_are_let_go(eager, monkeypatch):
     p = shared(text(fl.losses.Squared(), fl.penalties.L2(1e-3)), 2)
-    monkeypatch.setattr(team, "LEAST_SHARE", 0.6)
-    found = SDCA().begin(p, zero(p), 0).team
+    tune(monkeypatch, least_cpu=0.6)
+    found = SDCA().begin(p, zero(p), 0).threads
     for share, threads in ((0.5, 2), (0.9, 2), (0.5, 2), (0.5, 1), (0.9, 1)):
-        monkeypatch.setattr(team, "time", Clock(share))
-        found.of(2000)
+        monkeypatch.setattr(epoch_threads, "time", Clock(share))
+        found.plan(2000)
         found.done(busy=1.0)
-        assert found.of(2000)[0] == threads
+        assert found.plan(2000)[0] == threads
 
 
 def test_an_infinite_gap_says_nothing_of_threads(eager):
     p = shared(text(fl.losses.Squared(), fl.penalties.L2(1e-3)), 2)
-    found = SDCA().begin(p, zero(p), 0).team
+    found = SDCA().begin(p, zero(p), 0).threads
     for gap in (np.inf, np.inf, 1.0):
         found.checked(gap)
-        assert found.of(2000)[0] == 2
+        assert found.plan(2000)[0] == 2
 
 
 def test_little_work_is_done_by_one_thread():
     p = shared(text(fl.losses.Squared(), fl.penalties.L2(1e-3)), 2)
-    assert SDCA().begin(p, zero(p), 0).team.of(2000) == (1, 1)
+    assert SDCA().begin(p, zero(p), 0).threads.plan(2000) == (1, 1)
 
 
 def test_no_more_threads_than_cores_and_than_there_is_work_for(monkeypatch):
     design = shared(text(fl.losses.Squared(), fl.penalties.L2(1e-3)), 8).design  # 30000 entries
-    monkeypatch.setattr(team, "WORK_PER_THREAD", 1)
-    monkeypatch.setattr(team, "cores", lambda: 64)
-    assert team.Team(design, 300).of(2000) == (5, 4)  # 6 would have less than 4 rounds of 100 steps
-    monkeypatch.setattr(team, "cores", lambda: 3)
-    assert team.Team(design, 300).of(2000) == (3, 6)
-    assert team.Team(design, 3000).of(2000) == (1, 1)
-    assert team.Team(design, 3000, busy=0.1).of(2000) == (3, 1)
+    tune(monkeypatch, work_per_thread=1)
+    monkeypatch.setattr(epoch_threads, "cores", lambda: 64)
+    assert epoch_threads.EpochThreads(design, 300).plan(2000) == (5, 4)  # 6 would have less than 4 rounds of 100 steps
+    monkeypatch.setattr(epoch_threads, "cores", lambda: 3)
+    assert epoch_threads.EpochThreads(design, 300).plan(2000) == (3, 6)
+    assert epoch_threads.EpochThreads(design, 3000).plan(2000) == (1, 1)
+    assert epoch_threads.EpochThreads(design, 3000, busy=0.1).plan(2000) == (3, 1)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")

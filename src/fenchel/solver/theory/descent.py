@@ -63,8 +63,8 @@ def descent_lipschitz(n: int, radius: float, lipschitz: float, beta: float, init
         A bound on the suboptimality of the start.
     """
     require_positive(n=n, radius=radius, lipschitz=lipschitz, beta=beta, initial=initial)
-    reach = (lipschitz * radius) ** 2
-    return LipschitzBound(n, beta, 4.0 * n * n * reach, forget(n, initial * beta / (2.0 * reach * n)))
+    square = (lipschitz * radius) ** 2
+    return LipschitzBound(n, beta, 4.0 * n * n * square, forget(n, initial * beta / (2.0 * square * n)))
 
 
 def lasso(problem: Problem) -> LipschitzBound:
@@ -95,7 +95,7 @@ def elastic_net(problem: Problem, over: str = "weights") -> SmoothBound:
 
     For entries of one size the second terms agree, d L x^2 / mu, and the first ones decide: fewer steps over weights
     where there are more samples than weights, over samples where there are more weights. (The paper's d are samples.)
-    A step on a weight costs a column, though, and one on a sample a row; in epochs it is the other way round.
+    But a step on a weight costs a column, and one on a sample a row: in epochs the order is reversed.
 
     Parameters
     ----------

@@ -11,7 +11,6 @@ follows from 0 <= phi <= phi(0) <= 1; `initial` is any other bound on that diffe
 from __future__ import annotations
 
 from math import log
-from typing import Any
 
 import numpy as np
 
@@ -80,7 +79,7 @@ def sdca_sgd(
 
     For samples that are independent and of one distribution, that epoch leaves E[D* - D] <= 2 (L R)^2 log(e n) / (lam
     n) (Theorem 9), so t0 = max(0, ceil(n log(4 (L R)^2 log(e n) / G))). The expectation is over the data, too.
-    (Remark 13 makes Remark 4's slip again: with G = L^2, t0 is n log(4 log(e n)).)
+    (Remark 13 repeats the mistake of Remark 4: with G = L^2, t0 is n log(4 log(e n)).)
 
     The parameters are those of `sdca_lipschitz`.
     """
@@ -89,7 +88,7 @@ def sdca_sgd(
 
 
 def sdca(problem: Problem, init: str = "zeros") -> GapBound:
-    """The theorem that fits a problem: 5 for a smooth loss, 2 for a Lipschitz one, 11 for one started by SGD.
+    """The theorem for a problem: 5 for a smooth loss, 2 for a Lipschitz one, 11 for one started by SGD.
 
     Parameters
     ----------
@@ -112,13 +111,13 @@ def sdca(problem: Problem, init: str = "zeros") -> GapBound:
     if radius == 0.0:
         raise ValueError("every row of X is zero")
     low, high = loss.domain(y)
-    shared: dict[str, Any] = {"one_sided": bool(np.all((low >= 0) | (high <= 0))), "radius": radius}
+    one_sided = bool(np.all((low >= 0) | (high <= 0)))
     initial = float(np.mean(loss.value(np.zeros(n), y)))
     if init == "sgd":
-        return sdca_sgd(n, lam, _lipschitz(problem), **shared)
+        return sdca_sgd(n, lam, _lipschitz(problem), one_sided, radius)
     if np.isfinite(loss.smoothness):
         return sdca_smooth(n, lam, 1.0 / loss.smoothness, radius, initial)
-    return sdca_lipschitz(n, lam, _lipschitz(problem), initial=initial, **shared)
+    return sdca_lipschitz(n, lam, _lipschitz(problem), one_sided, radius, initial)
 
 
 def _lipschitz(problem: Problem) -> float:

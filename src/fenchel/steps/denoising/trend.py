@@ -1,10 +1,15 @@
-"""Denoising with any narrow D by an interior-point method: trend filtering in a few banded solves."""
+"""Trend filtering: denoising with a banded D by an interior-point method (Kim, Koh, Boyd and Gorinevsky 2009).
+
+The dual min 1/2 |D'z - t|^2 over -1 <= z <= 1 is solved by Mehrotra's predictor-corrector steps, two banded
+least-squares problems each. The signal is rebuilt from its jumps as a spline whose differences are exact in floating
+point.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,22 +19,73 @@ from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.penalties.differences import Differences, PowerDifferences
 from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
-from fenchel.steps.denoising.spline import Spline
-from fenchel.steps.denoising.total_variation import not_denoising
+from fenchel.steps.denoising.total_variation import fused_penalty, not_denoising
 
-#: How many rows after it a row of D may overlap with; more are not narrow.
-WIDEST_BAND = 64
-#: How far towards the boundary a step may go, and what is too short to lead anywhere.
-SHARE, SHORTEST = 0.995, 1e-8
-#: Multipliers closer than this to their bound may belong to a jump.
-ACTIVE = 0.99
-#: Steps that may leave the gap where it is.
-PATIENCE = 10
+
+@dataclass(frozen=True)
+class TrendTuning:
+    """Not measured by a recorded run; guesses that tests hold."""
+
+    widest_band: int = 64  # most rows after it that a row of D may overlap with
+    boundary: float = 0.995  # fraction of the distance to the boundary that a step may go
+    shortest: float = 1e-8  # steps shorter than this end the iteration
+    active: float = 0.99  # multipliers larger than this in absolute value may belong to a jump
+    patience: int = 10  # steps without a smaller gap before it ends
+
+
+TUNING = TrendTuning()
 
 
 @dataclass(frozen=True, eq=False)
-class Band:
-    """The rows of D' (the columns of D) by their first entry, and the width of the band."""
+class Spline:
+    """w with D w = jumps, near a target.
+
+    Rounding w to double precision adds noise to all its k-th differences, which a large lam multiplies. So w consists
+    of multiples of one power of two, few enough bits long for its differences to be exact; where a jump is zero, it is
+    zero exactly.
+    """
+
+    D: PowerDifferences
+    target: Vector
+
+    @cached_property
+    def _polynomials(self) -> Vector:
+        """An orthonormal basis of the null space."""
+        return np.asarray(np.linalg.qr(self.D.null_space().basis)[0])
+
+    def _fit(self, rest: Vector) -> Vector:
+        return self._polynomials @ (self._polynomials.T @ rest)
+
+    def through(self, jumps: Vector) -> Vector:
+        """The least-squares w with these jumps, up to rounding."""
+        w = _integrated(jumps / self.D.scale, np.zeros(self.D.order))
+        return w + self._fit(self.target - w)
+
+    def rounded(self, w: Vector) -> Vector:
+        """w rounded to multiples of the power of two."""
+        quantum = self._quantum(w)
+        return np.rint(w / quantum) * quantum
+
+    def sparse(self, jumps: Vector) -> Vector:
+        """The same with jumps and initial differences rounded to the multiples, and summed up without error."""
+        w = self.through(jumps)
+        quantum = 2.0 * self._quantum(w)  # rounding may move w beyond the power of two that its largest entry is below
+        steps = np.rint(jumps / (self.D.scale * quantum))
+        begin = np.zeros(self.D.order)
+        for _ in range(3):  # from zero, then corrections for the rounding of `begin`
+            rest = w / quantum - _integrated(steps, begin)
+            smooth = self._polynomials @ (self._polynomials.T @ rest)
+            begin = begin + np.rint([np.diff(smooth[: self.D.order], j)[0] for j in range(self.D.order)])
+        return _integrated(steps, begin) * quantum
+
+    def _quantum(self, w: Vector) -> float:
+        exponent = int(np.frexp(float(np.abs(w).max(initial=0.0)))[1])
+        return float(np.ldexp(1.0, exponent - self.D.exact_bits))
+
+
+@dataclass(frozen=True, eq=False)
+class BandedOperator:
+    """The rows of D' (the columns of D) sorted by their first entry, and the width of the band."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int64]
@@ -38,7 +94,7 @@ class Band:
     width: int
 
     @classmethod
-    def of(cls, D: Differences) -> Band:
+    def of(cls, D: Differences) -> BandedOperator:
         columns = D.matrix.tocsc()
         columns.sum_duplicates()
         start, row = columns.indptr.astype(np.int64), columns.indices.astype(np.int64)
@@ -54,20 +110,22 @@ class Band:
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class DualBox:
     """min 1/2 |D'z - t|^2 over -1 <= z <= 1 for the target t = y / (n lam): the dual in units of n lam."""
 
     problem: Problem
     D: Differences
-    band: Band
+    band: BandedOperator
     target: Vector
     size: float  # n lam
     spline: Spline | None
 
 
 @dataclass(frozen=True, eq=False)
-class Interior:
-    """A point inside the box, the multipliers of its two sides, and the best signal found so far, with its u."""
+class InteriorPoint:
+    """A point inside the box, the multipliers of its two sides, and the signal with the smallest gap so far, with its
+    u.
+    """
 
     z: Vector
     high: Vector
@@ -78,16 +136,15 @@ class Interior:
     u: Vector
     primal: float
     gap: float
-    since: int = 0  # steps without a better one
+    since: int = 0  # steps without a smaller gap
 
 
 @dataclass(frozen=True)
-class Trend(Solver[tuple[Box, Interior]]):
+class Trend(Solver[tuple[DualBox, InteriorPoint]]):
     """(1/(2n)) |w - y|^2 + lam |D w|_1 where rows of D overlap only with their neighbours.
 
-    Mehrotra's predictor-corrector steps on the dual, a least-squares problem in a box (Kim, Koh, Boyd and Gorinevsky
-    2009). A step solves two banded least-squares problems, in O(n); the number of steps hardly depends on n. The
-    multipliers of the box are the jumps D w, far more exactly than t - D'z has them: w is rebuilt from those.
+    A step solves two banded least-squares problems, in O(n); the number of steps hardly depends on n. The multipliers
+    of the box are the jumps D w, far more accurate than those of t - D'z: w is rebuilt from them.
     """
 
     name = "trend"
@@ -101,49 +158,51 @@ class Trend(Solver[tuple[Box, Interior]]):
         return True
 
     def obstacle(self, problem: Problem) -> str | None:
-        """What stands in the way."""
+        """Why it cannot solve this problem."""
         reason = not_denoising(problem)
         if reason is not None:
             return reason
-        penalty: Any = problem.penalty
+        penalty = fused_penalty(problem)
         if penalty.grid is not None:
             return "takes no image; 'tv' does"
         width = penalty.on(problem.shape[1]).overlap
-        return None if width <= WIDEST_BAND else f"needs rows of D that overlap with few others (here with {width})"
+        return (
+            None if width <= TUNING.widest_band else f"needs rows of D that overlap with few others (here with {width})"
+        )
 
-    def begin(self, problem: Problem, start: Start, seed: int) -> tuple[Box, Interior]:
-        penalty: Any = problem.penalty
+    def begin(self, problem: Problem, start: Start, seed: int) -> tuple[DualBox, InteriorPoint]:
+        penalty = fused_penalty(problem)
         D = penalty.on(problem.shape[1])
         size = problem.shape[0] * penalty.lam
         target = problem.y / size
         if not np.all(np.isfinite(target)):
             raise Overflow("y / (n lam) exceeds double precision")
         spline = Spline(D, problem.y) if isinstance(D, PowerDifferences) and D.unit is not None else None
-        box = Box(problem, D, Band.of(D), target, size, spline)
+        box = DualBox(problem, D, BandedOperator.of(D), target, size, spline)
         side = np.full(D.shape[0], max(float(np.abs(D.apply(target)).max(initial=0.0)), 1e-30))
         zero = np.zeros(D.shape[0])
-        return box, Interior(zero, side, side, target, 0, problem.y, zero, np.inf, np.inf)
+        return box, InteriorPoint(zero, side, side, target, 0, problem.y, zero, np.inf, np.inf)
 
-    def step(self, state: tuple[Box, Interior]) -> tuple[Box, Interior]:
+    def step(self, state: tuple[DualBox, InteriorPoint]) -> tuple[DualBox, InteriorPoint]:
         box, at = state
-        if at.since > PATIENCE:
+        if at.since > TUNING.patience:
             raise Overflow("the interior-point method is at the end of double precision")
         new = newton(box, at)
-        # the end asks for a last certificate by its gap of zero
-        return box, replace(at, gap=0.0, since=PATIENCE + 1) if new is None else better(box, at, new)
+        # at the end a gap of zero asks for a last certificate
+        return box, replace(at, gap=0.0, since=TUNING.patience + 1) if new is None else better(box, at, new)
 
-    def progress(self, state: tuple[Box, Interior]) -> Progress:
-        """The gap that floating point sees."""
+    def progress(self, state: tuple[DualBox, InteriorPoint]) -> Progress:
+        """P and the gap as computed in floating point."""
         box, at = state
         size = box.problem.penalty.lam * box.problem.penalty.lam * box.problem.shape[0]
         return Progress(size * at.primal, size * at.gap, at.steps)
 
-    def candidates(self, state: tuple[Box, Interior]) -> Sequence[Candidate]:
+    def candidates(self, state: tuple[DualBox, InteriorPoint]) -> Sequence[Candidate]:
         box, at = state
         return [Candidate(at.w, 0.0, u=box.problem.penalty.lam * at.u)]
 
 
-def newton(box: Box, at: Interior) -> Interior | None:
+def newton(box: DualBox, at: InteriorPoint) -> InteriorPoint | None:
     """One predictor-corrector step; None at the end of double precision."""
     z, high, low = at.z, at.high, at.low
     above, below = 1.0 - z, 1.0 + z
@@ -163,8 +222,8 @@ def newton(box: Box, at: Interior) -> Interior | None:
     products = (high + s * d_high) @ (above - t * dz) + (low + s * d_low) @ (below + t * dz)
     centre = mean * float(np.clip(products / (2 * len(z) * mean), 0.0, 1.0)) ** 3
     dz, d_high, d_low = direction(centre - high * above + d_high * dz, centre - low * below - d_low * dz)
-    step = SHARE * min(lengths(dz, d_high, d_low))
-    if not step > SHORTEST:
+    step = TUNING.boundary * min(lengths(dz, d_high, d_low))
+    if not step > TUNING.shortest:
         return None
     z = z + step * dz
     if not np.all(np.abs(z) < 1.0):
@@ -173,12 +232,12 @@ def newton(box: Box, at: Interior) -> Interior | None:
 
 
 def _longest(x: Vector, dx: Vector) -> float:
-    """The largest step up to 1 / SHARE that keeps x + t dx >= 0."""
+    """The largest step t <= 1 / boundary that keeps x + t dx >= 0."""
     falling = dx < 0.0
-    return min(1.0 / SHARE, float(np.min(-x[falling] / dx[falling], initial=np.inf)))
+    return min(1.0 / TUNING.boundary, float(np.min(-x[falling] / dx[falling], initial=np.inf)))
 
 
-def better(box: Box, at: Interior, new: Interior) -> Interior:
+def better(box: DualBox, at: InteriorPoint, new: InteriorPoint) -> InteriorPoint:
     """The new point, with the signal of the smallest gap: P - D = |w - t + D'z|^2 / 2 + |D w|_1 - z.D w."""
     gap, primal, w, u = at.gap, at.primal, at.w, at.u
     for signal in signals(box, new):
@@ -191,10 +250,17 @@ def better(box: Box, at: Interior, new: Interior) -> Interior:
     return replace(new, w=w, u=u, gap=gap, primal=primal, steps=at.steps + 1, since=since)
 
 
-def signals(box: Box, at: Interior) -> list[Vector]:
-    """Signals that go with a point, in the units of y: n lam (t - D'z), or those rebuilt from the jumps."""
+def signals(box: DualBox, at: InteriorPoint) -> list[Vector]:
+    """Signals for a point, in the units of y: n lam (t - D'z), or those rebuilt from the jumps."""
     if box.spline is None:
         return [box.size * at.rest]
     jumps = box.size * (at.high - at.low)
-    certain = np.where(np.abs(at.z) > ACTIVE, jumps, 0.0)
+    certain = np.where(np.abs(at.z) > TUNING.active, jumps, 0.0)
     return [box.spline.rounded(box.spline.through(jumps)), box.spline.sparse(certain)]
+
+
+def _integrated(jumps: Vector, begin: Vector) -> Vector:
+    """The x with these k-th differences, and begin_j its first j-th difference."""
+    for j in reversed(range(len(begin))):
+        jumps = np.cumsum(np.append(begin[j], jumps))
+    return jumps

@@ -1,4 +1,4 @@
-"""What coordinate ascent may return beside its last iterate: an average, or a random iterate (Theorems 2 and 5)."""
+"""Average and random iterates of a run: the outputs of Theorems 2 and 5 of the SDCA paper beside the last iterate."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import numpy as np
 
 from fenchel.data.design import Vector
 
-OUTPUTS = ("last", "average", "random")
-
 
 @dataclass
-class Window:
-    """The mean multipliers, and one iterate drawn at random, of the epochs since `first`."""
+class AveragingWindow:
+    """Sum of the mean iterates of the epochs since `first`, and one iterate of them drawn at random."""
 
     first: int
     total: Vector
@@ -21,9 +19,7 @@ class Window:
     count: int = 0
 
     def add(self, mean: Vector, inside: Vector, rng: np.random.Generator) -> None:
-        """One more epoch, with its mean and one of its iterates; each epoch's has the same chance to be the one
-        kept.
-        """
+        """One more epoch: its mean and one of its iterates, which every epoch has the same chance to contribute."""
         self.count += 1
         self.total += mean
         if rng.integers(self.count) == 0:
@@ -31,22 +27,23 @@ class Window:
 
 
 @dataclass
-class Outputs:
-    """The last part of a run, between a half and three quarters of it: two windows that take turns.
+class SuffixAverage:
+    """The average over the last half to three quarters of a run, by two windows.
 
-    A new window opens at every epoch 2^k; the one that opened at 2^(k-1) is what is reported.
+    A new window opens at every epoch 2^k; the one that opened at 2^(k-1) is reported.
     """
 
     size: int
     rng: np.random.Generator
     epoch: int = 0
-    windows: list[Window] = field(default_factory=list)
+    windows: list[AveragingWindow] = field(default_factory=list)
 
     def add(self, mean: Vector, inside: Vector) -> None:
-        """The mean multipliers of an epoch, and its iterate at a random step."""
+        """The mean iterate of an epoch, and its iterate at a random step."""
         self.epoch += 1
         if self.epoch & (self.epoch - 1) == 0:
-            self.windows = [*self.windows[-1:], Window(self.epoch, np.zeros(self.size), np.zeros(self.size))]
+            window = AveragingWindow(self.epoch, np.zeros(self.size), np.zeros(self.size))
+            self.windows = [*self.windows[-1:], window]
         for window in self.windows:
             window.add(mean, inside, self.rng)
 

@@ -1,8 +1,8 @@
 """Dual ascent over blocks of k multipliers (Shalev-Shwartz and Zhang 2013, in the form for vector-valued scores).
 
-The step of sample i maximises D over its whole block alpha_i, with B moving along by the link: as in `sdca`, for
-penalties whose link is a soft threshold, and with the same proximal-point loop on the intercepts. For a loss with kinks
-and an L2 penalty, steps on faces (`faces`) finish what single blocks are slow to do.
+The step of sample i maximises D over its block alpha_i, with B following by the link: as in `sdca`, for penalties whose
+link is a soft threshold, and with the same proximal-point loop on the intercepts. For a loss with kinks and an L2
+penalty, where single blocks converge slowly, a Newton step on all free multipliers (`multiclass_face`) follows.
 """
 
 from __future__ import annotations
@@ -18,22 +18,17 @@ from fenchel.data.multi_products import padded
 from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.penalties import L2, ElasticNet, Penalty
 from fenchel.steps.base import Candidate, Progress, Solver, Start
+from fenchel.steps.dual_ascent.multiclass_face import TUNING as FACE_TUNING
 from fenchel.steps.dual_ascent.multiclass_face import ascend_faces
 from fenchel.steps.dual_ascent.sampling import Sampler
-from fenchel.steps.dual_ascent.sdca import BLOCK
-from fenchel.steps.dual_ascent.state import reach
-from fenchel.steps.dual_ascent.threads import Team
-
-#: How often free multipliers are set together.
-EPOCHS_PER_FACE = 10
-#: What a step costs beside its passes over a row, for each class, in products.
-STEP_COST = 20.0
+from fenchel.steps.dual_ascent.state import TUNING, intercept_step
+from fenchel.steps.dual_ascent.threads import EpochThreads
 
 
 @dataclass
 class BlockState:
-    """Multipliers alpha (n x k), and u = V' / mu (d x k, padded) with the intercepts as a row behind it: changed in
-    place by the kernel.
+    """Multipliers alpha (n x k), and u = V' / mu (d x k, padded) with the intercepts as last row: changed in place by
+    the kernel.
     """
 
     problem: MulticlassProblem
@@ -44,9 +39,9 @@ class BlockState:
     centre: Vector
     inverse_rho: float
     sampler: Sampler
-    team: Team
+    threads: EpochThreads
     epochs: int = 0
-    allowance: float = 0.0  # what steps on faces may cost: as much as the passes so far, less what they have cost
+    allowance: float = 0.0  # work that steps on faces may take: that of the epochs so far, less what they have taken
     margin: float = np.inf
     primal: float = np.inf
     gap: float = np.inf
@@ -56,7 +51,7 @@ class BlockState:
 
     @property
     def b(self) -> Vector:
-        """The intercepts, a part of u."""
+        """The intercepts, a view of the last row of u."""
         return self.u[-1, : self.problem.n_classes]
 
 
@@ -64,8 +59,8 @@ class BlockState:
 class BlockSDCA(Solver[BlockState]):
     """One pass over the samples in a new random order a step; each sample's block is set to its best value.
 
-    Samples of a loss with kinks whose blocks look settled are left out, and come back before the run may stop.
-    Rows are walked over: data stored by columns are copied by rows, once.
+    Samples of a loss with kinks whose blocks are far from changing are left out, and visited again before the run may
+    stop. Data stored by columns are copied by rows, once.
     """
 
     name = "sdca"
@@ -75,7 +70,7 @@ class BlockSDCA(Solver[BlockState]):
     has_own_threads = True
 
     def obstacle(self, problem: MulticlassProblem) -> str | None:
-        """Why this problem cannot be solved this way, beyond its traits."""
+        """Why it cannot solve this problem, beyond missing traits."""
         if problem.design.constant and not problem.penalty.quadratic:
             return f"needs an L2 penalty for penalised intercepts, got {problem.penalty!r}"
         if isinstance(problem.penalty, L2 | ElasticNet):
@@ -90,23 +85,23 @@ class BlockSDCA(Solver[BlockState]):
         if design.constant:
             inverse_rho = design.constant**2 / mu
         else:
-            inverse_rho = reach(problem.loss, float(np.mean(norms)), mu) if problem.intercept else 0.0
+            inverse_rho = intercept_step(problem.loss, float(np.mean(norms)), mu) if problem.intercept else 0.0
         alpha = np.array(start.alpha, dtype=np.float64, order="C")
         u = self._u(problem, alpha)
         centre = np.array(start.b, dtype=np.float64) if problem.intercept else np.zeros(k)
         pool = np.flatnonzero(problem.weights > 0).astype(np.int64)
-        sampler = Sampler("permutation", np.random.default_rng(seed), pool, block=BLOCK)
+        sampler = Sampler("permutation", np.random.default_rng(seed), pool, block=TUNING.block)
         u[-1, :k] = centre
-        team = Team(design, u.size, u.shape[1])
-        return BlockState(problem, problem.loss.kernel(), norms, alpha, u, centre, inverse_rho, sampler, team)
+        threads = EpochThreads(design, u.size, u.shape[1])
+        return BlockState(problem, problem.loss.kernel(), norms, alpha, u, centre, inverse_rho, sampler, threads)
 
     def step(self, state: BlockState) -> BlockState:
         problem, penalty, sampler = state.problem, state.problem.penalty, state.sampler
         W = problem.total_weight
-        if not sampler.active:  # all look settled
+        if not sampler.active:  # all samples are left out
             self.look_at_all(state)
         whole, order = sampler.whole, sampler.next()
-        share = len(order) / problem.shape[0]
+        fraction = len(order) / problem.shape[0]
         state.b[:] = self._intercepts(state)
         loss, gap, move, kept, moves = kernels.ascend_blocks(
             state.loss,
@@ -122,62 +117,65 @@ class BlockSDCA(Solver[BlockState]):
             state.inverse_rho,
             W,
             state.margin,
-            *state.team.of(len(order)),
+            *state.threads.plan(len(order)),
         )
         sampler.keep(kept)
-        state.team.done(moves / max(1, len(order)))
+        state.threads.done(moves / max(1, len(order)))
         state.margin = move if move > 0.0 else np.inf
         if problem.intercept:
             state.centre = state.b.copy()
-        state.epochs, state.passes = state.epochs + 1, state.passes + share
+        state.epochs, state.passes = state.epochs + 1, state.passes + fraction
         if whole:
             state.primal = loss / W + self._penalty(state)
         last, state.gap, state.partial = state.gap, gap / W, not whole and np.isinf(problem.loss.smoothness)
         state.rate = min(max(state.gap / last, 0.1), 1.0) if last > 0.0 else 1.0
-        state.allowance += share * (float(problem.design.nnz * state.u.shape[1]) + STEP_COST * state.alpha.size)
-        if state.epochs % EPOCHS_PER_FACE == 0 and np.isinf(problem.loss.smoothness) and threshold(penalty) == 0.0:
+        # a step costs about 20 products for each class beside its passes over a row
+        state.allowance += fraction * (float(problem.design.nnz * state.u.shape[1]) + 20.0 * state.alpha.size)
+        if state.epochs % FACE_TUNING.epochs == 0 and np.isinf(problem.loss.smoothness) and threshold(penalty) == 0.0:
             self._finish(state)
         return state
 
     def progress(self, state: BlockState) -> Progress:
-        """What the last epoch saw on its way, and on to its end; shrunk samples count nothing until they are back."""
-        return Progress(state.primal, state.gap * state.rate * state.team.optimism, state.passes, state.partial)
+        """P and the gap from the terms computed in the last epoch, the gap extrapolated to its end by the last rate;
+        samples left out count nothing.
+        """
+        return Progress(state.primal, state.gap * state.rate * state.threads.gap_factor, state.passes, state.partial)
 
     def look_at_all(self, state: BlockState) -> None:
-        """Take shrunk samples back in."""
+        """Visit the samples that were left out again."""
         state.sampler.restore()
         state.margin = np.inf
 
     def observe(self, state: BlockState, z: Vector, primal: float, gap: float) -> None:
-        """After a check: take shrunk samples back in."""
+        """After a check: visit all samples again."""
         self.look_at_all(state)
-        state.team.checked(gap)
+        state.threads.checked(gap)
         state.primal = primal
 
     def _penalty(self, state: BlockState) -> float:
-        """R at the current model, roughly where intercepts are penalised."""
+        """R at the current model, without the part of penalised intercepts."""
         penalty = state.problem.penalty
         if threshold(penalty) == 0.0:
             return 0.5 * penalty.strong_convexity * float(np.sum(state.u[:-1] ** 2))
         return penalty.value(self.candidates(state)[0].w.ravel())
 
     def _finish(self, state: BlockState) -> None:
-        """A loss with kinks: set all free multipliers at once, if there are few."""
+        """A loss with kinks: steps on all free multipliers at once, if there are few."""
         problem, model = state.problem, self.candidates(state)[0]
-        found = ascend_faces(problem, state.alpha, model.w, model.b, state.allowance)
-        if found is None:
+        best = ascend_faces(problem, state.alpha, model.w, model.b, state.allowance)
+        if best is None:
             return
-        state.allowance -= found.work
+        state.allowance -= best.work
         self.look_at_all(state)
-        state.alpha = found.alpha
-        state.u = self._u(problem, found.alpha)
+        state.alpha = best.alpha
+        state.u = self._u(problem, best.alpha)
         if problem.intercept:
-            state.centre = found.b
-        state.b[:] = found.b if problem.intercept else self._intercepts(state)
+            state.centre = best.b
+        state.b[:] = best.b if problem.intercept else self._intercepts(state)
 
     @staticmethod
     def _intercepts(state: BlockState) -> Vector:
-        """As they follow from the multipliers."""
+        """centre + (1 / rho) mean alpha: the intercepts that belong to the multipliers."""
         problem = state.problem
         return state.centre + state.inverse_rho / problem.total_weight * (problem.weights @ state.alpha)
 

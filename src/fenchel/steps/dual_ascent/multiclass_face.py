@@ -1,13 +1,13 @@
 """The best dual point on a face: all free multipliers of a piecewise linear loss at once.
 
-Dual ascent finds out soon which entries of the p_i are zero, and is slow to set the others. On the face where the zeros
-stay zero, D is a concave quadratic for an L2 penalty. With t a step of p_ij at the cost of the largest entry p_im,
-its maximiser makes the margins g = (c_j + z_j) - (c_m + z_m) vanish::
+Dual ascent soon identifies which entries of the p_i are zero, and converges slowly in the others. On the face where the
+zeros stay zero, D is a concave quadratic for an L2 penalty. With t_ij a step that moves mass from the largest entry
+p_im to p_ij, its maximiser makes the margins g = (c_j + z_j) - (c_m + z_m) vanish::
 
     sum over (i', j') of  s_i' t_i'j' x_i.x_i' (e_j - e_m).(e_j' - e_m') / (lam W)  =  g_ij
 
-and a quadratic on the intercepts adds a constant to x_i.x_i'. One dense linear system; where the way leads out of the
-simplex, the entries that would be negative become zero, and the next face is a smaller one.
+and a quadratic on the intercepts adds a constant to x_i.x_i'. One dense linear system; where the step leaves the
+simplex, entries that would be negative become zero, and the next face is smaller.
 """
 
 from __future__ import annotations
@@ -25,21 +25,25 @@ from fenchel.problem.losses.multiclass import multipliers, off_of, probabilities
 
 Rows = NDArray[np.intp]
 
-#: The most free multipliers for which the system is solved.
-MOST_FREE = 2500
-#: Faces to go through at one time.
-MOST_FACES = 40
-#: What a system costs beside its size cubed, in the products that a pass over the data makes.
-SYSTEM_COST = 0.1
-#: Entries of a distribution that count as zero.
-ROUNDED = 1e-13
-#: How weak the quadratic on the intercepts is, in mean squared norms of the free rows.
-REACH = 100.0
+
+@dataclass(frozen=True)
+class FaceTuning:
+    """When steps on faces are made; not measured by a recorded run, guesses that tests hold."""
+
+    epochs: int = 10  # epochs of dual ascent between two attempts
+    most_free: int = 2500  # most free multipliers for which the system is solved
+    most_faces: int = 40  # most faces in one attempt
+    system_cost: float = 0.1  # cost of a system divided by its size cubed, in products of a pass over the data
+    zero: float = 1e-13  # entries of a distribution up to this count as zero
+    intercept_step: float = 100.0  # 1 / rho of the quadratic on the intercepts, in mean squared norms of the free rows
+
+
+TUNING = FaceTuning()
 
 
 @dataclass(frozen=True)
 class FacePoint:
-    """What was found on the faces, and the work that it took, in products."""
+    """Multipliers and intercepts after steps on faces, and their cost in products of a pass over the data."""
 
     alpha: Vector
     b: Vector
@@ -47,23 +51,23 @@ class FacePoint:
 
 
 def ascend_faces(problem: MulticlassProblem, alpha: Vector, B: Vector, b: Vector, allowance: float) -> FacePoint | None:
-    """The best steps on a few faces, each inside the last; None where even one is more work than is allowed."""
+    """The best points of a few faces, each inside the last; None if even one costs more than the allowance."""
     P = probabilities(off_of(alpha, problem.y), problem.y)
-    P[P < ROUNDED] = 0.0  # an entry of the true class is what the others leave of 1
+    P[TUNING.zero > P] = 0.0  # an entry of the true class is what the others leave of 1
     free = np.flatnonzero(((P > 0.0).sum(axis=1) > 1) & (problem.weights > 0))
     size = int((P[free] > 0.0).sum()) - len(free)
-    cost = SYSTEM_COST * float(size) ** 3
+    cost = TUNING.system_cost * float(size) ** 3
     work = len(free) ** 2 * problem.design.nnz / problem.shape[0]  # the Gram matrix
-    if not 0 < size <= MOST_FREE or work + cost > allowance:
+    if not 0 < size <= TUNING.most_free or work + cost > allowance:
         return None
     face = Face(problem, free, B, b, P)
-    for _ in range(MOST_FACES):
+    for _ in range(TUNING.most_faces):
         work += cost
         if not face.step() or work + cost > allowance:
             break
     P[free] = face.P
-    found = multipliers(within_simplex(without_class(P, problem.y)), problem.y)
-    return FacePoint(found, face.b, work)
+    best = multipliers(within_simplex(without_class(P, problem.y)), problem.y)
+    return FacePoint(best, face.b, work)
 
 
 class Face:
@@ -73,9 +77,9 @@ class Face:
         X = problem.design.matrix[free].astype(np.float64)
         gram = X @ X.T
         self.gram = np.asarray(gram.toarray() if sp.issparse(gram) else gram)
-        # a quadratic on the intercepts, as in the passes, but a weak one: nearly all of the way in one step
-        self.reach = REACH * float(np.mean(np.diag(self.gram))) if problem.intercept else 0.0
-        self.gram = self.gram + (problem.design.constant**2 + self.reach)
+        # a quadratic on the intercepts, as in the epochs, but so weak that one step is nearly that without it
+        self.inverse_rho = TUNING.intercept_step * float(np.mean(np.diag(self.gram))) if problem.intercept else 0.0
+        self.gram = self.gram + (problem.design.constant**2 + self.inverse_rho)
         self.s = problem.weights[free]
         self.scale = 1.0 / (problem.penalty.strong_convexity * problem.total_weight)
         self.b, self.P = b.copy(), P[free]
@@ -85,18 +89,18 @@ class Face:
         self.C[np.arange(len(free)), problem.y[free]] -= 1.0
 
     def step(self) -> bool:
-        """Go towards the best point of the face; whether an entry became zero on the way."""
+        """Step towards the best point of the face; whether an entry became zero before it was attained."""
         move = self._solve()
         if move is None:
             return False
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(move < 0.0, self.P / -move, np.inf)
-        theta = float(room.min())
+            longest = np.where(move < 0.0, self.P / -move, np.inf)
+        theta = float(longest.min())
         if theta >= 1.0:
             self._add(move)
             return False
-        # up to the first entry that vanishes, or past it with all that would be negative at zero: whatever gains more
-        first = np.where(room <= theta, 0.0, np.maximum(self.P + theta * move, 0.0)) - self.P
+        # to the first entry that becomes zero, or to the projection of the full step: whichever increases D more
+        first = np.where(longest <= theta, 0.0, np.maximum(self.P + theta * move, 0.0)) - self.P
         beyond = np.maximum(self.P + move, 0.0)
         beyond = beyond / beyond.sum(axis=1, keepdims=True) - self.P
         self._add(max(first, beyond, key=self._gain))
@@ -111,14 +115,14 @@ class Face:
         weighted = self.s[:, None] * move
         self.P = np.maximum(self.P + move, 0.0)
         self.C -= self.scale * (self.gram @ weighted)
-        self.b -= self.scale * self.reach * weighted.sum(axis=0)
+        self.b -= self.scale * self.inverse_rho * weighted.sum(axis=0)
 
     def _solve(self) -> Vector | None:
-        """The way to the best point of the face; least squares, since free samples may outnumber the weights."""
+        """The step to the best point of the face; least squares, since free samples may outnumber the weights."""
         rows, k = np.arange(len(self.P)), self.P.shape[1]
-        top, spare = np.argmax(self.P, axis=1), self.P > 0.0
-        spare[rows, top] = False
-        i, j = np.nonzero(spare)
+        top, free = np.argmax(self.P, axis=1), self.P > 0.0
+        free[rows, top] = False
+        i, j = np.nonzero(free)
         m, count = top[i], len(i)
         if not count:
             return None

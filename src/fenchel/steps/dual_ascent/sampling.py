@@ -1,4 +1,4 @@
-"""The order in which coordinate ascent visits the samples, and which of them it leaves out."""
+"""The order in which coordinate ascent visits the samples, and which samples it leaves out."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ from numpy.typing import NDArray
 from fenchel.data.design import Vector
 from fenchel.problem import Problem
 
-SAMPLINGS = ("permutation", "uniform", "cyclic", "importance")
-#: The share of importance sampling that is uniform, so that rows of zeros are visited, too.
-UNIFORM_SHARE = 0.1
-#: Fewer blocks than this are no random order.
-FEWEST_BLOCKS = 64
-
 
 @dataclass
 class Sampler:
@@ -24,7 +18,7 @@ class Sampler:
     "permutation" visits every sample once, in a new random order of blocks of consecutive samples (of one sample, if
     `block` is 1); "cyclic" in the order of the data; "uniform" and "importance" draw with replacement. Samples can be
     left out: for good, once their multipliers are proven (`settle`), or until the next `restore` (the kernel compacts
-    `order` in place, and `keep` says how many are left).
+    `order` in place, and `keep` records how many are left).
     """
 
     sampling: str
@@ -40,8 +34,8 @@ class Sampler:
         self.restore()
 
     @classmethod
-    def of(cls, problem: Problem, sampling: str, seed: int, pull: Vector, block: int = 1) -> Sampler:
-        """For a problem whose q_i = s_i |x_i|^2 / (mu W) are `pull`.
+    def of(cls, problem: Problem, sampling: str, seed: int, q: Vector, block: int = 1) -> Sampler:
+        """For a problem with q_i = s_i |x_i|^2 / (mu W).
 
         Importance (Zhao and Zhang 2015): proportional to gamma + q_i for a (1/gamma)-smooth loss, to sqrt(s_i q_i) for
         one that is only Lipschitz.
@@ -50,20 +44,16 @@ class Sampler:
         sampler = cls(sampling, np.random.default_rng(seed), pool, block=block)
         if sampling == "importance":
             smoothness = problem.loss.smoothness
-            p = 1.0 / smoothness + pull if np.isfinite(smoothness) else np.sqrt(problem.weights * pull)
+            p = 1.0 / smoothness + q if np.isfinite(smoothness) else np.sqrt(problem.weights * q)
             p = p / p.sum() if p.sum() > 0 else np.full_like(p, 1.0 / len(p))
-            sampler.probability = (1.0 - UNIFORM_SHARE) * p + UNIFORM_SHARE / len(p)
+            uniform = 0.1  # the fraction drawn uniformly, so that rows of zeros are visited, too
+            sampler.probability = (1.0 - uniform) * p + uniform / len(p)
         return sampler
 
     @property
     def visits_once(self) -> bool:
-        """Whether no sample comes twice in an epoch."""
+        """Whether every sample is visited at most once an epoch."""
         return self.sampling in ("permutation", "cyclic")
-
-    @property
-    def shrinks(self) -> bool:
-        """Whether samples may be left out for a while."""
-        return self.visits_once
 
     @property
     def whole(self) -> bool:
@@ -86,27 +76,27 @@ class Sampler:
         return np.asarray(self.pool[np.minimum(np.searchsorted(edges, edges[-1] * self.rng.random(size)), size - 1)])
 
     def _shuffled(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The blocks of an order in a new order; single samples where blocks would be few.
+        """The blocks of an order in a new order; single samples if there are fewer than 64 blocks to permute.
 
-        What is left of the blocks after samples were left out stays together.
+        After samples were left out, a block is what follows one another in the order that remains.
         """
-        block = self.block if len(order) >= FEWEST_BLOCKS * self.block else 1
-        whole = len(order) // block * block
-        blocks = order[:whole].reshape(-1, block)
-        rest = order[whole:]
+        block = self.block if len(order) >= 64 * self.block else 1
+        end = len(order) // block * block
+        blocks = order[:end].reshape(-1, block)
+        rest = order[end:]
         shuffled = blocks[self.rng.permutation(len(blocks))].ravel()
         return np.concatenate([shuffled, rest]) if len(rest) else shuffled
 
     def keep(self, count: int) -> None:
-        """The kernel kept the first `count` of the order."""
+        """Record that the kernel kept the first `count` samples of the order."""
         self.active = count
 
     def restore(self) -> None:
-        """Take everything back in but what is proven."""
+        """Visit all samples again but those whose multipliers are proven."""
         self.order, self.active = self.pool.copy(), len(self.pool)
 
     def settle(self, proven: NDArray[np.bool_]) -> None:
-        """Leave out samples for good."""
+        """Leave out samples whose multipliers are proven, for good."""
         self.proven += int(np.count_nonzero(proven[self.pool]))
         self.pool = self.pool[~proven[self.pool]]
         self.restore()

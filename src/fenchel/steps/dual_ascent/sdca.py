@@ -1,13 +1,14 @@
 """Stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2013), in the compiled core.
 
-One multiplier after another is set to its best value; the weights follow through the penalty's link. With
+One multiplier after another is set to its best value; the weights follow by the penalty's link. With
 q_i = s_i |x_i|_*^2 / (mu W) the step for sample i maximises
 
     -phi*(-a_i'; y_i) - z_i (a_i' - a_i) - q_i (a_i' - a_i)^2 / 2,
 
-exact for L2, a lower bound on the change of D for any other mu-strongly convex penalty (prox-SDCA). A constant column
-is a quadratic on the intercept, lam/2 (b/c)^2. An unpenalised intercept is the limit of such quadratics around a centre
-that follows b: the proximal-point method, whose steps drive the sum of the multipliers to zero.
+which is the change of D for L2, and a lower bound on it for any other mu-strongly convex penalty (prox-SDCA). A
+constant column c is a quadratic on the intercept, lam/2 (b/c)^2. An unpenalised intercept has a quadratic around a
+centre that moves to b after every epoch: the proximal-point method, whose steps drive the sum of the multipliers to
+zero.
 """
 
 from __future__ import annotations
@@ -23,20 +24,10 @@ from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.problem.vectors import dual_exponent
 from fenchel.steps.base import Candidate, Progress, Solver, Start, expected_epochs, length
-from fenchel.steps.dual_ascent.averaging import OUTPUTS, Outputs
-from fenchel.steps.dual_ascent.momentum import Momentum
-from fenchel.steps.dual_ascent.sampling import SAMPLINGS, Sampler
-from fenchel.steps.dual_ascent.state import SDCAState, ascent_of
-from fenchel.steps.dual_ascent.threads import Team
-
-STARTS = ("zeros", "sgd")
-#: Samples whose multipliers, targets and weights share a cache line.
-BLOCK = 8
-#: L |x_i|^2 / (lam n) from which momentum pays.
-ILL_CONDITIONED = 3.0
-#: From here on accelerated methods are faster.
-MANY_EPOCHS = 1000.0
-FEW_ROWS = 5000
+from fenchel.steps.dual_ascent.averaging import SuffixAverage
+from fenchel.steps.dual_ascent.sampling import Sampler
+from fenchel.steps.dual_ascent.state import TUNING, Momentum, SDCAState, ascent_of
+from fenchel.steps.dual_ascent.threads import EpochThreads
 
 
 @dataclass(frozen=True)
@@ -48,20 +39,21 @@ class SDCA(Solver[SDCAState]):
     sampling : {"permutation", "uniform", "cyclic", "importance"}, default "permutation"
         The order of the samples in an epoch.
     block : int, optional
-        Permutations move blocks of this many consecutive samples, 8 by default, so that memory is read in streams; 1
+        Permutations move blocks of this many consecutive samples, 8 by default, so that memory is read sequentially; 1
         for permutations of single samples.
     init : {"zeros", "sgd"}, default "zeros"
         "sgd" makes the first epoch one of Modified-SGD (section 4 of the paper); "zeros" begins at the start given.
     output : {"last", "average", "random"}, default "last"
-        What is offered for certification beside the last iterate: the average over the last part of the run, or one
-        iterate from it at random. The certificate decides which is best.
+        What is certified beside the last iterate: the average over the last half of the run or more, or one iterate
+        from it at random. The model with the smallest gap is kept.
     shrink : bool, optional
-        Leave out samples whose multipliers look settled (they come back before the run may stop), and for good those
-        that a certificate proves. On by default where every sample is visited once an epoch, and without momentum.
+        Leave out samples whose multipliers seem final (they are visited again before the run may stop), and for good
+        those whose multipliers a certificate proves. On by default where every sample is visited once an epoch, and
+        without momentum.
     accelerate : bool, optional
-        Solve a sequence of better conditioned problems, with momentum (`steps.momentum`). L2 only, and then by default
-        where the loss is smooth, the problem ill conditioned (L |x_i|^2 / (lam n) of 3 and more, in the mean), n at
-        least d / 2, and no intercept free. Given up where the gap does not fall.
+        Solve a sequence of better conditioned problems, with momentum. L2 only, and then by default where the loss is
+        smooth, the problem ill conditioned (L |x_i|^2 / (lam n) of 3 and more, in the mean), n at least d / 2, and no
+        intercept unpenalised. Given up where the gap does not fall.
     """
 
     sampling: str = "permutation"
@@ -77,13 +69,13 @@ class SDCA(Solver[SDCAState]):
     has_own_threads = True
 
     def __post_init__(self) -> None:
-        require_one_of(self.sampling, SAMPLINGS, "sdca: sampling")
-        require_one_of(self.init, STARTS, "sdca: init")
-        require_one_of(self.output, OUTPUTS, "sdca: output")
+        require_one_of(self.sampling, ("permutation", "uniform", "cyclic", "importance"), "sdca: sampling")
+        require_one_of(self.init, ("zeros", "sgd"), "sdca: init")
+        require_one_of(self.output, ("last", "average", "random"), "sdca: output")
         for name, flag in (("shrink", self.shrink), ("accelerate", self.accelerate)):
             if flag is not None:
                 require_flag(flag, f"sdca: {name}")
-                object.__setattr__(self, name, bool(flag))  # NumPy's False is not the False that is asked for below
+                object.__setattr__(self, name, bool(flag))  # np.False_ is not False, which `is` compares with below
         if self.block is not None:
             require_count(self.block, "sdca: block", "samples")
         if self.block is not None and self.sampling != "permutation":
@@ -97,11 +89,11 @@ class SDCA(Solver[SDCAState]):
 
     @property
     def ignores_start(self) -> bool:
-        """Whether it begins somewhere of its own."""
+        """Whether it begins at a point of its own, so that a start has no effect."""
         return self.init == "sgd"
 
     def obstacle(self, problem: Problem) -> str | None:
-        """Why this problem cannot be solved this way, beyond its traits."""
+        """Why it cannot solve this problem, beyond missing traits."""
         if not problem.design.by_rows:
             return f"needs rows; X is stored by columns ({problem.design!r}): pass X.tocsr() or np.ascontiguousarray(X)"
         if problem.design.constant and not problem.penalty.quadratic:
@@ -112,14 +104,15 @@ class SDCA(Solver[SDCAState]):
 
     @staticmethod
     def suits(problem: Problem, tol: float) -> bool:
-        """Always with L2, where momentum helps if need be; else where samples are many and epochs are few.
+        """Whether "auto" should take it: always with L2, which has momentum; else if samples are many and epochs are
+        few.
 
-        The order of the samples is random: on little data FISTA, for losses that it can solve, treats a row of weight 2
-        as it treats the row twice.
+        The order of the samples is random. On little data FISTA, for losses that it can solve, gives the same result
+        for a row of weight 2 as for the row twice.
         """
         if problem.penalty.quadratic or Trait.DIFFERENTIABLE_LOSS not in problem.loss.traits:
             return True
-        return problem.shape[0] > FEW_ROWS and expected_epochs(problem, tol) <= MANY_EPOCHS
+        return problem.shape[0] > TUNING.few_rows and expected_epochs(problem, tol) <= TUNING.many_epochs
 
     def begin(self, problem: Problem, start: Start, seed: int) -> SDCAState:
         design, penalty = problem.design, problem.penalty
@@ -128,13 +121,13 @@ class SDCA(Solver[SDCAState]):
         momentum = self._momentum(problem, norms)
         mu += momentum.kappa if momentum else 0.0
         ascent, q, inverse_rho = ascent_of(problem, norms, mu)
-        sampler = Sampler.of(problem, self.sampling, seed, q, self.block or BLOCK)
-        outputs = None if self.output == "last" else Outputs(problem.shape[0], sampler.rng)
+        sampler = Sampler.of(problem, self.sampling, seed, q, self.block or TUNING.block)
+        averaging = None if self.output == "last" else SuffixAverage(problem.shape[0], sampler.rng)
         alpha, u = start.alpha.copy(), np.zeros(width + 1)
-        # samples drawn with replacement may be with two threads at once, and one's multiplier would be lost; in orders
-        # that are not random, threads have no reason to move the weights alike
-        team = Team(design, width + 1, alone=self.sampling != "permutation")
-        state = SDCAState(problem, ascent, norms, alpha, u, inverse_rho, sampler, outputs, momentum, team)
+        # with replacement two threads may draw the same sample, and one change of its multiplier would be lost; in
+        # orders that are not random, the threads' samples may differ in distribution
+        threads = EpochThreads(design, width + 1, alone=self.sampling != "permutation")
+        state = SDCAState(problem, ascent, norms, alpha, u, inverse_rho, sampler, averaging, momentum, threads)
         if self.init == "sgd":
             alpha[:] = 0.0
             # every sample once, whatever the sampling: a multiplier is set, not changed
@@ -148,40 +141,43 @@ class SDCA(Solver[SDCAState]):
         return state
 
     def _momentum(self, problem: Problem, norms: Vector) -> Momentum | None:
-        """With kappa such that a step moves its own score by about as much as it moves the multiplier's optimum."""
+        """Momentum with kappa = min(L, 1) mean |x_i|^2 / n - lam, so that q_i is about 1 / min(L, 1); None where it is
+        not used.
+        """
         if not (self.accelerate or (self.accelerate is None and not self.shrink and self._may_accelerate(problem))):
             return None
         lam, smoothness = problem.penalty.lam, problem.loss.smoothness
         size = float(np.sum(problem.weights * norms**2)) / (problem.total_weight * problem.shape[0])
-        if self.accelerate is None and not ILL_CONDITIONED * lam <= smoothness * size < np.inf:
+        if self.accelerate is None and not TUNING.ill_conditioned * lam <= smoothness * size < np.inf:
             return None
         zero = np.zeros(problem.shape[1])
         return Momentum(lam, max(min(smoothness, 1.0) * size - lam, 0.0), zero, zero)
 
     def _may_accelerate(self, problem: Problem) -> bool:
-        """Also: an intercept's centre and this one get in each other's way; few rows are nearly orthogonal."""
+        """L2 from the start given, without an intercept, whose own centre moves too; few rows are nearly orthogonal."""
         (n, d), plain = problem.shape, problem.penalty.quadratic and not problem.design.constant
         return plain and self.init == "zeros" and not problem.intercept and 2 * n >= d
 
     def step(self, state: SDCAState) -> SDCAState:
         """One epoch."""
         sampler = state.sampler
-        if not sampler.active:  # all look settled
+        if not sampler.active:  # all samples are left out
             self.look_at_all(state)
         whole, order = sampler.whole, sampler.next()
         state.passes += len(order) / state.problem.shape[0]
         if state.problem.intercept:
-            # the quadratic's centre moves to b: with the same multipliers, b moves on by their mean / rho
+            # the quadratic's centre moves to b: with the same multipliers, b moves by their mean / rho
             state.u[-1] += state.mean_multiplier() * state.inverse_rho
-        # where the centre moves, a multiplier that stays put says little of the next epoch
-        shrinks = sampler.shrinks and self.shrink is not False and state.momentum is None
+        # where the centre moves, a multiplier that did not change may do so in the next epoch
+        shrinks = sampler.visits_once and self.shrink is not False and state.momentum is None
         margin = state.margin if shrinks else np.inf
         loss, gap, move, kept = self._pass(state, order, margin)
         if shrinks:
             sampler.keep(kept)
             state.margin = move if move > 0.0 else np.inf
         W = state.problem.total_weight
-        # what a smooth loss has in samples left out is the square of how far they have moved
+        # of a smooth loss, samples left out add to the gap the square of their distance from the optimum: next to
+        # nothing
         state.partial = not whole and not np.isfinite(state.problem.loss.smoothness)
         if whole and not sampler.proven:
             state.primal = loss / W + state.problem.penalty.value(state.weights())
@@ -189,41 +185,43 @@ class SDCA(Solver[SDCAState]):
         if state.momentum is not None:
             state.gap += state.momentum.mismatch(state.u[:-1])
             if state.momentum.helps(state.gap):
-                # the centre moves, and the weights by a part of that: three numbers, rounded
+                # the centre moves, and the weights by a fraction of that: three numbers, rounded
                 sizes = state.size + length(state.momentum.centre)
                 state.momentum.advance(state.u[:-1])
                 state.drift += 8.0 * UNIT_ROUNDOFF * (sizes + state.size + length(state.momentum.centre))
             else:
-                state.slow_down()
+                state.drop_momentum()
         state.rate = min(max(state.gap / last, 0.1), 1.0) if last > 0.0 else 1.0
         return state
 
     def candidates(self, state: SDCAState) -> Sequence[Candidate]:
         b = float(state.u[-1]) if state.problem.intercept else 0.0
         w = state.weights()
-        found = [Candidate(w, b, state.alpha, residual=state.residual, scores=state.scores(w, b))]
-        if state.outputs is not None and state.outputs.epoch:
-            other = state.outputs.average if self.output == "average" else state.outputs.random
-            found.append(Candidate(state.weights(other), b, other))
-        return found
+        models = [Candidate(w, b, state.alpha, residual=state.residual, scores=state.scores(w, b))]
+        if state.averaging is not None and state.averaging.epoch:
+            other = state.averaging.average if self.output == "average" else state.averaging.random
+            models.append(Candidate(state.weights(other), b, other))
+        return models
 
     def progress(self, state: SDCAState) -> Progress:
-        """What the last epoch saw on its way, and on to its end; shrunk samples count nothing until they are back."""
-        return Progress(state.primal, state.gap * state.rate * state.team.optimism, state.passes, state.partial)
+        """P and the gap from the terms computed in the last epoch, the gap extrapolated to its end by the last rate;
+        samples left out count nothing.
+        """
+        return Progress(state.primal, state.gap * state.rate * state.threads.gap_factor, state.passes, state.partial)
 
     def look_at_all(self, state: SDCAState) -> None:
-        """Take shrunk samples back in."""
+        """Visit the samples that were left out again."""
         state.sampler.restore()
         state.margin = np.inf
 
     def observe(self, state: SDCAState, z: Vector, primal: float, gap: float) -> None:
-        """After a check: take shrunk samples back in, and leave out for good those whose multipliers it proves.
+        """After a check: visit all samples again, but those whose multipliers it proves.
 
         |w - w*| <= sqrt(2 gap / mu) puts the optimal score of sample i within r_i = |x_i|_* sqrt(2 gap / mu) of z_i.
-        Where the loss is straight on that interval, its slope is the optimal multiplier.
+        Where the loss is linear on that interval, minus its slope is the optimal multiplier.
         """
         self.look_at_all(state)
-        state.team.checked(gap)
+        state.threads.checked(gap)
         state.primal = primal
         problem = state.problem
         if state.momentum is None:
@@ -232,8 +230,8 @@ class SDCA(Solver[SDCAState]):
             return
         mu = problem.penalty.strong_convexity
         norms = np.hypot(state.norms, problem.design.constant)
-        reach = (1.0 + 1e-9) * norms * np.sqrt(2.0 * max(gap, 0.0) / mu) + 1e-12 * (1.0 + np.abs(z))
-        below, above = (-problem.loss.derivative(z + side * reach, problem.y) for side in (-1.0, 1.0))
+        radius = (1.0 + 1e-9) * norms * np.sqrt(2.0 * max(gap, 0.0) / mu) + 1e-12 * (1.0 + np.abs(z))
+        below, above = (-problem.loss.derivative(z + side * radius, problem.y) for side in (-1.0, 1.0))
         proven = below == above
         if proven.any() and not proven[state.sampler.pool].all():
             state.alpha[proven] = below[proven]
@@ -242,14 +240,14 @@ class SDCA(Solver[SDCAState]):
             state.u[-1] = state.mean_multiplier() * state.inverse_rho
 
     def _pass(self, state: SDCAState, order: NDArray[np.int64], margin: float) -> tuple[float, float, float, int]:
-        """One epoch of the kernel, and what the outputs need to know of it."""
-        if state.outputs is None:
-            team = state.team.of(len(order))
-            loss, gap, move, kept, path, moves = state.ascent.epoch(order, state.alpha, state.u, margin, None, *team)
-            state.team.done(moves / max(1, len(order)))
-            state.moved(path, moves, *team)
+        """One epoch of the kernel; with averaging, also the mean and a random one of its iterates."""
+        if state.averaging is None:
+            plan = state.threads.plan(len(order))
+            loss, gap, move, kept, path, moves = state.ascent.epoch(order, state.alpha, state.u, margin, None, *plan)
+            state.threads.done(moves / max(1, len(order)))
+            state.moved(path, moves, *plan)
             return loss, gap, move, kept
-        # split at a random step, where an iterate may be drawn
+        # split at a random step, whose iterate may be drawn
         held, steps = np.zeros_like(state.alpha), len(order)
         cut = int(state.sampler.rng.integers(1, steps + 1))
         first = state.ascent.epoch(order[:cut], state.alpha, state.u, margin, held, 1, 1)
@@ -260,7 +258,7 @@ class SDCA(Solver[SDCAState]):
         state.moved(*second[4:])
         # a change at step k holds for the iterates after it: alpha_end - (1/steps) sum_k k (change at step k)
         mean = state.alpha - (held + later + cut * (state.alpha - inside)) / steps
-        state.outputs.add(mean, inside)
+        state.averaging.add(mean, inside)
         kept = first[3] + second[3]
         order[first[3] : kept] = order[cut : cut + second[3]]
         return first[0] + second[0], first[1] + second[1], max(first[2], second[2]), kept

@@ -1,4 +1,4 @@
-"""What dual coordinate ascent knows: multipliers, the weights that go with them, and how far it believes to be."""
+"""The state of dual coordinate ascent: multipliers, weights, momentum, and a bound on the rounding of the weights."""
 
 from __future__ import annotations
 
@@ -12,16 +12,85 @@ from fenchel.problem import Problem
 from fenchel.problem.losses import Loss
 from fenchel.problem.losses.multiclass import MulticlassLoss
 from fenchel.steps.base import Residual, Scores, length
-from fenchel.steps.dual_ascent.averaging import Outputs
-from fenchel.steps.dual_ascent.momentum import Momentum
+from fenchel.steps.dual_ascent.averaging import SuffixAverage
 from fenchel.steps.dual_ascent.sampling import Sampler
-from fenchel.steps.dual_ascent.threads import Team
+from fenchel.steps.dual_ascent.threads import EpochThreads
 from fenchel.steps.linear_algebra.augmented import DEPTH
+
+
+@dataclass(frozen=True)
+class SDCATuning:
+    """Choices of dual coordinate ascent; `python -m benchmarks.race` and `python -m benchmarks.race --sparse` show
+    their effect. The runs that set the values are not recorded.
+    """
+
+    block: int = 8  # consecutive samples that a permutation keeps in a row: those of a cache line of multipliers
+    ill_conditioned: float = 3.0  # L |x_i|^2 / (lam n) from which momentum is used
+    falls: float = 0.7  # momentum is given up unless the gap falls to this times its least value
+    patience: int = 10  # within this many epochs
+    many_epochs: float = 1000.0  # epochs above which "auto" prefers an accelerated first-order method
+    few_rows: int = 5000  # rows up to which "auto" prefers FISTA, to which weight 2 is the row twice
+
+
+TUNING = SDCATuning()
+
+
+@dataclass
+class Momentum:
+    """An accelerated outer loop (Shalev-Shwartz and Zhang 2014; Lin, Mairal and Harchaoui 2015).
+
+    P(w) + (kappa/2) |w - centre|^2 has the dual of P with the link w = (v + kappa centre) / (lam + kappa): the same
+    steps, on a problem whose condition number is smaller by lam / (lam + kappa). After every epoch the centre moves:
+
+        centre' = w + beta (w - w_last),    beta = (1 - r) / (1 + r),    r = sqrt(lam / (lam + kappa)),
+
+    so that about sqrt((lam + kappa) / lam) epochs suffice instead of (lam + kappa) / lam. Momentum that points uphill
+    is dropped for a step (O'Donoghue and Candes 2015). Weights are changed in place when the centre moves.
+    """
+
+    lam: float
+    kappa: float
+    centre: Vector
+    last: Vector
+    best_gap: float = np.inf  # the gap when it last fell by enough, and epochs since then
+    idle: int = 0
+
+    @property
+    def beta(self) -> float:
+        """The factor of the extrapolation."""
+        r = np.sqrt(self.lam / (self.lam + self.kappa))
+        return float((1.0 - r) / (1.0 + r))
+
+    def helps(self, gap: float) -> bool:
+        """Whether the gap is falling; for nearly orthogonal rows epochs without momentum are better than the condition
+        number says.
+        """
+        self.idle += 1
+        if gap < TUNING.falls * self.best_gap:
+            self.best_gap, self.idle = gap, 0
+        return self.idle <= TUNING.patience
+
+    def advance(self, w: Vector) -> None:
+        """Move the centre, and the weights with it."""
+        step, now = w - self.last, w.copy()
+        uphill = float((self.centre - w) @ step) > 0.0
+        centre = now if uphill else now + self.beta * step
+        w += self.kappa / (self.lam + self.kappa) * (centre - self.centre)
+        self.centre, self.last = centre, now
+
+    def weights(self, v: Vector) -> Vector:
+        """The link, (v + kappa centre) / (lam + kappa)."""
+        return (v + self.kappa * self.centre) / (self.lam + self.kappa)
+
+    def mismatch(self, w: Vector) -> float:
+        """|lam w - v|^2 / (2 lam): the gap less that of the inner problem."""
+        difference = self.kappa * (self.centre - w)
+        return float(difference @ difference) / (2.0 * self.lam)
 
 
 @dataclass
 class SDCAState:
-    """Multipliers alpha, and u = v / mu with the intercept behind it: changed in place by the kernel."""
+    """Multipliers alpha, and u = v / mu with the intercept as last entry: changed in place by the kernel."""
 
     problem: Problem
     ascent: kernels.Ascent
@@ -30,56 +99,56 @@ class SDCAState:
     u: Vector
     inverse_rho: float
     sampler: Sampler
-    outputs: Outputs | None
+    averaging: SuffixAverage | None
     momentum: Momentum | None
-    team: Team
+    threads: EpochThreads
     margin: float = np.inf
     gap: float = np.inf
     primal: float = np.inf
     rate: float = 1.0
     passes: float = 0.0
     partial: bool = False
-    drift: float = np.inf  # how far u may be from what the multipliers make it, in the 2-norm
+    drift: float = np.inf  # bound on the rounding error of u, |u - v(alpha) / mu|_2
 
     def refresh(self) -> None:
-        """u from the multipliers, without the rounding of all the steps that made it."""
+        """Compute u from the multipliers anew, without the accumulated rounding of the steps."""
         problem = self.problem
         v = problem.dual_vector(self.alpha)[: len(self.u) - 1]
         self.u[:-1] = v / problem.penalty.strong_convexity if self.momentum is None else self.momentum.weights(v)
         if problem.design.constant:
             self.u[-1] = self.mean_multiplier() * self.inverse_rho
         # sums of at most n products
-        way = problem.mean(np.abs(self.alpha) * np.hypot(self.norms, problem.design.constant)) / self.curvature
+        sizes = problem.mean(np.abs(self.alpha) * np.hypot(self.norms, problem.design.constant)) / self.curvature
         centre = 0.0 if self.momentum is None else length(self.momentum.centre)
-        self.drift = gamma(len(self.alpha) + DEPTH) * way * (1.0 + 1e-6) + 8.0 * UNIT_ROUNDOFF * (self.size + centre)
+        self.drift = gamma(len(self.alpha) + DEPTH) * sizes * (1.0 + 1e-6) + 8.0 * UNIT_ROUNDOFF * (self.size + centre)
 
     @property
     def curvature(self) -> float:
-        """mu of the problem whose steps are made: how v follows from u."""
+        """mu of the problem whose steps are made, mu + kappa with momentum: v = mu u."""
         mu, momentum = self.problem.penalty.strong_convexity, self.momentum
         return mu if momentum is None else mu + momentum.kappa
 
     @property
     def size(self) -> float:
-        """|u|, with a penalised intercept as a weight among the others."""
+        """|u|, where a penalised intercept is one of the weights."""
         return length(self.u[:-1]) + (abs(self.u[-1] / c) if (c := self.problem.design.constant) else 0.0)
 
     def moved(self, path: float, moves: int, threads: int = 1, rounds: int = 1) -> None:
-        """Note what so many steps may have added to the drift.
+        """Add to the drift what the rounding of an epoch's steps adds at most.
 
         A step adds c x_i to u, with |c x_i|^2 <= change^2 s_i q_i / (mu W): the sum of those lengths is at most
-        sqrt(moves path / (mu W)), `path` being the sum of s_i q_i change^2, and u never was longer than it is now plus
-        that sum. Each step rounds what it adds, a few times, and what it adds to. Threads make steps longer in copies
-        of u, by less than their number, and a sum of the copies with factors of 5/3 in all, threads + 3 roundings,
-        ends a round.
+        sqrt(moves path / (mu W)), `path` being the sum of s_i q_i change^2, and |u| never exceeded what it is now plus
+        that sum. Each step rounds the addend, a few times, and the sum. Threads make steps in copies of u longer by
+        less than their number, and a sum of the copies with factors of 5/3 in all, threads + 3 roundings, ends a round.
         """
-        way = np.sqrt(moves * path / (self.curvature * self.problem.total_weight)) * (1.0 + 1e-6)
+        lengths = np.sqrt(moves * path / (self.curvature * self.problem.total_weight)) * (1.0 + 1e-6)
         if threads > 1:
-            moves, way = moves + 2 * (threads + 3) * rounds, (1 + threads) * way
-        self.drift += UNIT_ROUNDOFF * (moves * (self.size + way) + 16.0 * way) * (1.0 + 1e-6) + moves * 1e-300
+            moves, lengths = moves + 2 * (threads + 3) * rounds, (1 + threads) * lengths
+        rounding = UNIT_ROUNDOFF * (moves * (self.size + lengths) + 16.0 * lengths)
+        self.drift += rounding * (1.0 + 1e-6) + moves * 1e-300
 
     def scores(self, w: Vector, b: float) -> Scores | None:
-        """X w + b without the sums of absolute values that bound it sharply: the rows' norms bound it as well."""
+        """X w + b, with error bounds from the norms of the rows: no further pass over the data."""
         if not self.problem.penalty.quadratic:
             return None
         rounding, lengths = gamma(w.size + DEPTH), self.norms
@@ -89,18 +158,18 @@ class SDCAState:
 
     @property
     def residual(self) -> Residual | None:
-        """|lam w - v|, which momentum makes kappa |centre - w|, and how far the drift may put it off."""
+        """|lam w - v|, which is kappa |centre - w| with momentum and zero without, and its error bound."""
         if not (self.problem.penalty.quadratic and np.isfinite(self.drift)):
             return None
-        doubt = self.curvature * (self.drift + 8.0 * UNIT_ROUNDOFF * self.size) * (1.0 + 1e-6)
+        error = self.curvature * (self.drift + 8.0 * UNIT_ROUNDOFF * self.size) * (1.0 + 1e-6)
         if self.momentum is None:
-            return Residual(0.0, doubt)
-        pull = self.momentum.kappa * (self.momentum.centre - self.u[:-1])
+            return Residual(0.0, error)
+        difference = self.momentum.kappa * (self.momentum.centre - self.u[:-1])
         size = length(self.momentum.centre) + self.size
-        return Residual.of(pull, doubt + 8.0 * UNIT_ROUNDOFF * self.momentum.kappa * size)
+        return Residual.of(difference, error + 8.0 * UNIT_ROUNDOFF * self.momentum.kappa * size)
 
-    def slow_down(self) -> None:
-        """Go on without momentum."""
+    def drop_momentum(self) -> None:
+        """Continue without momentum."""
         mu, self.momentum, self.gap = self.problem.penalty.strong_convexity, None, np.inf
         self.ascent, _, self.inverse_rho = ascent_of(self.problem, self.norms, mu)
         self.refresh()
@@ -110,7 +179,7 @@ class SDCAState:
         return float(np.sum(self.problem.weights * self.alpha)) / self.problem.total_weight
 
     def weights(self, alpha: Vector | None = None) -> Vector:
-        """The weights that go with the current u, which they may be a part of, or with other multipliers."""
+        """The weights of the current u, possibly a view of it, or those of other multipliers."""
         problem = self.problem
         if alpha is not None:
             return problem.link(alpha)
@@ -120,15 +189,16 @@ class SDCAState:
         return np.append(w, self.u[-1] / constant) if constant else w
 
 
-def reach(loss: Loss | MulticlassLoss, mean_square: float, mu: float) -> float:
-    """1 / rho of an unpenalised intercept's proximal steps, for rows of that mean squared norm: as far as the weights
-    reach, or where lam is large and they do not, as far as the loss's own curvature says.
+def intercept_step(loss: Loss | MulticlassLoss, mean_square: float, mu: float) -> float:
+    """1 / rho of the proximal steps on an unpenalised intercept, for rows of that mean squared norm.
+
+    The largest of mean |x_i|^2 / mu, by which the scores move with the weights, and 4 / L, which matters for large mu.
     """
     return max(mean_square / mu, 4.0 / min(loss.smoothness, 1.0))
 
 
 def ascent_of(problem: Problem, norms: Vector, mu: float) -> tuple[kernels.Ascent, Vector, float]:
-    """The compiled epochs of a problem whose rows have these dual norms; q_i, how much a score moves with its own
+    """The compiled epochs of a problem whose rows have these dual norms; q_i, the derivative of a score by its own
     multiplier; and 1 / rho of the intercept.
     """
     loss, link, W = problem.loss.kernel(), problem.penalty.kernel(), problem.total_weight
@@ -137,6 +207,6 @@ def ascent_of(problem: Problem, norms: Vector, mu: float) -> tuple[kernels.Ascen
     lines, y, s = problem.design.lines, problem.y, problem.weights
     inverse_rho = problem.design.constant**2 / mu
     if problem.intercept:
-        inverse_rho = reach(problem.loss, float(np.mean(norms**2)), mu)
+        inverse_rho = intercept_step(problem.loss, float(np.mean(norms**2)), mu)
     q = s * ((norms**2 / mu + inverse_rho) / W)
     return kernels.Ascent(loss, link, lines, y, s, q, 1.0 / (mu * W), inverse_rho / W, W), q, inverse_rho

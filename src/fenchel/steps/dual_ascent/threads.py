@@ -1,4 +1,8 @@
-"""How many threads share an epoch of dual ascent, and how often they exchange what they found (`together.hpp`)."""
+"""How many threads share an epoch of dual ascent, and how often they exchange their weights.
+
+Threads visit disjoint samples, each with a copy of the weights; a round ends with an exchange that adds up their
+changes.
+"""
 
 from __future__ import annotations
 
@@ -10,63 +14,74 @@ import numpy as np
 from fenchel.data.design import Design
 from fenchel.data.threads import cores
 
-#: Multiplications that keep a thread busy for longer than it takes to start, and samples between two exchanges.
-WORK_PER_THREAD, STEPS_PER_ROUND = 100_000, 100
-#: How many times the multiplications between two exchanges outnumber the weights, and must at least.
-COPIES_PER_ROUND, LEAST_COPIES = 4, 2
-#: Exchanges in an epoch, at most, and at least where n steps move the weights.
-MOST_ROUNDS, LEAST_ROUNDS = 32, 4
-#: A thread sees its own samples' share of the gap, not what the others' moves, which it does not see, add to it.
-SHARED = 1.5
-#: Threads that get less than this part of their cores, twice in a row, wait for one another longer than they work.
-LEAST_SHARE = 0.6
+
+@dataclass(frozen=True)
+class ThreadTuning:
+    """When threads share an epoch; `python -m benchmarks.threads` shows their effect.
+
+    The runs that set the values are not recorded.
+    """
+
+    work_per_thread: int = 100_000  # multiplications that take a thread longer than it takes to start
+    steps_per_round: int = 100  # fewest samples of a thread between two exchanges
+    copies_per_round: float = 4  # multiplications between two exchanges, in numbers of weights,
+    least_copies: float = 2  # and how many an epoch must have of them for every thread
+    most_rounds: int = 32  # most exchanges in an epoch
+    least_rounds: int = 4  # fewest exchanges in an epoch all of whose steps move the weights
+    gap_factor: float = 1.5  # for the gap summed by the threads, each of which does not see the others' moves
+    least_cpu: float = (
+        0.6  # fraction of their cores that threads must get: with less, twice in a row, they are given up
+    )
+
+
+TUNING = ThreadTuning()
 
 
 @dataclass
-class Team:
-    """Whether threads share the epochs of a run, as far as they bring progress."""
+class EpochThreads:
+    """Threads for the epochs of one run; given up for good once they make no progress or do not get their cores."""
 
     design: Design
     weights: int
     classes: int = 1
-    busy: float = 1.0  # the share of the last epoch's steps that moved the weights
+    busy: float = 1.0  # the fraction of the last epoch's steps that moved the weights
     alone: bool = False
     gap: float = np.inf
-    optimism: float = 1.0  # what an epoch's own estimate of the gap is to be multiplied with
-    starved: int = 0  # epochs in a row in which threads had to wait for cores
-    threads: int = 1  # of the epoch that is on, and when it began
+    gap_factor: float = 1.0  # by which an epoch's own estimate of the gap is multiplied
+    starved: int = 0  # epochs in a row in which threads waited for cores
+    threads: int = 1  # of the current epoch, and when it began
     wall: float = 0.0
     cpu: float = 0.0
 
-    def of(self, steps: int) -> tuple[int, int]:
-        """Threads and rounds for the next epoch, of so many samples, each of which is visited once."""
+    def plan(self, steps: int) -> tuple[int, int]:
+        """Threads and rounds for the next epoch, which visits `steps` samples once each."""
         self.threads, rounds = self._size(steps)
-        self.optimism = SHARED if self.threads > 1 else 1.0
+        self.gap_factor = TUNING.gap_factor if self.threads > 1 else 1.0
         self.wall, self.cpu = time.perf_counter(), time.process_time()
         return self.threads, rounds
 
     def done(self, busy: float) -> None:
-        """That epoch is over: note the share of its steps that moved the weights, and whether it had its cores."""
+        """After an epoch: the fraction of its steps that moved the weights; also checks whether it got its cores."""
         self.busy = busy
         if self.threads > 1:
             wall, cpu = time.perf_counter() - self.wall, time.process_time() - self.cpu
-            self.starved = self.starved + 1 if cpu < LEAST_SHARE * self.threads * wall else 0
+            self.starved = self.starved + 1 if cpu < TUNING.least_cpu * self.threads * wall else 0
             self.alone = self.alone or self.starved >= 2
 
     def _size(self, steps: int) -> tuple[int, int]:
         if self.alone:
             return 1, 1
-        share = steps / max(1, self.design.shape[0])
-        work = self.design.nnz * self.classes * share
-        most = min(self.design.threads, cores(), int(work // WORK_PER_THREAD), steps // STEPS_PER_ROUND)
-        for threads in range(most, 1, -1):  # fewer have more to do between two exchanges
+        fraction = steps / max(1, self.design.shape[0])
+        work = self.design.nnz * self.classes * fraction
+        most = min(self.design.threads, cores(), int(work // TUNING.work_per_thread), steps // TUNING.steps_per_round)
+        for threads in range(most, 1, -1):  # fewer threads have more work each between two exchanges
             copies = work / (threads * self.weights)
-            rounds = min(copies / COPIES_PER_ROUND, steps / (threads * STEPS_PER_ROUND))
-            if copies >= LEAST_COPIES and rounds >= LEAST_ROUNDS * self.busy * share:
-                return threads, max(1, min(int(rounds), MOST_ROUNDS))
+            rounds = min(copies / TUNING.copies_per_round, steps / (threads * TUNING.steps_per_round))
+            if copies >= TUNING.least_copies and rounds >= TUNING.least_rounds * self.busy * fraction:
+                return threads, max(1, min(int(rounds), TUNING.most_rounds))
         return 1, 1
 
     def checked(self, gap: float) -> None:
-        """A check has found this gap: where it is no progress, threads may be in each other's way."""
+        """After a check with this gap: if it did not fall, the threads' moves may undo one another."""
         self.alone = self.alone or self.gap <= gap < np.inf
         self.gap = gap

@@ -8,27 +8,242 @@ many weights there are (`_core/ascent/approx.hpp`).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
+from fenchel.data.design import Design, Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_flag, require_one_of
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.steps.base import Candidate, Progress, Solver, Start
-from fenchel.steps.first_order.approx_state import OverSamples, OverWeights, Sequences
-
-SIDES = ("weights", "samples")
+from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
 
 
 @dataclass(frozen=True)
-class APPROX(Solver[Sequences]):
+class APPROXTuning:
+    """Not measured by a recorded run; guesses that tests hold."""
+
+    first_period: int = 5  # least epochs between two restarts
+    slow: float = 0.25  # the period is doubled if the gap is more than this times that at the last restart,
+    fast: float = 0.01  # and halved if it is less than this times that
+    widest_group: int = 500  # most weights of a group whose largest eigenvalue is computed; else the trace bounds it
+
+
+TUNING = APPROXTuning()
+
+
+@dataclass
+class ApproxState(ABC):
+    """The iterates x = z + square u; `images` holds A z and A u, interleaved entry by entry.
+
+    An epoch draws as many blocks as there are. `curvature` is L_g of every block (the intercept's last) over weights,
+    q_i over samples.
+    """
+
+    problem: Problem
+    z: Vector
+    curvature: Vector
+    pool: NDArray[np.int64]  # the blocks to draw from
+    rng: np.random.Generator
+    accelerated: bool
+    u: Vector = field(init=False)
+    images: Vector = field(init=False)
+    theta: float = field(init=False)
+    square: float = 0.0
+    primal: float = np.inf
+    gap: float = np.inf
+    passes: float = 0.0
+    since: int = 0  # epochs since the last restart
+    period: int = TUNING.first_period  # epochs until the next one
+    level: float = np.inf  # the gap when one was due last
+
+    def __post_init__(self) -> None:
+        if not np.all(np.isfinite(self.curvature)):
+            raise Overflow("the squares of the features overflow; rescale them")
+        self.restart()
+
+    @property
+    def x(self) -> Vector:
+        """The current iterate."""
+        return self.z + self.square * self.u
+
+    def restart(self) -> None:
+        """Drop the momentum."""
+        self.z = self.x if self.square else self.z
+        self.u, self.square, self.theta = np.zeros_like(self.z), 0.0, 1.0 / len(self.pool)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Compute the images anew, without the accumulated rounding of the steps."""
+        self.images = np.column_stack([self.image(self.z), self.image(self.u)]).ravel()
+
+    def epoch(self, restarts: bool) -> None:
+        """As many steps as there are blocks; then a restart, if one is due.
+
+        Where P grows quadratically around its optimum, restarts after a suitable number of epochs make the rate 1/t^2 a
+        linear one (Fercoq and Qu 2020). That number is not known in advance: the period is doubled if the gap has
+        hardly fallen since the last restart, and halved if it has fallen by a large factor.
+        """
+        order = self.pool[self.rng.integers(len(self.pool), size=len(self.pool))]
+        self.advance(order)
+        self.passes += 1.0
+        if not np.all(np.isfinite(self.z)):
+            raise Overflow("an iterate overflows; rescale the features or lam")
+        self.since += 1
+        if restarts and self.since >= self.period:
+            if self.gap > TUNING.slow * self.level:
+                self.period *= 2
+            elif self.gap < TUNING.fast * self.level:
+                self.period = max(self.period // 2, TUNING.first_period)
+            self.since, self.level = 0, self.gap
+            self.restart()
+
+    def current_image(self) -> Vector:
+        """A x."""
+        return self.images[::2] + self.square * self.images[1::2]
+
+    @abstractmethod
+    def image(self, x: Vector) -> Vector:
+        """A x, without an intercept."""
+
+    @abstractmethod
+    def advance(self, order: NDArray[np.int64]) -> None:
+        """Steps for these blocks, in the compiled core; sets `primal` and `gap` from the terms computed."""
+
+    @abstractmethod
+    def candidate(self) -> Candidate:
+        """The model, with multipliers if the steps are over samples."""
+
+
+@dataclass
+class OverWeights(ApproxState):
+    """Blocks of weights, the intercept as the last block; images are scores."""
+
+    columns: Design = field(kw_only=True)
+    blocks: Blocks = field(kw_only=True)
+
+    @classmethod
+    def of(cls, problem: Problem, blocks: Blocks, w: Vector, b: float, seed: int, accelerated: bool) -> OverWeights:
+        """From weights and an intercept; data stored by rows are copied by columns."""
+        columns = problem.design.stored_by_columns()
+        curvature = problem.loss.smoothness * group_curvature(columns, blocks, problem)
+        if problem.intercept:
+            w, curvature = np.append(w, b), np.append(curvature, problem.loss.smoothness)
+        pool, rng = np.arange(len(curvature)), np.random.default_rng(seed)
+        return cls(problem, w.copy(), curvature, pool, rng, accelerated, columns=columns, blocks=blocks)
+
+    def image(self, x: Vector) -> Vector:
+        return self.columns.matvec(x[: self.problem.shape[1]])
+
+    def advance(self, order: NDArray[np.int64]) -> None:
+        problem, blocks, loss = self.problem, self.blocks, self.problem.loss.kernel()
+        assert loss is not None
+        self.theta, self.square, gap, worst = kernels.approx_weights(
+            loss,
+            self.columns.lines,
+            blocks.column,
+            blocks.first,
+            self.curvature,
+            blocks.threshold,
+            blocks.ridge,
+            problem.intercept,
+            problem.y,
+            problem.weights / problem.total_weight,
+            order,
+            self.theta,
+            self.accelerated,
+            self.images,
+            self.z,
+            self.u,
+        )
+        model = self.candidate()
+        z = self.current_image() + model.b
+        total = loss.respond(z, problem.y, problem.weights, z, 0.0)[2]
+        self.primal = total / problem.total_weight + problem.penalty.value(model.w)
+        # an infeasible v: the bound of the Lipschitzed penalty
+        self.gap = gap + self.primal * max(0.0, worst - 1.0)
+
+    def candidate(self) -> Candidate:
+        x, d = self.x, self.problem.shape[1]
+        return Candidate(x[:d], float(x[d]) if self.problem.intercept else 0.0)
+
+
+@dataclass
+class OverSamples(ApproxState):
+    """Multipliers of single samples; images are v / mu, from which the link makes weights."""
+
+    rows: Design = field(kw_only=True)
+
+    @classmethod
+    def of(cls, problem: Problem, alpha: Vector, seed: int, accelerated: bool) -> OverSamples:
+        """From multipliers; data stored by columns are copied by rows."""
+        rows = problem.design.stored_by_rows()
+        q = problem.weights * (rows.squared_row_norms / (problem.penalty.strong_convexity * problem.total_weight))
+        pool, rng = np.flatnonzero(problem.weights > 0).astype(np.int64), np.random.default_rng(seed)
+        return cls(problem, alpha.copy(), q, pool, rng, accelerated, rows=rows)
+
+    def image(self, x: Vector) -> Vector:
+        problem = self.problem
+        return self.rows.rmatvec(problem.weights * x) / (problem.total_weight * problem.penalty.strong_convexity)
+
+    def advance(self, order: NDArray[np.int64]) -> None:
+        problem, loss, link = self.problem, self.problem.loss.kernel(), self.problem.penalty.kernel()
+        assert loss is not None
+        assert link is not None
+        W, mu = problem.total_weight, problem.penalty.strong_convexity
+        self.theta, self.square, gap, total = kernels.approx_samples(
+            loss,
+            link,
+            self.rows.lines,
+            problem.y,
+            problem.weights,
+            self.curvature,
+            1.0 / (mu * W),
+            len(self.pool),
+            order,
+            self.theta,
+            self.accelerated,
+            self.images,
+            self.z,
+            self.u,
+        )
+        self.primal = total / W + problem.penalty.value(self._weights())
+        self.gap = gap / W
+
+    def candidate(self) -> Candidate:
+        # a mean of points in the domain, but for rounding
+        return Candidate(self._weights(), 0.0, np.clip(self.x, *self.problem.domain))
+
+    def _weights(self) -> Vector:
+        penalty = self.problem.penalty
+        return penalty.grad_conjugate(self.current_image() * penalty.strong_convexity)
+
+
+def group_curvature(columns: Design, blocks: Blocks, problem: Problem) -> Vector:
+    """The largest eigenvalue of X_g' S X_g / W for every group g, or its trace: the curvature of the mean square."""
+    s = problem.weights / problem.total_weight
+    with np.errstate(over="ignore"):
+        curvature = blocks.sums(columns.column_norms(2.0, s) ** 2)
+    if blocks.singles:
+        return curvature
+    sizes = np.diff(blocks.first)
+    for g in np.flatnonzero((sizes > 1) & (sizes <= TUNING.widest_group) & np.isfinite(curvature)):
+        X_g = columns.matrix[:, blocks.column[blocks.first[g] : blocks.first[g + 1]]]
+        X_g = np.asarray(X_g.toarray() if columns.is_sparse else X_g, dtype=np.float64)
+        largest = float(np.linalg.eigvalsh(X_g.T @ (s[:, None] * X_g))[-1])
+        curvature[g] = min(curvature[g], largest * (1.0 + 1e-9))
+    return curvature
+
+
+@dataclass(frozen=True)
+class APPROX(Solver[ApproxState]):
     """An epoch a step: as many blocks as there are, drawn uniformly with replacement.
 
-    Data stored the other way (by rows for steps over weights, by columns for steps over samples) are copied, once.
+    Data stored in the other order (by rows for steps over weights, by columns for steps over samples) are copied once.
 
     Parameters
     ----------
@@ -38,8 +253,8 @@ class APPROX(Solver[Sequences]):
     accelerate : bool, default True
         False for plain randomised coordinate descent, Algorithm 1 of the certificates paper.
     restart : bool, optional
-        Drop the momentum now and then, after as many epochs as make the gap a quarter or less; on by default where
-        there is momentum.
+        Drop the momentum at intervals, as long as it takes for the gap to fall to a quarter; on by default if
+        `accelerate` is.
     """
 
     over: str | None = None
@@ -52,7 +267,7 @@ class APPROX(Solver[Sequences]):
 
     def __post_init__(self) -> None:
         if self.over is not None:
-            require_one_of(self.over, SIDES, "approx: over")
+            require_one_of(self.over, ("weights", "samples"), "approx: over")
         require_flag(self.accelerate, "approx: accelerate")
         if self.restart is not None:
             require_flag(self.restart, "approx: restart")
@@ -60,7 +275,7 @@ class APPROX(Solver[Sequences]):
                 raise ValueError("approx: with accelerate=False there is no momentum, and nothing to restart")
 
     def obstacle(self, problem: Problem) -> str | None:
-        """Why this problem cannot be solved this way, beyond its traits."""
+        """Why it cannot solve this problem, beyond missing traits."""
         loss, penalty = problem.loss, problem.penalty
         if problem.design.constant:
             return "has no penalised intercept; state it with intercept=True, which is not penalised"
@@ -74,27 +289,27 @@ class APPROX(Solver[Sequences]):
             return f"over samples needs L2 or ElasticNet, got {penalty!r}"
         return "over samples has no intercept, which would couple all multipliers" if problem.intercept else None
 
-    def begin(self, problem: Problem, start: Start, seed: int) -> Sequences:
+    def begin(self, problem: Problem, start: Start, seed: int) -> ApproxState:
         if self._side(problem) == "samples":
             return OverSamples.of(problem, start.alpha, seed, bool(self.accelerate))
         blocks = _blocks(problem)
         assert blocks is not None
         return OverWeights.of(problem, blocks, start.w, start.b, seed, bool(self.accelerate))
 
-    def step(self, state: Sequences) -> Sequences:
+    def step(self, state: ApproxState) -> ApproxState:
         """One epoch."""
         state.epoch(restarts=bool(self.accelerate) and self.restart is not False)
         return state
 
-    def candidates(self, state: Sequences) -> Sequence[Candidate]:
+    def candidates(self, state: ApproxState) -> Sequence[Candidate]:
         return [state.candidate()]
 
-    def progress(self, state: Sequences) -> Progress:
-        """What the last epoch saw on its way."""
+    def progress(self, state: ApproxState) -> Progress:
+        """P and the gap, from the terms computed in the last epoch."""
         return Progress(state.primal, state.gap, state.passes)
 
-    def observe(self, state: Sequences, z: Vector, primal: float, gap: float) -> None:
-        """After a check: images without the rounding of the steps since the last one."""
+    def observe(self, state: ApproxState, z: Vector, primal: float, gap: float) -> None:
+        """After a check: compute the images anew."""
         state.refresh()
 
     def _side(self, problem: Problem) -> str:

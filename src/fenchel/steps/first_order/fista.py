@@ -1,4 +1,12 @@
-"""FISTA with backtracking and adaptive restart (Beck and Teboulle 2009; O'Donoghue and Candes 2015)."""
+"""FISTA with backtracking and adaptive restart (Beck and Teboulle 2009; O'Donoghue and Candes 2015).
+
+At the extrapolated point y = x_k + (t_k - 1) / t_{k+1} (x_k - x_{k-1}), with T the relative steps of `ScaledOperator`,
+
+    x_{k+1} = prox_{T/L}(y - (T/L) grad f(y)).
+
+L grows until (grad f(x) - grad f(y)).(x - y) <= L |x - y|^2, a test without cancellation, and shrinks by 3 % after
+every step. The passes over samples and weights are compiled where loss and penalty allow it, else in NumPy.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +15,84 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fenchel._core import kernels
 from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_flag
+from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Candidate, Overflow, Solver, Start
-from fenchel.steps.first_order.passes import SamplePasses, WeightPasses
-from fenchel.steps.linear_algebra.scaled_operator import ScoreMap
-
-#: What rounding may have made of the terms that cancel in the test of the curvature.
-ROUNDING = 2.0**-50
-#: The part of its weight that momentum keeps when it is dropped: it was wrong in some directions, not in all.
-KEPT = 0.5
-#: How far the curvature may grow beyond what the loss and the data say it is at most; their norm is an estimate.
-DOUBT = 2.0
+from fenchel.steps.linear_algebra.scaled_operator import ScaledOperator
 
 
 @dataclass(frozen=True)
-class Point:
+class FISTATuning:
+    """Not measured by a recorded run; guesses that tests hold."""
+
+    rounding: float = 2.0**-50  # relative error allowed to the terms that cancel in the test of L
+    momentum_kept: float = 0.5  # fraction of t that a restart keeps: momentum was wrong in some directions, not in all
+    limit: float = 2.0  # most that L may exceed smoothness times squared norm, since that norm is an estimate
+
+
+TUNING = FISTATuning()
+
+
+@dataclass(frozen=True)
+class SamplePasses:
+    """Derivatives of the loss at the scores."""
+
+    problem: Problem
+
+    def extrapolate(self, now: Vector, before: Vector, factor: float) -> tuple[Vector, Vector, float]:
+        """z = now + factor (now - before), a_i = -s_i phi'(z_i), and sum_i a_i."""
+        problem, loss = self.problem, self.problem.loss.kernel()
+        if loss is not None:
+            return kernels.extrapolate_samples(loss, now, before, factor, problem.y, problem.weights)
+        z = now + factor * (now - before)
+        a = np.where(problem.weights > 0, -problem.weights * problem.loss.derivative(z, problem.y), 0.0)
+        return z, a, float(a.sum())
+
+    def curvature(self, x: Vector, z: Vector, a: Vector) -> tuple[float, float]:
+        """sum_i s_i (phi'(x_i) - phi'(z_i)) (x_i - z_i), and the size of the terms that cancel in it."""
+        problem, loss = self.problem, self.problem.loss.kernel()
+        if loss is not None:
+            return kernels.curvature_of_samples(loss, x, z, a, problem.y, problem.weights)
+        there = np.where(problem.weights > 0, -problem.weights * problem.loss.derivative(x, problem.y), 0.0)
+        dz = x - z
+        return float(np.sum((a - there) * dz)), float(np.sum((np.abs(a) + np.abs(there)) * np.abs(dz)))
+
+
+@dataclass(frozen=True)
+class WeightPasses:
+    """Proximal steps of the penalty, in the metric of `steps`."""
+
+    problem: Problem
+    steps: Vector | float
+    blocks: Blocks | None
+
+    @classmethod
+    def of(cls, problem: Problem, steps: Vector | float) -> WeightPasses:
+        """Compiled for penalties on single weights."""
+        blocks = problem.penalty.blocks(problem.shape[1])
+        return cls(problem, steps, blocks if blocks is not None and blocks.singles else None)
+
+    def shrink(
+        self, now: Vector, before: Vector, factor: float, v: Vector, t: float
+    ) -> tuple[Vector, float, float, bool]:
+        """x = prox(y + t steps v) with y = now + factor (now - before); |x - y|^2 and (y - x).(x - now) in the metric
+        1 / steps; and whether x is finite.
+        """
+        if self.blocks is not None and isinstance(self.steps, np.ndarray):
+            threshold, ridge = self.blocks.threshold, self.blocks.ridge
+            return kernels.shrink_weights(now, before, factor, v, self.steps, t, threshold, ridge)
+        y = now + factor * (now - before)
+        x = self.problem.penalty.prox(y + t * self.steps * v, t * self.steps)
+        length2 = float(np.sum((x - y) ** 2 / self.steps))
+        turn = float(np.sum((y - x) * (x - now) / self.steps))
+        return x, length2, turn, bool(np.all(np.isfinite(x)))
+
+
+@dataclass(frozen=True)
+class FistaPoint:
     """Weights, centred intercept, and their centred scores."""
 
     w: Vector
@@ -33,22 +102,21 @@ class Point:
 
 @dataclass(frozen=True)
 class FistaState:
-    map: ScoreMap
+    """Two iterates, the momentum t, and the estimate of L with its bound."""
+
+    operator: ScaledOperator
     samples: SamplePasses
     weights: WeightPasses
-    now: Point
-    before: Point
+    now: FistaPoint
+    before: FistaPoint
     momentum: float
-    curvature: float  # the current guess of the Lipschitz constant of the gradient
-    limit: float  # the most it can be
+    curvature: float  # L, the current estimate of the Lipschitz constant of the gradient
+    limit: float  # an upper bound on L
 
 
 @dataclass(frozen=True)
 class FISTA(Solver[FistaState]):
     """Accelerated proximal gradient steps, for differentiable losses and penalties with a prox.
-
-    At the extrapolated point y: x = prox_{T/L}(y - (T/L) grad), T the steps of `ScoreMap`. L grows until
-    (grad f(x) - grad f(y)).(x - y) <= L |x - y|^2 (a test without cancellation) and shrinks a little after every step.
 
     Parameters
     ----------
@@ -66,48 +134,50 @@ class FISTA(Solver[FistaState]):
         require_flag(self.restart, "fista: restart")
 
     def begin(self, problem: Problem, start: Start, seed: int) -> FistaState:
-        map_ = ScoreMap.of(problem, seed)
+        operator = ScaledOperator.of(problem, seed)
         w = problem.penalty.prox(start.w, 0.0) if problem.penalty.separable else start.w
         if not np.isfinite(problem.penalty.value(w)):
-            w = problem.penalty.prox(w, float(np.min(map_.steps)))
-        shift = map_.shift(w, start.b)
-        point = Point(w, shift, map_.forward(w, shift))
+            w = problem.penalty.prox(w, float(np.min(operator.steps)))
+        shift = operator.shift(w, start.b)
+        point = FistaPoint(w, shift, operator.forward(w, shift))
         smoothness = problem.loss.smoothness
-        curvature = 0.5 * map_.norm2 * (smoothness if np.isfinite(smoothness) else 1.0)
-        passes = SamplePasses(problem), WeightPasses.of(problem, map_.steps)
-        return FistaState(map_, *passes, point, point, 1.0, curvature, DOUBT * map_.norm2 * smoothness)
+        curvature = 0.5 * operator.norm2 * (smoothness if np.isfinite(smoothness) else 1.0)
+        passes = SamplePasses(problem), WeightPasses.of(problem, operator.steps)
+        return FistaState(operator, *passes, point, point, 1.0, curvature, TUNING.limit * operator.norm2 * smoothness)
 
     def step(self, state: FistaState) -> FistaState:
         momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.momentum**2))
         x, curvature, turn = self._descend(state, (state.momentum - 1.0) / momentum)
         if self.restart and turn > 0.0:
-            return replace(state, now=x, before=x, momentum=max(1.0, KEPT * momentum), curvature=curvature)
+            return replace(
+                state, now=x, before=x, momentum=max(1.0, TUNING.momentum_kept * momentum), curvature=curvature
+            )
         return replace(state, now=x, before=state.now, momentum=momentum, curvature=0.97 * curvature)
 
     def candidates(self, state: FistaState) -> Sequence[Candidate]:
-        return [Candidate(state.now.w, state.map.intercept(state.now.w, state.now.shift))]
+        return [Candidate(state.now.w, state.operator.intercept(state.now.w, state.now.shift))]
 
-    def _descend(self, state: FistaState, factor: float) -> tuple[Point, float, float]:
-        """One proximal gradient step from y = now + factor (now - before), the curvature doubled until it is large
-        enough; and (y - x).(x - now), which is positive where the momentum points uphill.
+    def _descend(self, state: FistaState, factor: float) -> tuple[FistaPoint, float, float]:
+        """One proximal gradient step from y = now + factor (now - before), with L doubled until it is large enough; and
+        (y - x).(x - now), which is positive where the momentum points uphill.
         """
-        map_, now, before, curvature = state.map, state.now, state.before, state.curvature
-        W, shift = map_.problem.total_weight, now.shift + factor * (now.shift - before.shift)
+        operator, now, before, curvature = state.operator, state.now, state.before, state.curvature
+        W, shift = operator.problem.total_weight, now.shift + factor * (now.shift - before.shift)
         z, a, total = state.samples.extrapolate(now.z, before.z, factor)
-        v, r = map_.pull(a, total)
+        v, r = operator.weighted_adjoint(a, total)
         for _ in range(100):
             t = 1.0 / curvature
             w, length2, turn, finite = state.weights.shrink(now.w, before.w, factor, v, t)
             if not finite:
                 raise Overflow("the penalty's proximal map overflows; rescale the features or lam")
-            move = t * map_.intercept_step * r
-            if map_.intercept_step:
-                length2 += move * move / map_.intercept_step
-                turn -= move * (shift + move - now.shift) / map_.intercept_step
-            x = Point(w, shift + move, map_.forward(w, shift + move))
+            move = t * operator.intercept_step * r
+            if operator.intercept_step:
+                length2 += move * move / operator.intercept_step
+                turn -= move * (shift + move - now.shift) / operator.intercept_step
+            x = FistaPoint(w, shift + move, operator.forward(w, shift + move))
             with np.errstate(over="ignore", invalid="ignore"):
-                bend, size = state.samples.bend(x.z, z, a)
-            if bend <= curvature * length2 * W * (1.0 + 1e-12) + ROUNDING * size or curvature >= state.limit:
+                change, size = state.samples.curvature(x.z, z, a)
+            if change <= curvature * length2 * W * (1.0 + 1e-12) + TUNING.rounding * size or curvature >= state.limit:
                 break
             curvature = min(2.0 * curvature, state.limit)
         return x, curvature, turn

@@ -1,1 +1,1 @@
-"""Systems with the Hessian of a loss: Gram matrices, curvature, augmented and scaled operators."""
+"""Linear systems with the Hessian of P: Gram matrices, conjugate gradients, the augmented and the scaled operator."""

@@ -1,4 +1,4 @@
-"""X with one more column for the intercept, on some of its rows: the linear algebra of second-order methods."""
+"""Products and Gram matrices of [X, c], X with one more column for the intercept, over subsets of its rows."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from fenchel.data.storage import largest_entry
 from fenchel.problem import Problem
 from fenchel.steps.base import length
 
-#: Roundings of a product beside those of its sum.
+#: Proof constant: an entry of X w or X'a is a sum of `terms` products, in any order, within gamma(terms + DEPTH) of the
+#: exact one relative to the sum of absolute values. The terms count one rounding each (`gamma`), and DEPTH allows for
+#: those of the products, of a scaling, of the intercept that is added, and of the few scalars around them.
 DEPTH = 80
-#: Entries of dense rows that are scaled at a time: they stay in the cache.
-BLOCK = 1_000_000
 
 
 @dataclass(frozen=True)
-class Border:
+class AugmentedDesign:
     """[X, c]: c = 1 for an unpenalised intercept, the design's constant for a penalised one, absent (0) without any.
 
-    `ridge` holds the penalty's weight of every column. Rows are named by index, and never copied as a whole.
+    `ridge` holds the penalty's weight on every column. Rows are given by their indices; X is never copied.
     """
 
     problem: Problem
@@ -32,8 +32,8 @@ class Border:
     ridge: Vector
 
     @classmethod
-    def of(cls, problem: Problem) -> Border:
-        """For an L2 penalty."""
+    def of(cls, problem: Problem) -> AugmentedDesign:
+        """For a problem with an L2 penalty."""
         constant = problem.design.constant
         column = 1.0 if problem.intercept else constant
         ridge = np.full(problem.design.matrix.shape[1] + (column != 0.0), problem.penalty.lam)
@@ -43,27 +43,27 @@ class Border:
 
     @cached_property
     def largest(self) -> float:
-        """max |x_ij| of what is stored, now: X may have been changed in place since it was checked."""
+        """max |x_ij|, computed now: X may have been changed in place since it was validated."""
         design = self.problem.design
         return largest_entry(design.matrix, design.by_rows, design.threads, "X")
 
     @cached_property
-    def size(self) -> float:
-        """A bound on the Frobenius norm of [X, c]: as if every stored entry were the largest."""
+    def frobenius_bound(self) -> float:
+        """An upper bound on the Frobenius norm of [X, c]: every stored entry counts as the largest."""
         entries, n = self.problem.design.nnz, self.problem.shape[0]
         return float(np.hypot(np.sqrt(entries) * self.largest, np.sqrt(n) * self.column)) * (1.0 + 1e-12)
 
     @cached_property
-    def longest(self) -> tuple[int, float]:
-        """The most entries of a row, and a bound on its 2-norm: as if each of them were the largest of all."""
+    def row_bound(self) -> tuple[int, float]:
+        """The most entries of a row of [X, c], and an upper bound on the 2-norm of any row."""
         design = self.problem.design
         entries = int(np.diff(design.matrix.indptr).max()) if design.is_sparse else design.matrix.shape[1]
         return entries + 1, float(np.hypot(np.sqrt(entries) * self.largest, self.column)) * (1.0 + 1e-12)
 
-    def slip(self, w: Vector) -> float:
-        """How far [X, c] w, as `scores` computes it, can be from what it is in exact arithmetic."""
-        entries, reach = self.longest
-        return gamma(entries + DEPTH) * reach * length(w)
+    def score_error(self, w: Vector) -> float:
+        """An upper bound on the rounding error of an entry of [X, c] w, as `scores` computes it."""
+        entries, norm = self.row_bound
+        return gamma(entries + DEPTH) * norm * length(w)
 
     def scores(self, rows: NDArray[np.int64], w: Vector) -> Vector:
         """[X, c] w on some rows."""
@@ -77,7 +77,7 @@ class Border:
         product = self.problem.design.lines.scatter_some(rows, a, None, self.problem.design.threads)
         return np.append(product, self.column * a.sum()) if self.column else product
 
-    def curve(self, rows: NDArray[np.int64], h: Vector, p: Vector) -> Vector:
+    def hessian_product(self, rows: NDArray[np.int64], h: Vector, p: Vector) -> Vector:
         """[X, c]' diag(h) [X, c] p over some rows, in one pass where there is no column c."""
         if not self.column:
             return self.problem.design.lines.scatter_some(rows, h, p, self.problem.design.threads)
@@ -88,18 +88,20 @@ class Border:
         inner, width = gram_of(self.problem.design, rows, h), self.problem.design.matrix.shape[1]
         if not self.column:
             return inner
-        whole = np.zeros((width + 1, width + 1), order="F")
-        whole[:-1, :-1] = inner
-        whole[-1] = self.column * self.combine(rows, h)
-        return whole
+        gram = np.zeros((width + 1, width + 1), order="F")
+        gram[:-1, :-1] = inner
+        gram[-1] = self.column * self.combine(rows, h)
+        return gram
 
     @cached_property
     def price_of_gram(self) -> float:
-        """What a Gram matrix of all rows costs, in products with one; dense rows have no price that is worth it."""
+        """The cost of the Gram matrix of all rows, in products with [X, c]; infinite for dense rows, where a sample
+        is always cheaper.
+        """
         design = self.problem.design
         return price_of_gram(design) if design.is_sparse else np.inf
 
-    def energy(self, rows: NDArray[np.int64], d: Vector) -> Vector:
+    def row_squares(self, rows: NDArray[np.int64], d: Vector) -> Vector:
         """sum_j [X, c]_ij^2 d_j for some rows i."""
         lines = self.problem.design.lines
         if not self.column:
@@ -107,13 +109,16 @@ class Border:
         return np.asarray(lines.energy_some(rows, d[:-1]) + self.column**2 * d[-1])
 
     def diagonal(self, rows: NDArray[np.int64], h: Vector) -> Vector:
-        """The diagonal of that Gram matrix."""
+        """The diagonal of [X, c]' diag(h) [X, c] over some rows."""
         diagonal = self.problem.design.lines.squares_some(rows, h)
         return np.append(diagonal, self.column**2 * h.sum()) if self.column else diagonal
 
 
 def price_of_gram(design: Design) -> float:
-    """What a Gram matrix of sparse rows costs, in products with them: about 0.4 for every entry beside an entry."""
+    """The cost of a Gram matrix of sparse rows, in products with X.
+
+    A row of m entries adds m^2 / 2 products of two entries; one of them costs about 0.4 of an entry's part in X w.
+    """
     lengths = np.diff(design.matrix.indptr).astype(np.float64)
     return 0.2 * float(lengths @ lengths) / max(1.0, float(lengths.sum()))
 
@@ -121,20 +126,20 @@ def price_of_gram(design: Design) -> float:
 def gram_of(design: Design, rows: NDArray[np.int64] | None, h: Vector, centre: Vector | None = None) -> Vector:
     """X' diag(h) X over some rows, or all: its lower triangle, in Fortran order.
 
-    Sparse matrices are stored by rows; from dense ones a centre may be taken off first.
+    Sparse matrices must be stored by rows. `centre` is subtracted from every row, of dense matrices only.
     """
     n, width = design.matrix.shape
     if design.is_sparse:
         return design.lines.gram_some(np.arange(n) if rows is None else rows, h).reshape(width, width, order="F")
     inner = np.zeros((width, width), order="F")
-    even = bool(len(h)) and float(h.min()) == float(h.max())  # no scaled copy is needed
-    root, factor = np.sqrt(h), float(h[0]) if even else 1.0
-    size = max(1, BLOCK // max(1, width))
+    equal = bool(len(h)) and float(h.min()) == float(h.max())  # no scaled copy is needed
+    root, factor = np.sqrt(h), float(h[0]) if equal else 1.0
+    size = max(1, 1_000_000 // max(1, width))  # rows scaled at a time: 8 MB, which stay in the cache
     for start in range(0, len(h), size):
-        part = slice(start, start + size)
-        block = design.matrix[part if rows is None else rows[part]]
+        chunk = slice(start, start + size)
+        block = design.matrix[chunk if rows is None else rows[chunk]]
         block = block if centre is None else block - centre
-        block = block if even else block * root[part, None]
+        block = block if equal else block * root[chunk, None]
         # Fortran sees the transpose of a C-ordered block
         inner = dsyrk(factor, block.T, beta=1.0, c=inner, trans=0, lower=1, overwrite_c=1)
     return np.asarray(inner)

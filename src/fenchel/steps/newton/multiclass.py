@@ -1,14 +1,14 @@
 """Newton's method with conjugate gradients for smooth losses of k scores and a quadratic penalty.
 
 At scores Z, with J_i the Hessian of the loss of sample i, the Hessian of P maps a direction (D, c) with scores
-U = X D' + c to (1/W) sum_i s_i J_i u_i x_i' + lam D: two passes over the data, whatever k and d. J_i maps onto what is
-orthogonal to the ones; with its mean there in its place, the Hessian is (I - 11'/k) (x) G + lam,
-G = (1/W) sum_i s_i tr(J_i)/(k - 1) x_i x_i', which for few features is factorised and preconditions the gradients.
+U = X D' + c to (1/W) sum_i s_i J_i u_i x_i' + lam D: two passes over the data, whatever k and d. The J_i have the
+vector of ones in their null space. With tr(J_i)/(k - 1) (I - 11'/k) in place of J_i, the Hessian is (I - 11'/k) (x) G +
+lam, G = (1/W) sum_i s_i tr(J_i)/(k - 1) x_i x_i'. For few features G is factorised: the preconditioner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,23 +20,35 @@ from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.losses.multiclass import probabilities
 from fenchel.steps.base import Candidate, Overflow, Solver, Start
 from fenchel.steps.dual_ascent.multiclass import BlockSDCA
+from fenchel.steps.linear_algebra import newton_system
 from fenchel.steps.linear_algebra.augmented import gram_of
-from fenchel.steps.linear_algebra.curvature import DENSE_ROWS, FEW_ROWS, SPARSE_ROWS
-from fenchel.steps.newton.newton import SMALL
-
-#: The widest X whose d x d matrix is formed for the preconditioner.
-FEW_FEATURES = 2000
-#: Most steps of the conjugate gradients for one Newton step.
-MOST_INNER = 300
-#: Above this condition (passes of dual ascent) Newton steps are cheaper.
-ILL_CONDITIONED = 20.0
-#: Passes of dual ascent before the first Newton step.
-WARM_UP = 5
+from fenchel.steps.linear_algebra.conjugate_gradients import Operator, conjugate_gradients
+from fenchel.steps.linear_algebra.newton_system import sample_size
+from fenchel.steps.newton import state as single_score
 
 
 @dataclass(frozen=True)
-class NewtonState:
-    """A model as k x (d + 1), its intercepts in the last column, with its scores."""
+class MulticlassNewtonTuning:
+    """When "auto" takes it, and how its steps go.
+
+    Not measured by a recorded run; `python -m benchmarks.race` shows the effect of the first two, and the others are
+    guesses that tests hold.
+    """
+
+    few_features: int = 2000  # widest X whose d x d matrix is formed for the preconditioner
+    epochs: float = 20.0  # epochs of dual ascent for each factor e, above which Newton steps cost less
+    max_steps: int = 300  # most conjugate-gradient steps for one Newton step
+    first_epochs: int = 5  # epochs of dual ascent before the first Newton step
+
+
+TUNING = MulticlassNewtonTuning()
+
+
+@dataclass(frozen=True)
+class MulticlassNewtonState:
+    """A model as a k x (d + 1) matrix with the intercepts in the last column, and its scores; `cold` before the first
+    epochs of dual ascent.
+    """
 
     problem: MulticlassProblem
     model: Vector
@@ -45,7 +57,7 @@ class NewtonState:
 
 
 @dataclass(frozen=True)
-class MatrixNewton(Solver[NewtonState]):
+class MatrixNewton(Solver[MulticlassNewtonState]):
     """One Newton step with a line search a step; the conjugate gradients stop early while the gradient is large.
 
     A cold start on many rows begins with a few passes of dual ascent, unless X is stored by columns.
@@ -58,23 +70,25 @@ class MatrixNewton(Solver[NewtonState]):
 
     @staticmethod
     def suits(problem: MulticlassProblem, tol: float) -> bool:
-        """Dual ascent needs about 1 + beta |x|^2 / (lam n) passes for every factor e; Newton steps need a small d."""
+        """Whether "auto" should take it: dual ascent needs about 1 + beta |x|^2 / (lam n) epochs for every factor e,
+        and Newton steps need a small d.
+        """
         n, d = problem.shape
-        if n <= FEW_ROWS and d <= SMALL:
+        if n <= newton_system.TUNING.few_rows and d <= single_score.TUNING.narrow:
             return True
         size = float(problem.weights @ problem.products.row_norms**2) / problem.total_weight
-        passes = problem.loss.smoothness * size / (problem.penalty.strong_convexity * n)
-        return d <= FEW_FEATURES and passes > ILL_CONDITIONED
+        epochs = problem.loss.smoothness * size / (problem.penalty.strong_convexity * n)
+        return d <= TUNING.few_features and epochs > TUNING.epochs
 
-    def begin(self, problem: MulticlassProblem, start: Start, seed: int) -> NewtonState:
-        cold = problem.design.by_rows and problem.shape[0] > FEW_ROWS
+    def begin(self, problem: MulticlassProblem, start: Start, seed: int) -> MulticlassNewtonState:
+        cold = problem.design.by_rows and problem.shape[0] > newton_system.TUNING.few_rows
         cold = cold and not (np.any(start.w) or np.any(start.alpha))
         return _state(problem, start.w, start.b, cold)
 
-    def step(self, state: NewtonState) -> NewtonState:
+    def step(self, state: MulticlassNewtonState) -> MulticlassNewtonState:
         problem = state.problem
         if state.cold:
-            return _warmed_up(problem)
+            return _after_dual_ascent(problem)
         value = _objective(problem, state.model, state.Z)
         gradient = _adjoint(problem, problem.loss.gradient(state.Z, problem.y)) + _ridge(problem, state.model)
         direction, U = _newton_direction(state, gradient, value)
@@ -86,68 +100,60 @@ class MatrixNewton(Solver[NewtonState]):
             size *= 0.5
         raise Overflow("no step along Newton's direction goes down in double precision; rescale the features or lam")
 
-    def candidates(self, state: NewtonState) -> Sequence[Candidate]:
+    def candidates(self, state: MulticlassNewtonState) -> Sequence[Candidate]:
         return [Candidate(state.model[:, :-1].copy(), state.model[:, -1].copy())]
 
 
-def _state(problem: MulticlassProblem, B: Vector, b: Vector, cold: bool = False) -> NewtonState:
+def _state(problem: MulticlassProblem, B: Vector, b: Vector, cold: bool = False) -> MulticlassNewtonState:
     model = np.column_stack([B, b if problem.intercept else np.zeros(problem.n_classes)])
-    return NewtonState(problem, model, problem.scores(B, model[:, -1]), cold)
+    return MulticlassNewtonState(problem, model, problem.scores(B, model[:, -1]), cold)
 
 
-def _warmed_up(problem: MulticlassProblem) -> NewtonState:
-    """What a few passes of dual ascent from zero find."""
+def _after_dual_ascent(problem: MulticlassProblem) -> MulticlassNewtonState:
+    """The model after a few epochs of dual ascent from zero."""
     (n, d), k = problem.shape, problem.n_classes
     method = BlockSDCA()
     state = method.begin(problem, Start(np.zeros((k, d)), np.zeros(k), np.zeros((n, k))), seed=0)
-    for _ in range(WARM_UP):
+    for _ in range(TUNING.first_epochs):
         state = method.step(state)
-    found = method.candidates(state)[0]
-    return _state(problem, found.w, found.b)
+    model = method.candidates(state)[0]
+    return _state(problem, model.w, model.b)
 
 
-def _newton_direction(state: NewtonState, gradient: Vector, value: float) -> tuple[Vector, Vector]:
+def _newton_direction(state: MulticlassNewtonState, gradient: Vector, value: float) -> tuple[Vector, Vector]:
     """H D = -gradient by preconditioned conjugate gradients, and the scores of D.
 
-    The accuracy asked for grows as the gradient falls, so that the last steps converge superlinearly.
+    They end at r'M r <= g'M g min(0.01, sqrt(g'M g / |P|)): the smaller the gradient, the more accurate, so that the
+    last Newton steps converge superlinearly.
     """
     problem = state.problem
     P = probabilities(problem.loss.off_class(state.Z, problem.y), problem.y)
     precondition = preconditioner(problem, problem.loss.curvature(P))
-    D, U = np.zeros_like(gradient), np.zeros_like(state.Z)
-    r = -gradient
-    y = precondition(r)
-    step, step_scores, inner = y, problem.scores(y[:, :-1], y[:, -1]), float(np.sum(r * y))
-    enough = inner * min(0.01, np.sqrt(inner / (1e-300 + abs(value)))) if inner > 0.0 else 0.0
-    for _ in range(MOST_INNER):
-        if not inner > enough:
-            break
-        image = _adjoint(problem, problem.loss.bend(P, step_scores)) + _ridge(problem, step)
-        curvature = float(np.sum(step * image))
-        if not curvature > 0.0:
-            break
-        t = inner / curvature
-        D, U, r = D + t * step, U + t * step_scores, r - t * image
-        y = precondition(r)
-        last, inner = inner, float(np.sum(r * y))
-        step = y + inner / last * step
-        step_scores = problem.scores(step[:, :-1], step[:, -1])
-    return D, U
+
+    def hessian(D: Vector) -> Vector:
+        U = problem.scores(D[:, :-1], D[:, -1])
+        return _adjoint(problem, problem.loss.bend(P, U)) + _ridge(problem, D)
+
+    def goal(first: float) -> float:
+        return first * min(0.01, float(np.sqrt(first / (1e-300 + abs(value)))))
+
+    D, _, _ = conjugate_gradients(hessian, precondition, -gradient, TUNING.max_steps, energy_goal=goal)
+    return D, problem.scores(D[:, :-1], D[:, -1])
 
 
-def preconditioner(problem: MulticlassProblem, trace: Vector) -> Callable[[Vector], Vector]:
+def preconditioner(problem: MulticlassProblem, trace: Vector) -> Operator:
     """The inverse of (I - 11'/k) (x) G + lam for few features, of its diagonal for many; G as above."""
     lam, k, d = problem.penalty.strong_convexity, problem.n_classes, problem.shape[1]
     s = problem.weights / problem.total_weight * trace / (k - 1.0)
     own = 1.0 if problem.intercept else 0.0
     free = 1e-12 + 1e-6 * float(s.sum()) if problem.intercept else 1.0
     ridge = np.append(np.full(d, lam), free)
-    if d > FEW_FEATURES:
+    if d > TUNING.few_features:
         diagonal = np.append(problem.design.column_norms(2.0, s) ** 2, own * float(s.sum())) + ridge
         return lambda R: R / diagonal
     kept = np.flatnonzero(s > 0.0)
-    most = max(FEW_ROWS, (SPARSE_ROWS if problem.design.is_sparse else DENSE_ROWS) * (d + 1))
-    if len(kept) > most:  # a sample does as well
+    most = sample_size(problem.design, d + 1)
+    if len(kept) > most:  # a sample preconditions as well
         drawn = np.random.default_rng(0).choice(kept, most, replace=False)
         s, kept = s * (float(s[kept].sum()) / float(s[drawn].sum())), np.sort(drawn)
     G = _gram(problem, kept, s[kept], own)

@@ -1,226 +1,321 @@
-"""What Newton's method knows: the model, the samples it looks at, and how good it believes to be."""
+"""The state of Newton's method: scores and multipliers of the samples, the weights, and bounds on their rounding."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel._core import kernels
 from fenchel.data.design import UNIT_ROUNDOFF, Vector, gamma
 from fenchel.problem import Problem
 from fenchel.steps.base import Overflow, Residual, Scores, length
-from fenchel.steps.linear_algebra.augmented import DEPTH, Border
-from fenchel.steps.linear_algebra.curvature import FEW_ROWS, Curvature
-from fenchel.steps.newton.sample_state import Sheet
+from fenchel.steps.linear_algebra import newton_system
+from fenchel.steps.linear_algebra.augmented import DEPTH, AugmentedDesign
+from fenchel.steps.linear_algebra.newton_system import NewtonSystem
 
-#: Fewest samples for every weight in the first steps; how many times more in the next.
-FIRST_SAMPLES, GROWTH = 16, 4
-#: The share of multipliers that a tangent may put outside their domain.
-MOST_CUT = 0.1
-#: Steps that may leave the gap where it is.
-PATIENCE = 200
+
+@dataclass(frozen=True)
+class NewtonTuning:
+    """When "auto" takes Newton's method, and how its steps go.
+
+    `python -m benchmarks.race` and `python -m benchmarks.race --sparse` show their effect; the runs that set them are
+    not recorded. Where the comment says "guess", only tests hold the value.
+    """
+
+    # which problems "auto" gives to Newton's method
+    narrow: int = 400  # columns up to which the factors cost almost nothing
+    epochs_per_column: float = (
+        0.11  # epochs of coordinate ascent that cost as much as all Newton steps, for each column,
+    )
+    fewest_epochs: float = 10.0  # but at least so many
+    most_epochs: float = 35.0  # and at most so many; for losses with kinks
+    momentum_epochs: float = 110.0  # epochs with momentum up to which they cost less than Hessians of dense columns
+    momentum_tol: float = 1e-4  # the same for losses with linear pieces only from this tolerance on
+    wide_epochs: float = 1000.0  # epochs of coordinate ascent above which conjugate-gradient Newton steps cost less
+    wide_epochs_intercept: float = 150.0  # the same with an unpenalised intercept, where there is no momentum
+    tall: int = 2  # samples for each column, and
+    tall_epochs: float = 50.0  # epochs, from which on it takes wide losses with linear pieces and an intercept
+    # the steps
+    first_samples: int = 16  # fewest samples for every weight in the first steps
+    growth: int = 4  # how many times more samples the next steps have
+    first_tau: float = 2.0  # first proximal parameter, in mean distances of the scores from their kinks
+    tau_factor: float = 0.5  # its factor each time the smoothed problem is solved
+    near: float = 2.0  # samples are kept if nearer to a kink than this many times the largest move of a score (guess)
+    inner_steps: int = 25  # steps on the samples near a kink before all samples are evaluated again (guess)
+    forcing: float = 1e-2  # the gap that the residual of a Newton system may leave, as a fraction of the gap before
+    quadratic_forcing: float = 1e-10  # the same for the squared loss, whose Hessian will not change
+    most_clipped: float = 0.1  # fraction of the tangent's multipliers that may lie outside their domain (guess)
+    patience: int = 200  # steps without a smaller gap before it gives up (guess)
+
+
+TUNING = NewtonTuning()
+
+
+@dataclass
+class SampleState:
+    """Some samples: their scores z, multipliers a(z) and second derivatives h(z).
+
+    For a smooth loss a(z) = -phi'(z) and h(z) = phi''(z). A piecewise linear loss (hinge, absolute, ...) is smoothed
+    around a centre c: -a(z) is the derivative of
+
+        psi(z) = max_a -z a - phi*(-a) - tau (a - c)^2 / 2,
+
+    whose second derivative h is 1 / tau for samples between two pieces, and zero for all others.
+    """
+
+    problem: Problem
+    loss: kernels.Loss
+    rows: NDArray[np.int64]
+    z: Vector
+    c: Vector
+    tau: float
+    y: Vector = field(init=False)
+    s: Vector = field(init=False)
+    a: Vector = field(init=False)
+    h: Vector = field(init=False)
+    loss_sum: float = field(init=False)
+    gap_sum: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        complete = len(self.rows) == len(problem.y)
+        self.y, self.s = (v if complete else v[self.rows] for v in (problem.y, problem.weights))
+        self.respond()
+
+    @cached_property
+    def domain(self) -> tuple[Vector, Vector]:
+        """Lower and upper bounds of the multipliers."""
+        low, high = self.problem.domain
+        return (low, high) if len(self.rows) == len(low) else (low[self.rows], high[self.rows])
+
+    @cached_property
+    def loss_has_kinks(self) -> bool:
+        return bool(self.problem.loss.kinks(self.y[:1]))
+
+    def respond(self) -> None:
+        """a, h and the sums of s phi and s (phi + phi* + a z) at the current scores."""
+        self.a, self.h, self.loss_sum, self.gap_sum = self.loss.respond(self.z, self.y, self.s, self.c, self.tau)
+
+    def slope(self, dz: Vector, t: float) -> tuple[float, float]:
+        """First and second derivative of sum s psi(z + t dz)."""
+        return self.loss.slope_along(self.z, dz, self.y, self.s, self.c, self.tau, t)
+
+    def subset(self, which: NDArray[np.intp]) -> SampleState:
+        """Some of these samples."""
+        return SampleState(self.problem, self.loss, self.rows[which], self.z[which], self.c[which], self.tau)
+
+    def distance(self) -> Vector:
+        """The distance of each score from the nearest kink."""
+        return np.asarray(np.min(np.abs(np.stack(self.problem.loss.kinks(self.y)) - self.z), axis=0))
+
+    def smoothing_loss(self) -> float:
+        """sum s tau (a - c)^2 / 2: what the smoothing takes off D."""
+        return 0.5 * self.tau * float(np.sum(self.s * (self.a - self.c) ** 2))
 
 
 @dataclass
 class NewtonState:
-    """Weights with the intercept behind them; all samples of this level, and those that steps look at."""
+    """Weights with the intercept as last entry; all samples of this level, and the active ones that steps use."""
 
-    curvature: Curvature
-    later: list[NDArray[np.int64]]  # larger sets of rows, the last of them all rows that count
+    system: NewtonSystem
+    later: list[NDArray[np.int64]]  # larger sets of rows, the last of them all rows of positive weight
     w: Vector
-    all: Sheet
+    full: SampleState
     passes: float = 0.0
-    work: Sheet = field(init=False)
-    where: NDArray[np.intp] | None = None  # positions of `work` in `all`; None if it is all of them
+    active: SampleState = field(init=False)
+    positions: NDArray[np.intp] | None = None  # of `active` in `full`; None if they are the same
     combined: Vector = field(init=False)  # [X, c]' (s a)
-    doubt: float = 0.0  # how far that may be off, without the entry of c
-    slip: float = field(init=False)  # how far the scores of all samples may be off
+    combined_error: float = 0.0  # bound on its rounding error in the 2-norm, without the entry of c
+    score_error: float = field(init=False)  # bound on the rounding error of the scores of all samples
     W: float = field(init=False)
     primal: float = np.inf
     reference: Vector = field(init=False)  # scores when the centre last moved
-    tangent: Vector | None = None  # multipliers of the tangent, and the gap that they leave
+    tangent: Vector | None = None  # multipliers of the tangent, and their gap
     tangent_gap: float = np.inf
-    least: float = np.inf  # the smallest gap so far, and steps since it was found
+    best_gap: float = np.inf  # the smallest gap so far, and steps since it was found
     idle: int = 0
     inner: int = 0  # steps since the centre last moved
 
     def __post_init__(self) -> None:
-        self.work, self.W, self.reference = self.all, float(self.all.s.sum()), self.all.z
-        self.slip, self.combined = self.border.slip(self.w), np.zeros(len(self.w))
-        self._combine(self.all, self.all.s * self.all.a)
-        self.passes += 2 * len(self.all.rows) / self.problem.shape[0]
-        self.look()
+        self.active, self.W, self.reference = self.full, float(self.full.s.sum()), self.full.z
+        self.score_error, self.combined = self.design.score_error(self.w), np.zeros(len(self.w))
+        self._add_to_combined(self.full, self.full.s * self.full.a)
+        self.passes += 2 * len(self.full.rows) / self.problem.shape[0]
+        self._evaluate_primal()
 
     @property
     def problem(self) -> Problem:
-        return self.all.problem
+        return self.full.problem
 
     @property
-    def border(self) -> Border:
-        return self.curvature.border
+    def design(self) -> AugmentedDesign:
+        return self.system.design
 
     @property
-    def floor(self) -> float:
-        """tau below which the Hessian's condition number may pass 1e12."""
+    def least_tau(self) -> float:
+        """tau below which the Hessian's condition number may exceed 1e12."""
         return 1e-12 * float(np.mean(self.problem.design.squared_row_norms)) / self.problem.penalty.lam
 
     @property
     def gradient(self) -> Vector:
-        return self.border.ridge * self.w - self.combined / self.W
+        """lam w - v(a)."""
+        return self.design.ridge * self.w - self.combined / self.W
 
     @property
     def has_kinks(self) -> bool:
-        return self.work.loss_has_kinks
+        return self.active.loss_has_kinks
 
     @property
     def gap(self) -> float:
-        """P - D at the better multipliers, as far as the samples looked at tell."""
-        return min(self.work.gap_sum / self.W + self.defect_gap(self.gradient), self.tangent_gap)
+        """P - D over the active samples, at the better of the two sets of multipliers."""
+        return min(self.active.gap_sum / self.W + self.gradient_gap(self.gradient), self.tangent_gap)
 
-    def defect_gap(self, g: Vector) -> float:
-        """|g|^2 / (2 lam), g = lam w - v: what the gap has beside (1/W) sum s (phi + phi* + a z).
+    def gradient_gap(self, g: Vector) -> float:
+        """|g|^2 / (2 lam) for g = lam w - v: the part of the gap beside (1/W) sum s (phi + phi* + a z).
 
-        An unpenalised intercept adds b times the mean multiplier, which is its entry of g.
+        An unpenalised intercept adds |b| times the mean multiplier, which is its entry of g.
         """
-        found = 0.0
+        intercept = 0.0
         if self.problem.intercept:
-            found, g = abs(float(g[-1])) * (1.0 + abs(float(self.w[-1]))), g[:-1]
-        return found + float(g @ g) / (2.0 * self.problem.penalty.lam)
+            intercept, g = abs(float(g[-1])) * (1.0 + abs(float(self.w[-1]))), g[:-1]
+        return intercept + float(g @ g) / (2.0 * self.problem.penalty.lam)
 
     def move(self, t: float, p: Vector, dz: Vector, residual: Vector) -> None:
-        """w + t p, with the responses of the samples looked at.
+        """w + t p, with new multipliers of the active samples.
 
         A smooth loss has a second set of multipliers, those of the tangent, a - h dz. A Newton step p makes
-        lam (w + p) = v(a - h dz) but for the residual of its equation, so that their gap has no part that is divided by
+        lam (w + p) = v(a - h dz) up to the residual of its equation, so that their gap has no term that is divided by
         lam: it is as small as the suboptimality itself, where that of a(z) may be larger by the condition number. For a
         step t p it is lam (w + t p) - v(a - h dz) = residual - (1 - t) lam p.
         """
-        work = self.work
-        tangent = None if self.has_kinks or self.problem.loss.quadratic else work.a - work.h * dz
-        self.w, work.z = self.w + t * p, work.z + t * dz
+        active = self.active
+        tangent = None if self.has_kinks or self.problem.loss.quadratic else active.a - active.h * dz
+        self.w, active.z = self.w + t * p, active.z + t * dz
         # beside dz, three numbers are rounded once
-        self.slip += abs(t) * self.border.slip(p) + self.border.slip(self.w) * 4.0 / DEPTH
-        self.passes += len(work.rows) / self.problem.shape[0]
-        self.respond(work)
-        self.look()
+        self.score_error += abs(t) * self.design.score_error(p) + self.design.score_error(self.w) * 4.0 / DEPTH
+        self.passes += len(active.rows) / self.problem.shape[0]
+        self.respond(active)
+        self._evaluate_primal()
         self.tangent, self.tangent_gap = None, np.inf
         if tangent is not None:
-            self._judge_tangent(tangent, residual - (1.0 - t) * self.border.ridge * p)
+            self._evaluate_tangent(tangent, residual - (1.0 - t) * self.design.ridge * p)
 
-    def _judge_tangent(self, tangent: Vector, defect: Vector) -> None:
-        """The gap of the tangent's multipliers, cut to their domain, unless the tangent is far off for too many."""
-        work = self.work
-        inside = np.clip(tangent, *work.domain)
-        cut = work.s * (inside - tangent)
-        if np.count_nonzero(cut) > MOST_CUT * len(cut):
+    def _evaluate_tangent(self, tangent: Vector, gradient: Vector) -> None:
+        """The gap of the tangent's multipliers, clipped to their domain, unless too many lie outside."""
+        active = self.active
+        inside = np.clip(tangent, *active.domain)
+        change = active.s * (inside - tangent)
+        if np.count_nonzero(change) > TUNING.most_clipped * len(change):
             return
-        defect = defect - self.border.combine(work.rows, cut) / self.W
-        found = work.loss.gap_sum(work.z, work.y, work.s, inside) / self.W
-        self.tangent, self.tangent_gap = inside, found + self.defect_gap(defect)
+        gradient = gradient - self.design.combine(active.rows, change) / self.W
+        terms = active.loss.gap_sum(active.z, active.y, active.s, inside) / self.W
+        self.tangent, self.tangent_gap = inside, terms + self.gradient_gap(gradient)
 
-    def look(self) -> None:
-        """P, when all samples have been looked at."""
-        if self.where is None:
-            penalty = 0.5 * float(np.sum(self.border.ridge * self.w**2))
-            self.primal = self.all.loss_sum / self.W + penalty
+    def _evaluate_primal(self) -> None:
+        """P, if the scores of all samples are up to date."""
+        if self.positions is None:
+            penalty = 0.5 * float(np.sum(self.design.ridge * self.w**2))
+            self.primal = self.full.loss_sum / self.W + penalty
             if not np.isfinite(self.primal):
                 raise Overflow("the objective overflows; rescale the features or lam")
 
     def expect_progress(self) -> None:
         """Give up where rounding keeps the gap from falling."""
         self.idle += 1
-        if self.gap < 0.99 * self.least:
-            self.least, self.idle = self.gap, 0
-        if self.idle > PATIENCE:
+        if self.gap < 0.99 * self.best_gap:
+            self.best_gap, self.idle = self.gap, 0
+        if self.idle > TUNING.patience:
             raise Overflow("Newton's steps no longer make progress in double precision; rescale the features or lam")
 
-    def respond(self, sheet: Sheet) -> None:
-        """New multipliers for these samples; their combination follows."""
-        before = sheet.a
-        sheet.respond()
-        change = sheet.s * (sheet.a - before)
-        self._combine(sheet, change)
+    def respond(self, samples: SampleState) -> None:
+        """New multipliers of these samples at their scores, and their combination."""
+        before = samples.a
+        samples.respond()
+        change = samples.s * (samples.a - before)
+        self._add_to_combined(samples, change)
         self.passes += np.count_nonzero(change) / self.problem.shape[0]
 
-    def _combine(self, sheet: Sheet, change: Vector) -> None:
-        """Add [X, c]' change; each entry is a sum of at most n products, so that all together are off by at most
+    def _add_to_combined(self, samples: SampleState, change: Vector) -> None:
+        """Add [X, c]' change; each entry is a sum of at most n products, so that the 2-norm of the error is at most
         gamma_n |X|_F |change|. A change itself is a difference and a product, each rounded.
         """
-        self.combined = self.combined + self.border.combine(sheet.rows, change)
-        self.doubt += gamma(len(change) + DEPTH) * self.border.size * length(change)
-        self.doubt += UNIT_ROUNDOFF * length(self.combined)
+        self.combined = self.combined + self.design.combine(samples.rows, change)
+        self.combined_error += gamma(len(change) + DEPTH) * self.design.frobenius_bound * length(change)
+        self.combined_error += UNIT_ROUNDOFF * length(self.combined)
 
     @property
     def scores(self) -> Scores | None:
-        """Those of all samples, if they are up to date."""
-        if self.where is not None or self.later or len(self.all.rows) < self.problem.shape[0]:
+        """The scores of all samples, if they are up to date."""
+        if self.positions is not None or self.later or len(self.full.rows) < self.problem.shape[0]:
             return None
-        return Scores(self.all.z, self.all.z, 0.0, 1.01 * self.slip)
+        return Scores(self.full.z, self.full.z, 0.0, 1.01 * self.score_error)
 
     @property
     def residual(self) -> Residual | None:
-        """|lam w - v| of the multipliers that respond to the scores; those of the tangent have none that is known."""
+        """|lam w - v| of the multipliers a(z); None where those of the tangent are better, whose v is not kept."""
         if self.tangent is not None and self.gap == self.tangent_gap:
             return None
         inside = slice(len(self.w) - self.problem.intercept)
         w, v, lam = self.w[inside], self.combined[inside] / self.W, self.problem.penalty.lam
         rounding = 4.0 * UNIT_ROUNDOFF * (lam * length(w) + length(v))
         # 1.01: the sums of bounds are rounded as well
-        return Residual.of(self.gradient[inside], 1.01 * (self.doubt / self.W + rounding))
+        return Residual.of(self.gradient[inside], 1.01 * (self.combined_error / self.W + rounding))
 
     def multipliers(self) -> Vector:
         """The better multipliers of all samples of this level."""
         if self.tangent is not None and self.gap == self.tangent_gap:
             return self.tangent
-        if self.where is None:
-            return self.all.a
-        a = self.all.a.copy()
-        a[self.where] = self.work.a
+        if self.positions is None:
+            return self.full.a
+        a = self.full.a.copy()
+        a[self.positions] = self.active.a
         return a
 
-    def look_at_all(self) -> NDArray[np.intp]:
-        """Scores and multipliers of every sample; which of those not looked at before have changed."""
-        if self.where is None:
+    def activate_all(self) -> NDArray[np.intp]:
+        """Make all samples active, with new scores; the positions of those whose multipliers have changed."""
+        if self.positions is None:
             return np.array([], dtype=np.intp)
-        self.all.a = before = self.multipliers()
-        self.all.z, self.slip = self.border.scores(self.all.rows, self.w), self.border.slip(self.w)
-        self.passes += len(self.all.rows) / self.problem.shape[0]
-        self.respond(self.all)
-        self.where, self.work = None, self.all
-        self.look()
-        return np.flatnonzero(self.all.a != before)
+        self.full.a = before = self.multipliers()
+        self.full.z, self.score_error = self.design.scores(self.full.rows, self.w), self.design.score_error(self.w)
+        self.passes += len(self.full.rows) / self.problem.shape[0]
+        self.respond(self.full)
+        self.positions, self.active = None, self.full
+        self._evaluate_primal()
+        return np.flatnonzero(self.full.a != before)
 
-    def look_at(self, near: NDArray[np.intp]) -> None:
-        """Only these samples from now on."""
-        if len(near) < 0.7 * len(self.all.rows):
-            self.where, self.work = near, self.all.part(near)
-            # the same formulas, but vector registers may round them in another way
-            change = self.work.s * (self.work.a - self.all.a[near])
+    def restrict_to(self, near: NDArray[np.intp]) -> None:
+        """Make only these samples active, if that leaves out enough of them."""
+        if len(near) < 0.7 * len(self.full.rows):
+            self.positions, self.active = near, self.full.subset(near)
+            # the same formulas, but vector registers may round them differently
+            change = self.active.s * (self.active.a - self.full.a[near])
             if change.any():
-                self._combine(self.work, change)
+                self._add_to_combined(self.active, change)
 
     def widen(self) -> NewtonState:
-        """The same weights, with the next larger set of rows."""
-        self.look_at_all()
+        """The same weights on the next larger set of rows."""
+        self.activate_all()
         problem, rows = self.problem, self.later[0]
-        z = self.border.scores(rows, self.w)
+        z = self.design.scores(rows, self.w)
         c = np.zeros(len(rows))  # a smooth loss needs no centre
         if self.has_kinks:
             c = -problem.loss.derivative(z, problem.y[rows])
-            c[np.searchsorted(rows, self.all.rows)] = self.all.a
-        sheet = Sheet(problem, self.all.loss, rows, z, c, self.all.tau)
-        return NewtonState(self.curvature, self.later[1:], self.w, sheet, self.passes)
+            c[np.searchsorted(rows, self.full.rows)] = self.full.a
+        samples = SampleState(problem, self.full.loss, rows, z, c, self.full.tau)
+        return NewtonState(self.system, self.later[1:], self.w, samples, self.passes)
 
 
 def levels(problem: Problem, width: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
     """Nested random sets of rows, each larger than the one before; the last has all rows of positive weight."""
     rows = np.flatnonzero(problem.weights > 0).astype(np.int64)
     sizes: list[int] = []
-    size = len(rows) // GROWTH
-    while size >= max(FIRST_SAMPLES * width, FEW_ROWS // 2):
+    size = len(rows) // TUNING.growth
+    while size >= max(TUNING.first_samples * width, newton_system.TUNING.few_rows // 2):
         sizes.insert(0, size)
-        size //= GROWTH
+        size //= TUNING.growth
     if not sizes:
         return [rows]
     luck = rng.random(len(rows))

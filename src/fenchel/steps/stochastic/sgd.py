@@ -1,4 +1,4 @@
-"""Stochastic gradient descent, to compare with: no multipliers, no stopping rule of its own, and slow in the end.
+"""Stochastic gradient descent, a baseline: no multipliers, no stopping rule of its own, sublinear convergence.
 
 With lam/2 |w|^2 the objective is lam-strongly convex, and step t uses the length 1/(lam t):
 
@@ -21,16 +21,13 @@ from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.steps.base import Candidate, Overflow, Solver, Start
-from fenchel.steps.dual_ascent.averaging import Outputs
+from fenchel.steps.dual_ascent.averaging import SuffixAverage
 from fenchel.steps.dual_ascent.sampling import Sampler
-
-ORDERS = ("uniform", "permutation", "cyclic")
-OUTPUTS = ("last", "average")
 
 
 @dataclass
-class DescentState:
-    """v = lam t w after t steps, with the weight of a constant column behind it: changed in place by the kernel."""
+class SGDState:
+    """v = lam t w after t steps, with the weight of a constant column as last entry: changed in place by the kernel."""
 
     problem: Problem
     loss: kernels.Loss
@@ -39,15 +36,15 @@ class DescentState:
     sampler: Sampler
     v: Vector
     t: int
-    outputs: Outputs | None
+    averaging: SuffixAverage | None
 
     def weights(self, v: Vector) -> Vector:
-        """w from v / (lam t), without the last entry where there is no constant column."""
+        """w = v / (lam t), without the last entry where there is no constant column."""
         return v if self.problem.design.constant else v[:-1]
 
 
-class _Descent(Solver[DescentState]):
-    """What the two have in common; a step is one pass over the samples."""
+class _Descent(Solver[SGDState]):
+    """What `SGD` and `Pegasos` have in common; a step is one pass over the samples."""
 
     requires = frozenset({Trait.QUADRATIC_PENALTY, Trait.COMPILED_LOSS})
     steps_per_check = 10
@@ -56,11 +53,11 @@ class _Descent(Solver[DescentState]):
     output: str
 
     def _validate(self) -> None:
-        require_one_of(self.sampling, ORDERS, f"{self.name}: sampling")
-        require_one_of(self.output, OUTPUTS, f"{self.name}: output")
+        require_one_of(self.sampling, ("uniform", "permutation", "cyclic"), f"{self.name}: sampling")
+        require_one_of(self.output, ("last", "average"), f"{self.name}: output")
 
     def obstacle(self, problem: Problem) -> str | None:
-        """Why this problem cannot be solved this way, beyond its traits."""
+        """Why it cannot solve this problem, beyond missing traits."""
         if problem.intercept:
             return "has steps for a strongly convex objective, which an unpenalised intercept is not part of"
         if not problem.design.by_rows:
@@ -74,8 +71,10 @@ class _Descent(Solver[DescentState]):
     def _radius(self, problem: Problem) -> float:
         return np.inf
 
-    def begin(self, problem: Problem, start: Start, seed: int) -> DescentState:
-        """From zero at t = 0; a start that is not zero counts as one pass, since the first step forgets everything."""
+    def begin(self, problem: Problem, start: Start, seed: int) -> SGDState:
+        """From zero at t = 0; a start that is not zero counts as one pass, since a first step at t = 0 would discard
+        it.
+        """
         design, loss = problem.design, problem.loss.kernel()
         assert loss is not None
         width = design.matrix.shape[1]
@@ -83,15 +82,15 @@ class _Descent(Solver[DescentState]):
         t = -(-len(sampler.pool) // self._batch) if start.w.any() else 0
         v = np.zeros(width + 1)
         v[: len(start.w)] = problem.penalty.strong_convexity * t * start.w
-        # a generator of its own: what is returned must not change the run
-        outputs = None if self.output == "last" else Outputs(width + 1, np.random.default_rng(seed))
-        return DescentState(problem, loss, design.row_norms() ** 2, self._radius(problem), sampler, v, t, outputs)
+        # a generator of its own: the output must not change the iterates
+        averaging = None if self.output == "last" else SuffixAverage(width + 1, np.random.default_rng(seed))
+        return SGDState(problem, loss, design.row_norms() ** 2, self._radius(problem), sampler, v, t, averaging)
 
-    def step(self, state: DescentState) -> DescentState:
+    def step(self, state: SGDState) -> SGDState:
         """One pass over the samples."""
         problem, before = state.problem, state.t
         lam, order = problem.penalty.strong_convexity, state.sampler.next()
-        held = None if state.outputs is None else np.zeros_like(state.v)
+        held = None if state.averaging is None else np.zeros_like(state.v)
         mean_weight = problem.total_weight / len(order)
         state.t = kernels.descend(
             state.loss,
@@ -111,16 +110,16 @@ class _Descent(Solver[DescentState]):
         )
         if not np.all(np.isfinite(state.v)):
             raise Overflow(f"{self.name}: the weights grew without bound")
-        if state.outputs is not None and held is not None:
-            state.outputs.add(held / (state.t - before), state.v / (lam * state.t))
+        if state.averaging is not None and held is not None:
+            state.averaging.add(held / (state.t - before), state.v / (lam * state.t))
         return state
 
-    def candidates(self, state: DescentState) -> Sequence[Candidate]:
+    def candidates(self, state: SGDState) -> Sequence[Candidate]:
         last = state.v / (state.problem.penalty.strong_convexity * state.t)
-        found = [Candidate(state.weights(last), 0.0)]
-        if state.outputs is not None:
-            found.append(Candidate(state.weights(state.outputs.average), 0.0))
-        return found
+        models = [Candidate(state.weights(last), 0.0)]
+        if state.averaging is not None:
+            models.append(Candidate(state.weights(state.averaging.average), 0.0))
+        return models
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ class SGD(_Descent):
     sampling : {"uniform", "permutation", "cyclic"}, default "uniform"
         The order of the samples in a pass.
     output : {"last", "average"}, default "last"
-        What is offered for certification beside the last iterate: the average over the last half of the run or more.
+        What is certified beside the last iterate: the average over the last half of the run or more.
     """
 
     sampling: str = "uniform"
@@ -160,7 +159,7 @@ class Pegasos(_Descent):
     sampling : {"uniform", "permutation", "cyclic"}, default "uniform"
         The order of the samples in a pass.
     output : {"last", "average"}, default "last"
-        What is offered for certification beside the last iterate: the average over the last half of the run or more.
+        What is certified beside the last iterate: the average over the last half of the run or more.
     """
 
     batch_size: int = 1

@@ -7,12 +7,12 @@ find what all these weights do together; a few conjugate-gradient steps find it,
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from fenchel.data.typing import Vector
+from fenchel.steps.linear_algebra.conjugate_gradients import conjugate_gradients
 from fenchel.steps.working_set.hessian import Elimination
 from fenchel.steps.working_set.state import WorkingSetState
 
@@ -58,31 +58,13 @@ def support_step(state: WorkingSetState) -> None:
     slope = intercept.slope(blocks.ridge * w - v, missing)
     scale = columns.squares(c) + blocks.ridge + curved
     gradient = np.where(alive, slope + threshold * u, 0.0)
-    tuning = (TUNING.first_steps, TUNING.first_accuracy) if state.grows else (TUNING.steps, TUNING.accuracy)
-    goal = w - _conjugate_gradients(hessian, np.where(scale > 0.0, scale, 1.0), gradient, *tuning)
+    scale = np.where(scale > 0.0, scale, 1.0)
+    steps, accuracy = (TUNING.first_steps, TUNING.first_accuracy) if state.grows else (TUNING.steps, TUNING.accuracy)
+    step, _, _ = conjugate_gradients(
+        hessian, lambda r: r / scale, gradient, steps, energy_goal=lambda first: accuracy**2 * first
+    )
+    goal = w - step
     if blocks.singles:
         goal[w * goal < 0.0] = 0.0
     state.pass_over(columns)
     state.go_to(goal, state.b + intercept.shift(goal - w, missing), design.matvec(goal))
-
-
-def _conjugate_gradients(
-    hessian: Callable[[Vector], Vector], scale: Vector, g: Vector, most: int, accuracy: float
-) -> Vector:
-    """p with H p = g, nearly; `scale` is about the diagonal of H."""
-    x, r = np.zeros_like(g), g
-    q = r / scale
-    d, rho = q, float(r @ q)
-    enough = accuracy**2 * rho
-    for _ in range(most):
-        Hd = hessian(d)
-        curvature = float(d @ Hd)
-        if not curvature > 0.0:
-            break
-        x, r = x + (rho / curvature) * d, r - (rho / curvature) * Hd
-        q = r / scale
-        rho, last = float(r @ q), rho
-        if not rho > enough:
-            break
-        d = q + (rho / last) * d
-    return x

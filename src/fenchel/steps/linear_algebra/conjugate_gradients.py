@@ -1,0 +1,64 @@
+"""Preconditioned conjugate gradients (Hestenes and Stiefel 1952; Saad 2003, Algorithm 9.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fenchel.data.design import Vector
+
+Operator = Callable[[Vector], Vector]
+
+
+def conjugate_gradients(
+    hessian: Operator,
+    precondition: Operator,
+    g: Vector,
+    max_steps: int,
+    *,
+    residual_goal: float | None = None,
+    energy_goal: Callable[[float], float] = lambda first: 0.0,
+) -> tuple[Vector, Vector, int]:
+    """H x = g, approximately, for a positive definite H that is given by its products.
+
+    Also ends where rounding leaves d'H d or r'M r no longer positive.
+
+    Parameters
+    ----------
+    hessian, precondition : callable
+        x -> H x, and r -> M r for M about the inverse of H.
+    g : array
+        The right-hand side, of any shape; inner products are sums over all its entries.
+    max_steps : int
+        The most products with H.
+    residual_goal : float, optional
+        End at |r|^2 <= residual_goal, before M is applied to that residual.
+    energy_goal : callable, optional
+        End at r'M r <= energy_goal(g'M g).
+
+    Returns
+    -------
+    x, r : array
+        The solution and its residual g - H x.
+    steps : int
+        Products with H that were made.
+    """
+    x, r, steps = np.zeros_like(g), g, 0
+    d = precondition(r)
+    energy = float(np.vdot(r, d))
+    goal = energy_goal(energy) if energy > 0.0 else 0.0
+    while energy > goal and steps < max_steps:
+        steps += 1
+        Hd = hessian(d)
+        curvature = float(np.vdot(d, Hd))
+        if not curvature > 0.0:
+            break
+        step = energy / curvature
+        x, r = x + step * d, r - step * Hd
+        if residual_goal is not None and not float(np.vdot(r, r)) > residual_goal:
+            break
+        q = precondition(r)
+        energy, last = float(np.vdot(r, q)), energy
+        d = q + (energy / last) * d
+    return x, r, steps
