@@ -146,7 +146,7 @@ def test_weights_of_any_kind():
         weights = np.ones(20)
         weights[3], weights[7:10] = most, 0.0
         part = problem.replace(design=held, weights=weights)
-        known = held.hold.shorts[True]
+        known = held.fold_cache.screens[True]
         assert (wide_module.short_columns(part, weights / weights.sum(), Centred.of(part).mean)[0] is known) == shared
         rows = np.repeat(np.arange(20), weights.astype(int))
         same_optima(
@@ -159,14 +159,14 @@ def test_what_is_known_of_a_matrix_is_over_with_its_hold():
     for n, d in ((20, 400), (60, 5)):
         problem = task(n, d)
         fl.path(problem, n_lams=3)
-        assert problem.design.hold is None
+        assert problem.design.fold_cache is None
         held = in_common(problem, {})
-        assert problem.design.hold is None
+        assert problem.design.fold_cache is None
         weights = np.ones(n)
         weights[:5] = 0.0
-        part = problem.replace(design=held.sharing(held.hold), weights=weights)
+        part = problem.replace(design=held.sharing(held.fold_cache), weights=weights)
         fl.path(part, n_lams=3)
-        held.hold.end()
+        held.fold_cache.end()
         problem.design.matrix[:] *= 2.0
         rows = slice(5, None)
         same_optima(part, fl.Problem(problem.design.matrix[rows], problem.y[rows], penalty=part.penalty))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel._core import kernels
 from fenchel.data.convert import as_matrix, is_identity
-from fenchel.data.fold_cache import Hold
+from fenchel.data.fold_cache import FoldCache
 from fenchel.data.storage import across, check_exponent, columns_of_rows, largest_entry, line_of, lines_of, norm_of_two
 from fenchel.data.threads import usable_threads
 
@@ -102,8 +102,8 @@ class Design:
         #: (True): paths ask for the same one again.
         self.grams: dict[bool, tuple[Vector, Vector]] = {}
         self.counts: list[NDArray[np.int64]] = []
-        #: What problems on parts of these samples know of all of them.
-        self.hold: Hold | None = None
+        #: Quantities that the folds of one search share.
+        self.fold_cache: FoldCache | None = None
         self.lines = lines_of(self.matrix, self.by_rows)
         if self.lines.has_duplicates:
             self.matrix = self.matrix.copy()
@@ -120,11 +120,11 @@ class Design:
         other.threads = usable
         return other
 
-    def sharing(self, hold: Hold) -> Design:
-        """The same matrix for one of several problems that know the same of it."""
+    def sharing(self, cache: FoldCache) -> Design:
+        """The same matrix, for one fold of a search with this cache."""
         other = object.__new__(Design)
         other.__dict__.update(self.__dict__)
-        other.grams, other.hold = {}, hold
+        other.grams, other.fold_cache = {}, cache
         return other
 
     @cached_property
@@ -170,7 +170,7 @@ class Design:
         part.by_rows = matrix.format == "csr" if self.is_sparse else matrix.flags.c_contiguous
         part.nnz = int(matrix.nnz if self.is_sparse else matrix.size)
         part.threads = min(self.threads, usable_threads(part.nnz, self.threads))
-        part.grams, part.counts, part.hold = {}, [], None
+        part.grams, part.counts, part.fold_cache = {}, [], None
         part.lines = lines_of(matrix, part.by_rows, checked=True)
         return part
 

@@ -131,8 +131,8 @@ class AlphaSearch(CertifiedZeros):
         try:
             walks = side_by_side(partial(self._follow, data, whole, grids), folds, options)
         finally:
-            if shared is not None and shared.hold is not None:
-                shared.hold.end()
+            if shared is not None and shared.fold_cache is not None:
+                shared.fold_cache.end()
         fits = len(whole) * sum(len(one.errors) for fold in walks for one in fold)
         warn_of([result for fold in walks for one in fold for result in one.short], fits)
         errors = np.moveaxis(np.array([[one.errors for one in fold] for fold in walks]), 0, 2)
@@ -163,10 +163,10 @@ class AlphaSearch(CertifiedZeros):
         times = np.zeros(len(data.weights))
         np.add.at(times, train, 1.0)
         self._check_part(data.y, data.weights * times)
-        hold = whole[0].design.hold
-        if hold is None or 2 * np.count_nonzero(times) < len(times):
+        cache = whole[0].design.fold_cache
+        if cache is None or 2 * np.count_nonzero(times) < len(times):
             return self._stated(data.of(train))
-        design = whole[0].design.sharing(hold)
+        design = whole[0].design.sharing(cache)
         return [problem.replace(design=design, weights=frozen(problem.weights * times)) for problem in whole]
 
     def _walk(self, problems: list[Any], test: Data, grid: Grid, options: Any) -> Walk:

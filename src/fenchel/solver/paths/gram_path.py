@@ -49,7 +49,7 @@ def _difference(samples: Centred) -> Vector | None:
     """
     problem, design, n = samples.problem, samples.problem.design, samples.problem.shape[0]
     out, kept = np.flatnonzero(problem.weights == 0.0), problem.weights[problem.weights > 0.0]
-    known = None if design.hold is None else design.hold.gram
+    known = None if design.fold_cache is None else design.fold_cache.gram
     if known is None or not 0 < len(out) <= len(kept) or kept.min() != kept.max():
         return None
     A, m = known

@@ -11,7 +11,7 @@ import numpy as np
 from fenchel.certificate.bounds.centred import Centred
 from fenchel.certificate.bounds.responses import Responses
 from fenchel.data.design import Design
-from fenchel.data.fold_cache import Hold
+from fenchel.data.fold_cache import FoldCache
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import Penalty
@@ -90,15 +90,15 @@ def in_common(problem: Any, options: Mapping[str, Any]) -> Design | None:
     """
     if not _is_quick(problem, options):
         return None
-    hold, design = Hold(), problem.design.using(options.get("n_threads", 1))
+    cache, design = FoldCache(), problem.design.using(options.get("n_threads", 1))
     with blas_threads(design.threads), np.errstate(all="ignore"):
         if not is_cheap(Part.whole(problem)):
-            design = design.sharing(hold)
-            WidePath.of(problem.replace(design=design))  # where this is the way, its first look fills the hold
+            design = design.sharing(cache)
+            WidePath.of(problem.replace(design=design))  # if this engine applies, its first pass fills the cache
         elif type(problem.loss) is Squared and problem.weightless:
-            design = (design.stored_by_rows() if design.is_sparse else design).sharing(hold)
-            hold.gram = gram_of_all(problem.replace(design=design))
-    return design if hold.shorts or hold.gram else None
+            design = (design.stored_by_rows() if design.is_sparse else design).sharing(cache)
+            cache.gram = gram_of_all(problem.replace(design=design))
+    return design if cache.screens or cache.gram else None
 
 
 def _is_quick(problem: Any, options: Mapping[str, Any]) -> bool:

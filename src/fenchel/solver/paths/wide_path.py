@@ -46,15 +46,15 @@ def short_columns(problem: Problem, p: Vector, mean: Vector | None) -> tuple[ker
     What problems share has equal shares 1/n, and its own means: with S_j = sqrt(sum_i x_ij^2 / n), sums of p_i x_ij^2
     over samples with shares p <= c/n are at most c S_j^2. So are the squares of differences between means.
     """
-    design, n, hold = problem.design, len(p), problem.design.hold
+    design, n, cache = problem.design, len(p), problem.design.fold_cache
     times = float(p.max()) * n
-    if hold is None or hold.over or not times <= MOST_TIMES:
+    if cache is None or cache.over or not times <= MOST_TIMES:
         return kernels.short_columns(design.lines, design.by_rows, mean, p), 1.0, 0.0
-    known = hold.shorts.get(mean is not None)
+    known = cache.screens.get(mean is not None)
     if known is None:
         even = np.full(n, 1.0 / n)
         centre = mean if mean is None or problem.weightless else design.rmatvec(even)
-        known = hold.shorts[mean is not None] = kernels.short_columns(design.lines, design.by_rows, centre, even)
+        known = cache.screens[mean is not None] = kernels.short_columns(design.lines, design.by_rows, centre, even)
     times = max(1.0, times)
     return known, times, 0.0 if mean is None else float(np.sqrt(times))
 
