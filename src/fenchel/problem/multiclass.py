@@ -10,6 +10,7 @@ import numpy as np
 
 from fenchel.data.design import Design, Vector
 from fenchel.data.multi_products import BlockProducts
+from fenchel.data.products import Products
 from fenchel.data.target import as_codes, as_weights
 from fenchel.problem.checks import replaced, require_bounded_dual, require_double, require_flag, require_instance
 from fenchel.problem.losses.multiclass import Codes, MulticlassLoss, Multinomial
@@ -51,7 +52,7 @@ class MulticlassProblem:
         k, if the last classes may have no sample.
     """
 
-    design: Design
+    X: Design
     y: Codes
     loss: MulticlassLoss
     penalty: Penalty
@@ -76,8 +77,10 @@ class MulticlassProblem:
         require_flag(intercept, "intercept")
         for part in (loss, penalty):
             require_double(part)
-        design = X if isinstance(X, Design) else Design(X)
-        n, d = design.shape
+        if isinstance(X, Products) and not isinstance(X, Design):
+            raise TypeError(f"a MulticlassProblem needs a matrix that is stored (a Design), got a {type(X).__name__}")
+        matrix = X if isinstance(X, Design) else Design(X)
+        n, d = matrix.shape
         codes, k = as_codes(y, n, n_classes)
         penalty.check(k * d)
         require_bounded_dual(penalty)
@@ -86,7 +89,7 @@ class MulticlassProblem:
                 f"{penalty!r} must be 0 at zero and nowhere else: no other penalty of a matrix is supported"
             )
         weights = as_weights(sample_weight, n)
-        values = (design, frozen(codes), loss, penalty, frozen(weights), bool(intercept), k)
+        values = (matrix, frozen(codes), loss, penalty, frozen(weights), bool(intercept), k)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -95,9 +98,19 @@ class MulticlassProblem:
         return cast(MulticlassProblem, replaced(self, changes))
 
     @property
+    def is_stored(self) -> bool:
+        """Whether X is a `Design`, which compiled steps need: always, here."""
+        return True
+
+    @property
+    def design(self) -> Design:
+        """X, for steps that need it stored."""
+        return self.X
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Samples and features."""
-        return self.design.shape
+        return self.X.shape
 
     @cached_property
     def total_weight(self) -> float:
@@ -107,7 +120,7 @@ class MulticlassProblem:
     @cached_property
     def products(self) -> BlockProducts:
         """Products with X for all classes at once."""
-        return BlockProducts(self.design, self.weights)
+        return BlockProducts(self.X, self.weights)
 
     @cached_property
     def class_weights(self) -> Vector:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from fenchel.data.design import Design, Vector
+from fenchel.data.products import Products
 from fenchel.data.target import as_signs, as_vector, as_weights
 from fenchel.problem.checks import replaced, require_bounded_dual, require_double, require_flag, require_instance
 from fenchel.problem.intercept import best_shift
@@ -33,8 +34,9 @@ class Problem:
 
     Parameters
     ----------
-    X : array, sparse matrix, data frame or Design of shape (n, d)
-        See `Design` for what is used in place and what is converted.
+    X : array, sparse matrix, data frame, Design or other Products of shape (n, d)
+        See `Design` for what is used in place and what is converted. `Products` is what certificates and first-order
+        solvers ask of a matrix.
     y : array of n targets
         -1 and +1 for classification losses.
     loss : Loss, default Squared()
@@ -45,7 +47,7 @@ class Problem:
         Whether there is a b; it is not penalised.
     """
 
-    design: Design
+    X: Products
     y: Vector
     loss: Loss
     penalty: Penalty
@@ -68,13 +70,13 @@ class Problem:
         require_flag(intercept, "intercept")
         for part in (loss, penalty):
             require_double(part)
-        design = X if isinstance(X, Design) else Design(X)
-        n, d = design.shape
+        matrix = X if isinstance(X, Products) else Design(X)
+        n, d = matrix.shape
         penalty.check(d)
         require_bounded_dual(penalty)
         y = as_signs(y, n) if loss.is_classification else as_vector(y, n, "y")
         weights = as_weights(sample_weight, n)
-        values = (design, frozen(y), loss, penalty, frozen(weights), bool(intercept))
+        values = (matrix, frozen(y), loss, penalty, frozen(weights), bool(intercept))
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -87,9 +89,21 @@ class Problem:
         return self.replace(penalty=self.penalty.with_lam(lam))
 
     @property
+    def is_stored(self) -> bool:
+        """Whether X is a `Design`, which compiled steps need."""
+        return isinstance(self.X, Design)
+
+    @property
+    def design(self) -> Design:
+        """X, for steps that need it stored; other code asks `X`."""
+        if not isinstance(self.X, Design):
+            raise TypeError(f"this needs a matrix that is stored (a Design), but X is a {type(self.X).__name__}")
+        return self.X
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Samples and weights."""
-        return self.design.shape
+        return self.X.shape
 
     @cached_property
     def total_weight(self) -> float:
@@ -134,14 +148,14 @@ class Problem:
 
     def scores(self, w: Vector, b: float = 0.0) -> Vector:
         """z = X w + b."""
-        z = self.design.matvec(w)
+        z = self.X.matvec(w)
         if b:
             z += b
         return z
 
     def dual_vector(self, alpha: Vector) -> Vector:
         """v = (1/W) sum_i s_i alpha_i x_i."""
-        return self.design.rmatvec(self.weights * alpha) / self.total_weight
+        return self.X.rmatvec(self.weights * alpha) / self.total_weight
 
     def primal(self, w: Vector, b: float = 0.0) -> float:
         """P(w, b)."""

@@ -121,6 +121,8 @@ def _obstacles(problem: Statement, solver: Any) -> list[str]:
 
 def _obstacle(problem: Statement, solver: Any) -> str | None:
     """What a solver, or a kind of solver as it is by default, says of a problem beside its traits."""
+    if solver.needs_storage and not problem.is_stored:
+        return f"needs a matrix that is stored (a Design), which a {type(problem.X).__name__} is not"
     said: str | None = (solver() if isinstance(solver, type) else solver).obstacle(problem)
     return said
 

@@ -33,9 +33,8 @@ def coefficients(model: Any) -> tuple[Vector, Vector]:
 def design(X: Any, d: int, constant: float = 0.0) -> Design:
     """X, which must have a column for each of the model's d weights."""
     found = Design(X, constant=constant)
-    columns = found.matrix.shape[1]
-    if columns != d:
-        raise ValueError(f"X has {columns} columns, but the model has {d} weights")
+    if found.n_features != d:
+        raise ValueError(f"X has {found.n_features} columns, but the model has {d} weights")
     return found
 
 

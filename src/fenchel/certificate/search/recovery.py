@@ -52,7 +52,7 @@ def projected_points(
         normals = None if target is None else target.normals()
         if target is None or normals is None or normals.shape[1] == seen:
             continue
-        cost, most = n * normals.shape[1] * (normals.shape[1] + 10), MOST_ENTRIES + problem.design.nnz
+        cost, most = n * normals.shape[1] * (normals.shape[1] + 10), MOST_ENTRIES + problem.X.nnz
         if cost > 100 * most:
             return
         if cost > most:
@@ -60,7 +60,7 @@ def projected_points(
         seen = normals.shape[1]
         if seen == 0:
             return
-        F = np.hstack([free.F, problem.design.times(normals)])
+        F = np.hstack([free.F, problem.X.times(normals)])
         goal = np.append(np.zeros(free.F.shape[1]), (normals.T @ target.point) * problem.total_weight)
         alpha = start.alpha
         for _ in range(3):
@@ -135,7 +135,7 @@ def _least_squares(
     fixed = alpha.copy()
     fixed[which] = 0.0
     share = problem.weights[which] / problem.total_weight
-    columns = problem.design.rows(which).T * share
+    columns = problem.X.rows(which).T * share
     rhs = target.point - problem.dual_vector(fixed)
     keep, extra = _extra_columns(target, len(which))
     columns, rhs = columns[keep], rhs[keep]

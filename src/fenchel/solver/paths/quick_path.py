@@ -65,7 +65,7 @@ def quick_solve(problem: Any, stop: Stop) -> Result | None:
     """One optimum by a short path to it, on few dense samples; None where that does not certify it."""
     if not _has_groups(problem) or stop.max_seconds is not None:
         return None
-    with blas_threads(problem.design.threads), np.errstate(all="ignore"):
+    with blas_threads(problem.X.threads), np.errstate(all="ignore"):
         way = WidePath.of(problem, FEW_SAMPLES)
         return None if way is None else way.approach(problem.penalty, stop)
 
@@ -76,10 +76,10 @@ def quick_path(problem: Any, options: Mapping[str, Any], needed: Needed | None =
         return None
     seed_of(options.get("random_state"))  # which has no effect, but must be one
     stop = Stop(options.get("tol", 1e-4), options.get("atol", 0.0))
-    problem = problem.replace(design=problem.design.using(options.get("n_threads", 1)))
-    with blas_threads(problem.design.threads), np.errstate(all="ignore"):
+    problem = problem.replace(X=problem.X.using(options.get("n_threads", 1)))
+    with blas_threads(problem.X.threads), np.errstate(all="ignore"):
         way = _way(problem, needed)
-        return None if way is None else QuickPath(way, stop, problem.design.threads)
+        return None if way is None else QuickPath(way, stop, problem.X.threads)
 
 
 def in_common(problem: Any, options: Mapping[str, Any]) -> Design | None:
@@ -90,14 +90,14 @@ def in_common(problem: Any, options: Mapping[str, Any]) -> Design | None:
     """
     if not _is_quick(problem, options):
         return None
-    cache, design = FoldCache(), problem.design.using(options.get("n_threads", 1))
+    cache, design = FoldCache(), problem.X.using(options.get("n_threads", 1))
     with blas_threads(design.threads), np.errstate(all="ignore"):
         if not is_cheap(Part.whole(problem)):
             design = design.sharing(cache)
-            WidePath.of(problem.replace(design=design))  # if this engine applies, its first pass fills the cache
+            WidePath.of(problem.replace(X=design))  # if this engine applies, its first pass fills the cache
         elif type(problem.loss) is Squared and problem.weightless:
             design = (design.stored_by_rows() if design.is_sparse else design).sharing(cache)
-            cache.gram = gram_of_all(problem.replace(design=design))
+            cache.gram = gram_of_all(problem.replace(X=design))
     return design if cache.screens or cache.gram else None
 
 
@@ -120,7 +120,7 @@ def _way(problem: Problem, needed: Needed | None) -> Way | None:
 
 
 def _has_groups(problem: Any) -> bool:
-    """A penalty on groups of weights, and no penalised intercept."""
-    if not isinstance(problem, Problem) or problem.design.constant:
+    """A stored matrix, a penalty on groups of weights, and no penalised intercept."""
+    if not isinstance(problem, Problem) or problem.X.constant or not problem.is_stored:
         return False
     return problem.penalty.blocks(problem.shape[1]) is not None

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificate.judge import Judge
-from fenchel.data.design import Design
 from fenchel.problem import Problem
-from fenchel.problem.vectors import Mask
 from fenchel.solver.choose import choose
 from fenchel.solver.result import Result
 from fenchel.solver.solve import solve
@@ -34,11 +32,15 @@ def solve_near(problem: Problem, start: Any, tol: float = 1e-4, atol: float = 0.
         As for `solve`.
     """
     options = {"tol": tol, "atol": atol, **options}
-    problem = problem.replace(design=problem.design.using(options.get("n_threads", 1)))
+    problem = problem.replace(X=problem.X.using(options.get("n_threads", 1)))
     everything = np.ones(problem.shape[1], dtype=bool)
     if choose(problem, options.get("solver", "auto"), {}, tol).screens:
         return solve(problem, start=start, **options)  # it leaves out columns itself, from the same bound
-    if problem.penalty.restricted(everything) is None or not np.isfinite(problem.loss.smoothness):
+    if (
+        not problem.is_stored
+        or problem.penalty.restricted(everything) is None
+        or not np.isfinite(problem.loss.smoothness)
+    ):
         return solve(problem, start=start, **options)  # nothing can be proven zero
     w, b, alpha = (start.w, start.b, start.alpha) if isinstance(start, Result) else start
     judge = Judge(problem)
@@ -47,10 +49,10 @@ def solve_near(problem: Problem, start: Any, tol: float = 1e-4, atol: float = 0.
         judge.try_multipliers(alpha, how="the multipliers before")
         judge.try_gradient()
         keep = ~judge.evidence.zeros()
-    stored = keep[: problem.design.matrix.shape[1]]
+    stored = keep[: problem.X.n_features]
     if not (stored.any() and keep.sum() <= WORTH_A_COPY * len(keep)):
         return solve(problem, start=start, **options)
-    reduced = problem.replace(design=_columns(problem.design, keep), penalty=problem.penalty.restricted(keep))
+    reduced = problem.replace(X=problem.design.restricted(keep), penalty=problem.penalty.restricted(keep))
     part = solve(reduced, start=(w[keep], b, alpha), **options)
     found = np.zeros(len(keep))
     found[keep] = part.w
@@ -66,10 +68,3 @@ def solve_near(problem: Problem, start: Any, tol: float = 1e-4, atol: float = 0.
         return replace(part, w=w, b=b, alpha=alpha, certificate=judge.certificate(tol, atol), status=status)
     rest = solve(problem, start=whole, **options)
     return replace(rest, n_iter=part.n_iter + rest.n_iter)
-
-
-def _columns(design: Design, keep: Mask) -> Design:
-    """A design of some columns, copied; the constant column, which is not stored, is the last."""
-    stored = keep[: design.matrix.shape[1]]
-    constant = design.constant if design.constant and keep[-1] else 0.0
-    return Design(design.matrix[:, np.flatnonzero(stored)], constant=constant, threads=design.threads)

@@ -62,7 +62,7 @@ class APPROX(Solver[Sequences]):
     def obstacle(self, problem: Problem) -> str | None:
         """Why this problem cannot be solved this way, beyond its traits."""
         loss, penalty = problem.loss, problem.penalty
-        if problem.design.constant:
+        if problem.X.constant:
             return "has no penalised intercept; state it with intercept=True, which is not penalised"
         if self._side(problem) == "weights":
             if not np.isfinite(loss.smoothness):

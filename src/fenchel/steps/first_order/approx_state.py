@@ -216,8 +216,7 @@ def group_curvature(columns: Design, blocks: Blocks, problem: Problem) -> Vector
         return found
     sizes = np.diff(blocks.first)
     for g in np.flatnonzero((sizes > 1) & (sizes <= WIDEST_GROUP) & np.isfinite(found)):
-        part = columns.matrix[:, blocks.column[blocks.first[g] : blocks.first[g + 1]]]
-        part = np.asarray(part.toarray() if columns.is_sparse else part, dtype=np.float64)
-        largest = float(np.linalg.eigvalsh(part.T @ (share[:, None] * part))[-1])
+        group = columns.dense_columns(blocks.column[blocks.first[g] : blocks.first[g + 1]])
+        largest = float(np.linalg.eigvalsh(group.T @ (share[:, None] * group))[-1])
         found[g] = min(found[g], largest * (1.0 + 1e-9))
     return found

@@ -61,6 +61,7 @@ class FISTA(Solver[FistaState]):
     requires = frozenset({Trait.DIFFERENTIABLE_LOSS, Trait.PROX_PENALTY})
     steps_per_check = 20
     passes_per_step = 2
+    needs_storage = False
 
     def __post_init__(self) -> None:
         require_flag(self.restart, "fista: restart")

@@ -21,6 +21,7 @@ class PDHG(Solver[tuple[Saddle, SaddleState]]):
     requires = frozenset[Trait]()
     steps_per_check = 30
     passes_per_step = 2
+    needs_storage = False
 
     def begin(self, problem: Problem, start: Start, seed: int) -> tuple[Saddle, SaddleState]:
         saddle = Saddle(problem, seed)
