@@ -65,7 +65,7 @@ def certify_weights(
         judge.fit(plan.tol if plan.recover else np.inf)
         # the gradient is no good guide to multipliers that are not unique either: those of D w
         if (judge.has_kinks or problem.penalty.analysis is not None or plan.thorough) and plan.passes:
-            judge.ascend(plan.tol, plan.most_passes(problem.design.nnz), may_copy=plan.thorough)
+            judge.ascend(plan.tol, plan.most_passes(problem.X.nnz), may_copy=plan.thorough)
     return judge.certificate(plan.tol)
 
 

@@ -23,6 +23,7 @@ from fenchel.certificate.bounds.rounding import (
     loss_bound,
 )
 from fenchel.data.design import UNIT_ROUNDOFF, Design, Vector
+from fenchel.data.products import Products
 from fenchel.problem import Problem
 from fenchel.problem.penalties import FusedL1
 from fenchel.problem.penalties.base import EVALUATION
@@ -70,12 +71,12 @@ class Evidence:
         """Raise if X has been changed in place since the certificate was made: nothing is proven about the new one."""
         problem, bound, error = self.problem, self.feasible, self.primal.error
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = problem.design.matvec_bounded(self.w)
+            scores = problem.X.matvec_bounded(self.w)
             now = scores.value + self.b
             changed = ~((now == self.z) | (np.isnan(now) & np.isnan(self.z)))
             if error is not None:  # a solver may have found them in another way
                 changed &= ~(np.abs(now - self.z) <= error + scores.error)
-            product = problem.design.rmatvec_bounded(problem.weights * bound.alpha / problem.total_weight)
+            product = problem.X.rmatvec_bounded(problem.weights * bound.alpha / problem.total_weight)
             apart = np.abs(product.value - bound.v)
             far = bool(np.any(apart > bound.error + CHANGED * product.absolute))
             if bound.distance is not None:
@@ -128,15 +129,13 @@ def classes(evidence: Sequence[Evidence], X: Any) -> tuple[NDArray[np.int_], Mas
     return best, np.asarray(winner > high.max(axis=0))
 
 
-def _new_design(evidence: Evidence, X: Any) -> Design:
+def _new_design(evidence: Evidence, X: Any) -> Products:
     problem = evidence.problem
     if not np.all(np.abs(problem.y) == 1.0):
         raise TypeError("labels are for classification: the targets of this problem are not -1 and +1")
-    design = Design(X, constant=problem.design.constant)
+    design = X if isinstance(X, Products) else Design(X, constant=problem.X.constant)
     if design.shape[1] != problem.shape[1]:
-        raise ValueError(
-            f"X has {design.matrix.shape[1]} columns, but the model has {problem.design.matrix.shape[1]} weights"
-        )
+        raise ValueError(f"X has {design.n_features} columns, but the model has {problem.X.n_features} weights")
     return design
 
 
@@ -144,7 +143,7 @@ def multipliers(evidence: Evidence) -> tuple[Vector, Vector]:
     """-phi' decreases in z, so the optimal score's interval gives one for alpha_i*: [-phi'(high), -phi'(low)]."""
     problem = evidence.problem
     evidence.require_same_data()
-    low, high = _score_interval(evidence, problem.design)
+    low, high = _score_interval(evidence, problem.X)
     first, last = problem.domain
     with np.errstate(over="ignore", invalid="ignore"):
         least = np.where(np.isfinite(high), -problem.loss.subdifferential(high, problem.y)[1], first)
@@ -177,12 +176,12 @@ def zeros(evidence: Evidence) -> Mask:
     if not (np.isfinite(smoothness) and np.isfinite(gap)):
         return np.zeros(problem.shape[1], dtype=bool)
     with np.errstate(over="ignore", invalid="ignore"):
-        columns = problem.design.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight)
+        columns = problem.X.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight)
         reach = columns * np.sqrt(2.0 * smoothness * gap) * (1.0 + 1e-9) + bound.error
     return problem.penalty.zero_groups(bound.v, np.where(np.isfinite(reach), reach, np.inf))
 
 
-def _score_interval(evidence: Evidence, design: Design) -> tuple[Vector, Vector]:
+def _score_interval(evidence: Evidence, design: Products) -> tuple[Vector, Vector]:
     """An interval that contains x.w* + b* for every row x of a design."""
     product = design.matvec_bounded(evidence.w)
     dual_norm = design.row_norms(dual_exponent(evidence.problem.penalty.norm))

@@ -140,7 +140,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
     def _by_rows(self, problems: list[Any]) -> list[Any]:
         """The same problems, all with one design, stored as fits want it."""
         design = self._stored_for_fit(problems[0].design, problems[0].penalty)
-        return [problem.replace(design=design) for problem in problems]
+        return [problem.replace(X=design) for problem in problems]
 
     def _stored_for_fit(self, design: Design, penalty: Penalty) -> Design:
         """X by rows, copied if need be, where the penalty is one for which the fast solvers walk over rows."""

@@ -127,7 +127,7 @@ class AlphaSearch(CertifiedZeros):
         options = self._options()
         shared = in_common(whole[0], options)
         if shared is not None:
-            whole = [problem.replace(design=shared) for problem in whole]
+            whole = [problem.replace(X=shared) for problem in whole]
         try:
             walks = side_by_side(partial(self._follow, data, whole, grids), folds, options)
         finally:
@@ -167,7 +167,7 @@ class AlphaSearch(CertifiedZeros):
         if cache is None or 2 * np.count_nonzero(times) < len(times):
             return self._stated(data.of(train))
         design = whole[0].design.sharing(cache)
-        return [problem.replace(design=design, weights=frozen(problem.weights * times)) for problem in whole]
+        return [problem.replace(X=design, weights=frozen(problem.weights * times)) for problem in whole]
 
     def _walk(self, problems: list[Any], test: Data, grid: Grid, options: Any) -> Walk:
         penalties = [self._penalty_at(alpha, grid.ratio) for alpha in grid.alphas]

@@ -74,7 +74,7 @@ def follow(
         The lower bound that goes with an iterate; D at its multipliers by default, nan if it has none.
     """
     n, d = problem.shape
-    problem = problem.replace(design=problem.design.using(1))  # one sample after the other, as the papers have it
+    problem = problem.replace(X=problem.X.using(1))  # one sample after the other, as the papers have it
     candidate = Candidate(np.zeros(d), 0.0, np.zeros(n))
     state = algorithm.begin(problem, Start(candidate.w, 0.0, np.zeros(n)), seed)
     rows: list[tuple[float, float, float]] = []

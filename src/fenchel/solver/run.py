@@ -55,7 +55,7 @@ class Fit:
     @property
     def is_good_enough(self) -> bool:
         """Whether the tolerance is reached, and a sharper bound would cost something."""
-        return self.problem.design.nnz > FEW_ENTRIES and self.judge.reached(self.stop.tol, self.stop.atol)
+        return self.problem.X.nnz > FEW_ENTRIES and self.judge.reached(self.stop.tol, self.stop.atol)
 
     def result(self, solver: str, status: str) -> Result:
         """The best model and the best bound seen."""
@@ -78,7 +78,7 @@ def run(fit: Fit, solver: Solver[Any]) -> Result:
     status = ""
     try:
         # where a solver's own threads work, those of BLAS, which wait in loops, would be in their way
-        with blas_threads(1 if solver.has_own_threads else fit.problem.design.threads):
+        with blas_threads(1 if solver.has_own_threads else fit.problem.X.threads):
             status = _steps(fit, solver)
             if status != "certified":
                 status = _last_effort(fit, status)

@@ -88,7 +88,7 @@ def solve(
     require_flag(progress, "progress")
     require_flag(warn, "warn")
     stop = Stop(tol, atol, max_iter, max_seconds)
-    problem = problem.replace(design=problem.design.using(n_threads))
+    problem = problem.replace(X=problem.X.using(n_threads))
     auto, seed = isinstance(solver, str) and solver == "auto" and not solver_options, seed_of(random_state)
     if auto and start is None and callback is None and check_every is None and max_iter is None and not progress:
         found = quick_solve(problem, stop)

@@ -38,7 +38,7 @@ class Centred(Samples):
         p, y = problem.weights / problem.total_weight, problem.y
         total = float(p.sum())
         centre = float(p @ y) / total
-        return cls(problem, problem.design.rmatvec(p) / total, centre, y - centre)
+        return cls(problem, problem.X.rmatvec(p) / total, centre, y - centre)
 
     @property
     def are_moderate(self) -> bool:

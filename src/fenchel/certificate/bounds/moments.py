@@ -52,7 +52,7 @@ class Moments(Samples):
         """S_j, from above: of all samples for a difference."""
         if not self.by_difference:
             return super().lengths
-        norms = self.problem.design.column_norms()
+        norms = self.problem.X.column_norms()
         return np.asarray(norms / np.sqrt(np.count_nonzero(self.problem.weights)) * UP)
 
     def bounds(self, blocks: Blocks, w: Vector) -> Bounds:

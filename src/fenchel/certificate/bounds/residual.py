@@ -31,7 +31,7 @@ def moved(problem: Problem, residual: Residual, alpha: Vector, point: DualPoint)
     if not point.shrink and np.array_equal(point.alpha, alpha):
         return residual
     change = np.abs(point.alpha - alpha)
-    lengths = np.hypot(np.sqrt(problem.design.squared_row_norms), problem.design.constant)
+    lengths = np.hypot(np.sqrt(problem.X.squared_row_norms), problem.X.constant)
     way = problem.mean((change + (point.shrink + EVALUATION) * np.abs(point.alpha)) * lengths)
     return Residual(residual.norm + way, residual.doubt + 1e-9 * way)
 

@@ -74,7 +74,7 @@ class Samples:
     @cached_property
     def lengths(self) -> Vector:
         """S_j, from above."""
-        norms = self.problem.design.column_norms(2.0, self.problem.weights)
+        norms = self.problem.X.column_norms(2.0, self.problem.weights)
         return np.asarray(norms / np.sqrt(self.problem.total_weight) * UP)
 
     def know_lengths(self, lengths: Vector) -> None:

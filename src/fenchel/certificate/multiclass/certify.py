@@ -36,7 +36,7 @@ def certify_matrix(
         judge.try_multipliers(_numbers(alpha, (n, k), "alpha", "a row for each sample"), how="given multipliers")
     judge.try_gradient()
     if np.isfinite(judge.primal.upper) and plan.passes and (np.isinf(problem.loss.smoothness) or plan.thorough):
-        judge.ascend(plan.tol, plan.most_passes(problem.design.nnz * k))
+        judge.ascend(plan.tol, plan.most_passes(problem.X.nnz * k))
     return judge.certificate(plan.tol)
 
 

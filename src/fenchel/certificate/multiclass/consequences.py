@@ -48,11 +48,10 @@ class MulticlassEvidence:
         Two scores differ by <(e_a - e_c) x', B>, and the optimum's difference is at most |(e_a - e_c) x'|_* radius
         away; in the 2-norm that is sqrt(2) |x| radius. With intercepts, which nothing penalises, nothing is proven.
         """
-        design = Design(X, constant=self.problem.design.constant)
+        design = Design(X, constant=self.problem.X.constant)
         if design.shape[1] != self.problem.shape[1]:
             raise ValueError(
-                f"X has {design.matrix.shape[1]} columns, "
-                f"but the model has {self.problem.design.matrix.shape[1]} weights"
+                f"X has {design.n_features} columns, but the model has {self.problem.X.n_features} weights"
             )
         Z, error = BlockProducts(design, np.ones(design.shape[0])).scores_bounded(self.B)
         Z = Z + self.b

@@ -73,7 +73,7 @@ class GramPath:
     def _moments(self, difference: Vector | None) -> Moments:
         samples, problem = self.samples, self.problem
         p, y, mean = samples.p, samples.y, samples.mean
-        c, q = problem.design.rmatvec(p * y), problem.mean(y * y)
+        c, q = problem.X.rmatvec(p * y), problem.mean(y * y)
         G = gram_matrix(problem.design, p, mean) if difference is None else difference
         return Moments(problem, G, c, q, mean is not None, difference is not None)
 

@@ -72,7 +72,7 @@ class Walk:
     def __init__(
         self, problem: Problem, lam_min: float, lam_max: float, eps: float, share: float, clock: Clock, options: Any
     ) -> None:
-        problem = problem.replace(design=problem.design.using(options.get("n_threads", 1)))
+        problem = problem.replace(X=problem.X.using(options.get("n_threads", 1)))
         self.problem, self.lam_min, self.lam_max, self.eps, self.share = problem, lam_min, lam_max, eps, share
         self.clock, self.options = clock, options
         self.n_solves = 0

@@ -150,7 +150,7 @@ class LargePath:
 
     def _is_narrow(self, width: int) -> bool:
         """Whether a Hessian of so many weights is formed."""
-        return width <= ALWAYS or width**2 <= min(NARROW**2, self.state.problem.design.nnz)
+        return width <= ALWAYS or width**2 <= min(NARROW**2, self.state.problem.X.nnz)
 
     def _newton(self, accuracy: float) -> None:
         """To the minimum of a quadratic model with the last Hessian, or as far as P falls."""
@@ -174,7 +174,7 @@ class LargePath:
         state.b, self.response = self.samples.balanced(product, state.b)
         state.z, state.a, state.h = self.response.scores.value, self.response.a, self.response.h
         state.primal = self.response.loss + state.part.blocks.value(state.w)
-        state.v = state.problem.design.rmatvec(state.shares * state.a)
+        state.v = state.problem.X.rmatvec(state.shares * state.a)
         state.know(state.v[state.part.members])
 
     def _bounds(self) -> Bounds:

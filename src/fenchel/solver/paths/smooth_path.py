@@ -119,7 +119,7 @@ class SmoothPath:
 
     def _balanced(self, w: Vector, b: float) -> tuple[float, Response]:
         """An intercept near b that is nearly at its best, and the response of that model."""
-        return self.samples.balanced(self.problem.design.matvec_bounded(w), b)
+        return self.samples.balanced(self.problem.X.matvec_bounded(w), b)
 
     def _complete(self, w: Vector, b: float, response: Response) -> Point:
-        return Point(w, b, response, self.problem.design.rmatvec(self.samples.p * response.a))
+        return Point(w, b, response, self.problem.X.rmatvec(self.samples.p * response.a))

@@ -24,7 +24,7 @@ def not_denoising(problem: Problem) -> str | None:
         return "has no place for an intercept"
     if not problem.weightless:
         return "takes no sample weights"
-    return None if problem.design.is_identity else "denoises: X must be the identity (scipy.sparse.eye_array(n))"
+    return None if problem.X.is_identity else "denoises: X must be the identity (scipy.sparse.eye_array(n))"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Image:
 
     def rows(self, y: Vector) -> Vector:
         """Every row denoised."""
-        return kernels.total_variation_of_rows(y, *self.shape, self.across, self.problem.design.threads)
+        return kernels.total_variation_of_rows(y, *self.shape, self.across, self.problem.X.threads)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def accelerated(image: Image, at: Split) -> Split:
     """From the extrapolated b: the best a, then the best b for it; momentum is dropped where it points uphill."""
     momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * at.momentum**2))
     beta = (at.momentum - 1.0) / momentum
-    threads = image.problem.design.threads
+    threads = image.problem.X.threads
     w, a, b, (variation, square, aw, bw, uphill) = kernels.take_turn(
         image.y, at.b, at.before, beta, *image.shape, image.across, image.down, threads
     )

@@ -123,7 +123,7 @@ class SDCA(Solver[SDCAState]):
 
     def begin(self, problem: Problem, start: Start, seed: int) -> SDCAState:
         design, penalty = problem.design, problem.penalty
-        mu, width = penalty.strong_convexity, design.matrix.shape[1]
+        mu, width = penalty.strong_convexity, design.n_features
         norms = design.lines.norms_along(dual_exponent(penalty.norm), None)
         momentum = self._momentum(problem, norms)
         mu += momentum.kappa if momentum else 0.0

@@ -36,7 +36,7 @@ class Border:
         """For an L2 penalty."""
         constant = problem.design.constant
         column = 1.0 if problem.intercept else constant
-        ridge = np.full(problem.design.matrix.shape[1] + (column != 0.0), problem.penalty.lam)
+        ridge = np.full(problem.design.n_features + (column != 0.0), problem.penalty.lam)
         if problem.intercept:
             ridge[-1] = 0.0
         return cls(problem, column, ridge)
@@ -57,7 +57,7 @@ class Border:
     def longest(self) -> tuple[int, float]:
         """The most entries of a row, and a bound on its 2-norm: as if each of them were the largest of all."""
         design = self.problem.design
-        entries = int(np.diff(design.matrix.indptr).max()) if design.is_sparse else design.matrix.shape[1]
+        entries = int(np.diff(design.matrix.indptr).max()) if design.is_sparse else design.n_features
         return entries + 1, float(np.hypot(np.sqrt(entries) * self.largest, self.column)) * (1.0 + 1e-12)
 
     def slip(self, w: Vector) -> float:
@@ -85,7 +85,7 @@ class Border:
 
     def gram(self, rows: NDArray[np.int64], h: Vector) -> Vector:
         """[X, c]' diag(h) [X, c] over some rows: its lower triangle."""
-        inner, width = gram_of(self.problem.design, rows, h), self.problem.design.matrix.shape[1]
+        inner, width = gram_of(self.problem.design, rows, h), self.problem.design.n_features
         if not self.column:
             return inner
         whole = np.zeros((width + 1, width + 1), order="F")

@@ -172,7 +172,7 @@ def _gram(problem: MulticlassProblem, rows: NDArray[np.int64], s: Vector, own: f
     design, d = problem.design, problem.shape[1]
     if design.is_sparse and not design.by_rows:
         design = design.stored_by_rows()
-    stored, total = design.matrix.shape[1], float(s.sum())
+    stored, total = design.n_features, float(s.sum())
     weights = np.zeros(problem.shape[0])
     weights[rows] = s
     sums = np.asarray(design.matrix.T @ weights)

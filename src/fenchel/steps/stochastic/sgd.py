@@ -78,7 +78,7 @@ class _Descent(Solver[DescentState]):
         """From zero at t = 0; a start that is not zero counts as one pass, since the first step forgets everything."""
         design, loss = problem.design, problem.loss.kernel()
         assert loss is not None
-        width = design.matrix.shape[1]
+        width = design.n_features
         sampler = Sampler.of(problem, self.sampling, seed, np.ones(problem.shape[0]))
         t = -(-len(sampler.pool) // self._batch) if start.w.any() else 0
         v = np.zeros(width + 1)
