@@ -103,6 +103,8 @@ def _problem(data: Path, settings: dict[str, Any]) -> Any:
 
     target = {} if settings["target"] is None else {"target": settings["target"]}
     X, y = fl.read(data, format=settings["format_"], **target)
+    if y is None:
+        raise ValueError(f"{data} has no targets")
     loss = KINDS[settings["loss"]]()
     if loss.is_classification:
         classes, codes = encode_labels(y)

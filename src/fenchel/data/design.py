@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +16,7 @@ from fenchel.data.fold_cache import FoldCache
 from fenchel.data.products import UNIT_ROUNDOFF, Products, Rounded, gamma
 from fenchel.data.storage import across, check_exponent, columns_of_rows, largest_entry, line_of, lines_of, norm_of_two
 from fenchel.data.threads import usable_threads
-from fenchel.data.typing import Indices, Mask, Matrix, MatrixLike, Vector
+from fenchel.data.typing import Array, Indices, Mask, Matrix, MatrixLike, StoredMatrix, Vector
 
 __all__ = ["UNIT_ROUNDOFF", "Design", "Rounded", "Vector", "gamma"]
 
@@ -145,7 +146,7 @@ class Design(Products):
             self.counts.append(np.asarray(kernels.entries_across(self.lines)))
         return self.counts[0]
 
-    def _part(self, matrix: Any) -> Design:
+    def _part(self, matrix: StoredMatrix) -> Design:
         """A design of entries that were checked before."""
         part = object.__new__(Design)
         part.matrix, part.constant, part.shape = matrix, 0.0, matrix.shape
@@ -157,7 +158,7 @@ class Design(Products):
         part.lines = lines_of(matrix, part.by_rows, checked=True)
         return part
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[[StoredMatrix, float], Design], tuple[StoredMatrix, float]]:
         return _rebuild, (self.matrix, self.constant)
 
     def __repr__(self) -> str:
@@ -262,11 +263,11 @@ class Design(Products):
         mass = float(np.any(s > 0)) if np.isinf(p) else float(s.sum()) ** (1.0 / p)
         return np.append(norms, abs(self.constant) * mass)
 
-    def row(self, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def row(self, i: int) -> tuple[Array, Array]:
         """Column indices and values of row i (views where rows are stored)."""
         return line_of(self.matrix, i) if self.by_rows else across(self.matrix, i, axis=0)
 
-    def column(self, j: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def column(self, j: int) -> tuple[Array, Array]:
         """Row indices and values of column j (views where columns are stored)."""
         return across(self.matrix, j, axis=1) if self.by_rows else line_of(self.matrix, j)
 
@@ -288,7 +289,7 @@ class Design(Products):
         return np.asarray(dense + self.constant * row)
 
 
-def _rebuild(matrix: Any, constant: float) -> Design:
+def _rebuild(matrix: StoredMatrix, constant: float) -> Design:
     return Design(matrix, constant=constant)
 
 
