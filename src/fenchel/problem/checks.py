@@ -1,13 +1,18 @@
-"""What every statement of a problem checks about its parts."""
+"""Checks of parameters that all statements of problems share."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.base import NormPenalty
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Statement = TypeVar("Statement", bound="DataclassInstance")
 
 
 def require_instance(value: object, kind: type, name: str, example: str) -> None:
@@ -17,11 +22,11 @@ def require_instance(value: object, kind: type, name: str, example: str) -> None
         raise TypeError(f"{name} must be a {kind.__name__}, such as {example}{hint}; got {value!r}")
 
 
-def require_double(part: object) -> None:
+def require_double(term: object) -> None:
     """Parameters of a user's own classes: NumPy computes with a float32 in single precision, where no bound holds."""
-    for name, value in vars(part).items():
+    for name, value in vars(term).items():
         if isinstance(value, np.floating) and value.dtype.itemsize < 8:
-            raise TypeError(f"{type(part).__name__}.{name} is a {value.dtype}; pass float({name})")
+            raise TypeError(f"{type(term).__name__}.{name} is a {value.dtype}; pass float({name})")
 
 
 def require_flag(value: object, name: str) -> None:
@@ -50,8 +55,8 @@ def require_bounded_dual(penalty: Penalty) -> None:
         )
 
 
-def replaced(statement: Any, changes: dict[str, Any]) -> Any:
-    """The same statement with some parts exchanged; nothing is checked or copied again."""
+def replaced(statement: Statement, changes: dict[str, object]) -> Statement:
+    """The same statement with some fields replaced; nothing is checked or copied again."""
     other = object.__new__(type(statement))
     for name in statement.__dataclass_fields__:
         object.__setattr__(other, name, changes.pop(name, getattr(statement, name)))

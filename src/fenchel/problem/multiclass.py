@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from fenchel.data.design import Design, Vector
 from fenchel.data.multi_products import BlockProducts
 from fenchel.data.products import Products
 from fenchel.data.target import as_codes, as_weights
+from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.problem.checks import replaced, require_bounded_dual, require_double, require_flag, require_instance
 from fenchel.problem.losses.multiclass import Codes, MulticlassLoss, Multinomial
 from fenchel.problem.penalties import L2, Penalty
@@ -62,11 +62,11 @@ class MulticlassProblem:
 
     def __init__(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike | Design,
+        y: VectorLike,
         loss: MulticlassLoss | None = None,
         penalty: Penalty | None = None,
-        sample_weight: Any = None,
+        sample_weight: VectorLike | None = None,
         intercept: bool = False,
         n_classes: int | None = None,
     ) -> None:
@@ -93,9 +93,9 @@ class MulticlassProblem:
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
-    def replace(self, **changes: Any) -> MulticlassProblem:
+    def replace(self, **changes: object) -> MulticlassProblem:
         """The same problem with some parts exchanged; nothing is checked or copied again."""
-        return cast(MulticlassProblem, replaced(self, changes))
+        return replaced(self, changes)
 
     @property
     def is_stored(self) -> bool:

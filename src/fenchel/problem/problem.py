@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
 
 import numpy as np
 
 from fenchel.data.design import Design, Vector
 from fenchel.data.products import Products
 from fenchel.data.target import as_signs, as_vector, as_weights
+from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.problem.checks import replaced, require_bounded_dual, require_double, require_flag, require_instance
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses import Loss, Squared
@@ -56,11 +56,11 @@ class Problem:
 
     def __init__(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike | Products,
+        y: VectorLike,
         loss: Loss | None = None,
         penalty: Penalty | None = None,
-        sample_weight: Any = None,
+        sample_weight: VectorLike | None = None,
         intercept: bool = False,
     ) -> None:
         loss = Squared() if loss is None else loss
@@ -80,9 +80,9 @@ class Problem:
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
-    def replace(self, **changes: Any) -> Problem:
+    def replace(self, **changes: object) -> Problem:
         """The same problem with some parts exchanged; nothing is checked or copied again."""
-        return cast(Problem, replaced(self, changes))
+        return replaced(self, changes)
 
     def with_lam(self, lam: float) -> Problem:
         """The same problem with another weight of its penalty; the checked design is shared."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,14 @@ from scipy.optimize import brentq
 
 from fenchel._core import kernels
 from fenchel.data.design import Vector
+from fenchel.data.typing import Array
 
 Mask = NDArray[np.bool_]
-Array = TypeVar("Array", bound=NDArray[Any])
+Values = TypeVar("Values", bound=Array)
 
 
-def frozen(values: Array) -> Array:
-    """A copy that nobody can change: what was proven about it must stay true of it."""
+def frozen(values: Values) -> Values:
+    """A read-only copy: what is proven about it must stay true of it."""
     copy = values.copy()
     copy.flags.writeable = False
     return copy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from fenchel.certificate.bounds.rounding import INPUT, gap_between
 from fenchel.certificate.multiclass.bounds import UP, BlockBound
 from fenchel.data.design import Design, Vector
 from fenchel.data.multi_products import BlockProducts
+from fenchel.data.typing import MatrixLike
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.vectors import Mask, dual_exponent
 
@@ -42,7 +42,7 @@ class MulticlassEvidence:
             return np.inf
         return float(np.sqrt(2.0 * max(self.gap, 0.0)) / np.sqrt(mu)) * UP
 
-    def labels(self, X: Any) -> tuple[NDArray[np.int_], Mask]:
+    def labels(self, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
         """The class of the highest score, and whether it is proven to be that of the optimum.
 
         Two scores differ by <(e_a - e_c) x', B>, and the optimum's difference is at most |(e_a - e_c) x'|_* radius

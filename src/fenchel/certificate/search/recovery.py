@@ -179,5 +179,5 @@ def _extra_columns(target: Subgradients, count: int) -> tuple[NDArray[np.intp], 
     if target.directions is None or target.directions.shape[1] == 0:
         return everything, None
     if target.directions.shape[1] + count <= 400:
-        return everything, target.directions.toarray() if sp.issparse(target.directions) else target.directions
+        return everything, target.dense_directions()
     return np.setdiff1d(everything, sp.coo_array(target.directions).coords[0]), None

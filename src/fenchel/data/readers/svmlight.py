@@ -16,8 +16,6 @@ from fenchel.data.typing import Array, Dtype
 
 ZeroBased = bool | Literal["auto"]
 
-INT32_MAX = np.iinfo(np.int32).max
-
 
 def read_svmlight(
     stream: IO[bytes],
@@ -35,7 +33,8 @@ def read_svmlight(
         raise ValueError(f"zero_based={zero_based!r} is neither True, False nor 'auto'")
     labels, lengths, values = Growing(np.float64), Growing(np.int64), Growing(dtype)
     indices = Growing(np.int32)
-    lowest, highest = INT32_MAX, -1
+    limit = np.iinfo(np.int32).max
+    lowest, highest = limit, -1
     for rows in _parsed(stream, chunk_bytes):
         labels.extend(finite(rows.labels, np.dtype(np.float64), rows.name_label))
         lengths.extend(rows.lengths)
@@ -44,7 +43,7 @@ def read_svmlight(
         if lowest == 0 and zero_based is False:
             where = rows.name_value(int(rows.indices.argmin()))
             raise ValueError(f"{where} counts from 0, but zero_based=False")
-        if highest > INT32_MAX:
+        if highest > limit:
             indices.widen(np.int64)
         indices.extend(rows.indices)
         values.extend(finite(rows.values, dtype, rows.name_value))
@@ -110,7 +109,7 @@ def _width(highest: int, first: int, n_features: int | None) -> int:
 
 def _matrix(values: Array, indices: Array, lengths: Array, first: int, width: int) -> sparse.csr_array:
     """Join the parts without a copy; indices are 32 bits wide where that suffices."""
-    indptr = np.zeros(lengths.size + 1, dtype=indices.dtype if values.size <= INT32_MAX else np.int64)
+    indptr = np.zeros(lengths.size + 1, dtype=indices.dtype if values.size <= np.iinfo(np.int32).max else np.int64)
     np.cumsum(lengths, out=indptr[1:])
     indices -= first
     return sparse.csr_array((values, indices, indptr), shape=(lengths.size, width))

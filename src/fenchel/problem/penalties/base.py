@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,7 @@ from scipy.linalg import null_space
 
 from fenchel._core import kernels
 from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.typing import Matrix
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.traits import Trait
 from fenchel.problem.vectors import Mask, dual_exponent, p_norm, square_over
@@ -31,11 +32,17 @@ class Subgradients:
     """The subdifferential of R at a point, as {point + directions u : low <= u <= high}."""
 
     point: Vector
-    directions: Any = None
+    directions: Matrix | sp.csc_array | None = None
     low: Vector | None = None
     high: Vector | None = None
 
-    def normals(self) -> Any:
+    def dense_directions(self) -> Matrix | None:
+        """The directions as an array."""
+        if self.directions is None or isinstance(self.directions, np.ndarray):
+            return self.directions
+        return np.asarray(self.directions.toarray())
+
+    def normals(self) -> Matrix | sp.csc_array | None:
         """A basis Q of what is orthogonal to the directions: every subgradient v has Q'v = Q'point. None if too
         costly.
         """
@@ -139,7 +146,7 @@ class Penalty(ABC):
         return t if self.separable else float(t.min())
 
     @property
-    def analysis(self) -> tuple[Any, Penalty] | None:
+    def analysis(self) -> tuple[sp.csr_array, Penalty] | None:
         """(D, S) if this penalty is R(w) = S(D w) and has no prox of its own; S has one."""
         return None
 

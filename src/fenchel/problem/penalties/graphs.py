@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,10 +40,10 @@ class Grid:
 class GraphDifferences(Differences):
     """Every row of D is c (w_j - w_k)."""
 
-    matrix: Any
+    matrix: sp.csr_array
 
     @classmethod
-    def recognised(cls, D: Any) -> GraphDifferences | None:
+    def recognised(cls, D: sp.csr_array) -> GraphDifferences | None:
         """D as differences of this kind, if it is that."""
         if D.nnz != 2 * D.shape[0] or not np.all(np.diff(D.indptr) == 2):
             return None
@@ -142,7 +141,7 @@ class GraphDifferences(Differences):
         return Grid(across[:, :-1], down[:-1], np.sign(later), c_across, c_down)
 
 
-def grid_matrix(shape: tuple[int, int]) -> Any:
+def grid_matrix(shape: tuple[int, int]) -> sp.csr_array:
     """The differences of neighbours in an image, those across first, row by row, then those down."""
     height, width = shape
     pixel = np.arange(height * width, dtype=np.int32).reshape(height, width)
