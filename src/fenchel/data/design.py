@@ -118,7 +118,7 @@ class Design(Products):
             return self
         columns = self.matrix.tocsc() if self.is_sparse else np.asfortranarray(self.matrix)
         other = Design(columns, constant=self.constant, threads=self.threads)
-        if other.by_rows:  # a single row or column is contiguous either way
+        if other.by_rows:  # a single row or column is contiguous in both orders
             other.by_rows, other.lines = False, lines_of(columns, by_rows=False)
         return other
 
@@ -231,7 +231,7 @@ class Design(Products):
         # numpy adds pairwise: a chain of at most 32 + log2(n) additions
         return Rounded(value, absolute, depth + 64)
 
-    # Norms and parts ----------------------------------------------------------------------------------------------
+    # Norms and lines ----------------------------------------------------------------------------------------------
 
     def row_norms(self, p: float = 2.0) -> Vector:
         """The p-norm of every row, 1 <= p <= inf, safe against overflow."""

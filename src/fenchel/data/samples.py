@@ -68,7 +68,7 @@ def make_regression(
     """Generate y = X w + noise, with X w of variance 1.
 
     A dense design has standard normal features with correlation rho^abs(j - k) between features j and k. A
-    sparse one looks like text: see `density`.
+    sparse one resembles text: see `density`.
 
     Parameters
     ----------

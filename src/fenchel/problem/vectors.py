@@ -25,8 +25,8 @@ def frozen(values: Values) -> Values:
 
 
 def sum_of_squares(x: Vector) -> float:
-    """|x|_2^2, without a temporary vector and without the threads of BLAS, which go on waiting for work on a core that
-    the next step needs.
+    """|x|_2^2, without a temporary vector and without the threads of BLAS, which spin on a core that the next step
+    needs.
     """
     return kernels.sum_of_squares(np.ascontiguousarray(x, dtype=np.float64).ravel())
 
@@ -67,7 +67,7 @@ def square_over(x: float, divisor: float) -> float:
 
 
 def p_norm(x: Vector, p: float) -> float:
-    """|x|_p, scaled by the largest entry where something might overflow or underflow on the way."""
+    """|x|_p, scaled by the largest entry where squares or powers might overflow or underflow."""
     if p == 2:
         total = sum_of_squares(x)
         if 1e-280 < total < 1e280:

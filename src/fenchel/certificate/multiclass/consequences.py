@@ -59,11 +59,11 @@ class MulticlassEvidence:
         if self.problem.intercept or not np.isfinite(self.radius):
             return best, np.zeros(len(Z), dtype=bool)
         q = dual_exponent(self.problem.penalty.norm)
-        reach = 2.0 ** (1.0 / q) * design.row_norms(q) * self.radius * (1.0 + 1e-9)
-        reach = np.where(np.isnan(reach), 0.0, reach) + 2.0 * error + 2.0 * INPUT * np.abs(Z).max(axis=1)
+        spread = 2.0 ** (1.0 / q) * design.row_norms(q) * self.radius * (1.0 + 1e-9)
+        spread = np.where(np.isnan(spread), 0.0, spread) + 2.0 * error + 2.0 * INPUT * np.abs(Z).max(axis=1)
         lead = Z[rows, best][:, None] - Z
         lead[rows, best] = np.inf
-        return best, np.asarray(lead.min(axis=1) > reach)
+        return best, np.asarray(lead.min(axis=1) > spread)
 
     def zeros(self) -> Mask:
         """Gap-safe rule, k x d: with a beta-smooth loss sum_i s_i |alpha_i - alpha_i*|^2 <= 2 beta W G, so
@@ -76,9 +76,9 @@ class MulticlassEvidence:
             return np.zeros(self.B.shape, dtype=bool)
         with np.errstate(over="ignore", invalid="ignore"):
             columns = problem.products.column_norms / np.sqrt(problem.total_weight)
-            reach = columns * np.sqrt(2.0 * smoothness * gap) * (1.0 + 1e-9) + bound.error
-        reach = np.where(np.isfinite(reach), reach, np.inf)
-        return problem.penalty.zero_groups(bound.V.ravel(), reach.ravel()).reshape(self.B.shape)
+            radius = columns * np.sqrt(2.0 * smoothness * gap) * (1.0 + 1e-9) + bound.error
+        radius = np.where(np.isfinite(radius), radius, np.inf)
+        return problem.penalty.zero_groups(bound.V.ravel(), radius.ravel()).reshape(self.B.shape)
 
     def multipliers(self) -> tuple[Vector, Vector]:
         """Not known here."""

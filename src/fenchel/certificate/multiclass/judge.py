@@ -21,7 +21,7 @@ PATIENCE = 200
 
 
 class MulticlassJudge(Record):
-    """Looks at matrices and dual points; keeps the best of each."""
+    """Evaluates matrices and dual points; keeps the best of each."""
 
     def __init__(self, problem: MulticlassProblem) -> None:
         (n, d), k = problem.shape, problem.n_classes

@@ -70,8 +70,8 @@ def projected_points(
 
 def weight_size(w: Vector, z: Vector) -> float:
     """What a weight is compared with to call it zero: the largest one, or that of weights that move a score by 1."""
-    largest, reach = float(np.abs(w).max(initial=0.0)), float(np.ptp(z))
-    return max(largest, largest / reach) if reach > 0.0 else np.inf
+    largest, spread = float(np.abs(w).max(initial=0.0)), float(np.ptp(z))
+    return max(largest, largest / spread) if spread > 0.0 else np.inf
 
 
 def recovered_points(problem: Problem, free: FreeDirections, w: Vector, z: Vector) -> Iterator[DualPoint]:
@@ -134,13 +134,13 @@ def _least_squares(
     assert target is not None
     fixed = alpha.copy()
     fixed[which] = 0.0
-    share = problem.weights[which] / problem.total_weight
-    columns = problem.X.rows(which).T * share
+    fraction = problem.weights[which] / problem.total_weight
+    columns = problem.X.rows(which).T * fraction
     rhs = target.point - problem.dual_vector(fixed)
     keep, extra = _extra_columns(target, len(which))
     columns, rhs = columns[keep], rhs[keep]
     size = float(np.abs(columns).max(initial=0.0)) or 1.0
-    equations = free.F[which].T * share
+    equations = free.F[which].T * fraction
     equations_rhs = -free.F.T @ (problem.weights * fixed) / problem.total_weight
     weight = 10.0 * size / (np.abs(equations).max(axis=1, initial=0.0) + 1e-300)
     m = 0 if extra is None else extra.shape[1]

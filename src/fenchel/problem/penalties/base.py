@@ -173,8 +173,8 @@ class Penalty(ABC):
         """The penalty of the kept weights where all others are zero; None if it is not described."""
         return None
 
-    def zero_groups(self, v: Vector, reach: Vector) -> Mask:
-        """Which coordinates are zero at an optimum whose dual vector lies within `reach` (per coordinate) of v;
+    def zero_groups(self, v: Vector, radius: Vector) -> Mask:
+        """Which coordinates are zero at an optimum whose dual vector lies within `radius` (per coordinate) of v;
         none known here.
         """
         return np.zeros(len(v), dtype=bool)
@@ -209,7 +209,7 @@ class NormPenalty(Penalty):
     def dual_norm_upper(self, v: Vector, error: Vector, near: Vector | None = None) -> float:
         """A bound on Om*(v') over |v' - v| <= error, in exact arithmetic; here for norms of absolute values.
 
-        Where the dual norm is itself a minimum, over u with D'u = v, `near` is a u from which to look for it.
+        Where the dual norm is itself a minimum, over u with D'u = v, `near` is a u from which to search for it.
         """
         return (1.0 + self.evaluation) * self.dual_norm(np.abs(v) + error)
 

@@ -34,7 +34,7 @@ class Differences(ABC):
     @property
     @abstractmethod
     def depth(self) -> int:
-        """The most roundings on the way to an entry of D w or D'u."""
+        """The most roundings in an entry of D w or D'u."""
 
     @cached_property
     def overlap(self) -> int:

@@ -15,7 +15,7 @@ from fenchel._core import kernels
 from fenchel.data.design import Vector, gamma
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty, NullSpace, Penalty, Subgradients
 from fenchel.problem.penalties.differences import Differences, GeneralDifferences, PowerDifferences
-from fenchel.problem.penalties.graphs import GraphDifferences, Grid, grid_matrix
+from fenchel.problem.penalties.graphs import GraphDifferences, PixelGrid, grid_matrix
 from fenchel.problem.penalties.l1 import L1
 from fenchel.problem.vectors import set_positive
 
@@ -97,7 +97,7 @@ class FusedL1(NormPenalty):
         return PowerDifferences(d) if self.D is None else self._given
 
     @property
-    def grid(self) -> Grid | None:
+    def grid(self) -> PixelGrid | None:
         """The image whose neighbours D compares, if it does that."""
         return self._given.grid if self.D is not None and isinstance(self._given, GraphDifferences) else None
 

@@ -18,7 +18,7 @@ from fenchel.problem.penalties.differences import Differences
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class PixelGrid:
     """Where the edges of an image (height x width, flattened row by row) stand in D, and with which factors.
 
     Row `across[i, j]` of D is +-c_across (w[i, j+1] - w[i, j]); row `down[i, j]` is +-c_down (w[i+1, j] - w[i, j]).
@@ -116,7 +116,7 @@ class GraphDifferences(Differences):
         return self.apply(idctn(dctn(v.reshape(height, width)) / eigenvalues).ravel())
 
     @cached_property
-    def grid(self) -> Grid | None:
+    def grid(self) -> PixelGrid | None:
         """The image that this graph is, if it is one: all neighbours across and down, once each."""
         nodes, value = self.matrix.indices.reshape(-1, 2), self.matrix.data.reshape(-1, 2)
         first, step = nodes.min(axis=1), np.abs(nodes[:, 1] - nodes[:, 0])
@@ -138,7 +138,7 @@ class GraphDifferences(Differences):
         if not np.all(size == np.where(is_across, c_across, c_down)):
             return None
         later = np.where(nodes[:, 1] > nodes[:, 0], value[:, 1], value[:, 0])
-        return Grid(across[:, :-1], down[:-1], np.sign(later), c_across, c_down)
+        return PixelGrid(across[:, :-1], down[:-1], np.sign(later), c_across, c_down)
 
 
 def grid_matrix(shape: tuple[int, int]) -> sp.csr_array:

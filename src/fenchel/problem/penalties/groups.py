@@ -140,9 +140,9 @@ class GroupL2(Grouped):
         labels = self._label[keep]
         return GroupL2(self.lam, labels, self._weight[np.unique(labels)])
 
-    def zero_groups(self, v: Vector, reach: Vector) -> Mask:
+    def zero_groups(self, v: Vector, radius: Vector) -> Mask:
         """|v_g| < lam weights_g forces w_g = 0; |v'_g| <= |v_g| + |reach_g|."""
-        return np.asarray((self.norms(v) + self.norms(reach) < self.lam * self._weight)[self._label])
+        return np.asarray((self.norms(v) + self.norms(radius) < self.lam * self._weight)[self._label])
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,11 +227,11 @@ class SparseGroup(Grouped):
         labels = self._label[keep]
         return SparseGroup(self.lam, labels, self.l1_ratio, self._weight[np.unique(labels)])
 
-    def zero_groups(self, v: Vector, reach: Vector) -> Mask:
+    def zero_groups(self, v: Vector, radius: Vector) -> Mask:
         """|v_j| < lam l1_ratio forces w_j = 0, and so does |soft(v_g, lam l1_ratio)| < lam (1 - l1_ratio) weights_g for
         its group; |v'_j| <= |v_j| + reach_j.
         """
-        worst = (np.abs(v) + reach) * (1.0 + self.evaluation)
+        worst = (np.abs(v) + radius) * (1.0 + self.evaluation)
         rest = self.norms(np.maximum(0.0, worst - self.lam * self.l1_ratio))
         # what is lost in the difference is a part of the threshold
         bound = self.lam * ((1.0 - self.l1_ratio) * self._weight * (1.0 - self.evaluation) - self.evaluation)

@@ -42,6 +42,6 @@ class L1(NormPenalty):
         """A sum over coordinates: zeros add nothing."""
         return self
 
-    def zero_groups(self, v: Vector, reach: Vector) -> Mask:
+    def zero_groups(self, v: Vector, radius: Vector) -> Mask:
         """|v_j| < lam forces w_j = 0."""
-        return np.abs(v) + reach < self.lam
+        return np.abs(v) + radius < self.lam

@@ -118,9 +118,9 @@ class ElasticNet(Penalty):
         """A sum over coordinates: zeros add nothing."""
         return self
 
-    def zero_groups(self, v: Vector, reach: Vector) -> Mask:
+    def zero_groups(self, v: Vector, radius: Vector) -> Mask:
         """w_j = soft(v_j, l1) / l2 is zero where |v_j| <= l1."""
-        return np.abs(v) + reach <= self.l1
+        return np.abs(v) + radius <= self.l1
 
 
 @dataclass(frozen=True)

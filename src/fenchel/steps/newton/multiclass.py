@@ -122,7 +122,7 @@ def _newton_direction(state: NewtonState, gradient: Vector, value: float) -> tup
     for _ in range(MOST_INNER):
         if not inner > enough:
             break
-        image = _adjoint(problem, problem.loss.bend(P, step_scores)) + _ridge(problem, step)
+        image = _adjoint(problem, problem.loss.hessian_product(P, step_scores)) + _ridge(problem, step)
         curvature = float(np.sum(step * image))
         if not curvature > 0.0:
             break
