@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from fenchel.certificate import consequences
 from fenchel.certificate.bounds.constructions import Construction
 from fenchel.certificate.consequences import Evidence
-from fenchel.data.design import Vector
-from fenchel.problem.vectors import Mask
+from fenchel.data.typing import Mask, Vector
 
 FORMAT = "fenchel-certificate-1"
 #: An objective of zero: the largest gap, as a share of the mean loss of scores 0, and what is nothing beside anything.

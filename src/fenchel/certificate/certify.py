@@ -10,8 +10,8 @@ import numpy as np
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.judge import Judge
 from fenchel.data.convert import unmasked
-from fenchel.data.design import Vector
 from fenchel.data.target import as_vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 
 #: What a pass costs beside the entries it visits, in entries.

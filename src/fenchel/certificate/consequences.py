@@ -22,12 +22,13 @@ from fenchel.certificate.bounds.rounding import (
     gap_between,
     loss_bound,
 )
-from fenchel.data.design import UNIT_ROUNDOFF, Design, Vector
-from fenchel.data.products import Products
+from fenchel.data.design import Design
+from fenchel.data.products import UNIT_ROUNDOFF, Products
+from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import FusedL1
 from fenchel.problem.penalties.base import EVALUATION
-from fenchel.problem.vectors import Mask, dual_exponent, p_norm
+from fenchel.problem.vectors import dual_exponent, p_norm
 
 UP = 1.0 + EVALUATION
 #: By which part of its terms a product may differ from what it was before the data are said to have changed.

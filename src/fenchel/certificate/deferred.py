@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from fenchel.certificate.bounds.constructions import Construction
 from fenchel.certificate.consequences import Evidence
 from fenchel.certificate.judge import Judge
-from fenchel.data.design import Vector
+from fenchel.data.typing import Indices, Mask, Vector
 from fenchel.problem import Problem
-from fenchel.problem.penalties.blocks import Indices
-from fenchel.problem.vectors import Mask
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from fenchel.certificate.consequences import Evidence
 from fenchel.certificate.record import DOUBTFUL, Record
 from fenchel.certificate.search.ascent import methods, offers
 from fenchel.certificate.search.recovery import projected_points, recovered_points
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.vectors import finite, frozen
 from fenchel.steps import Candidate, Scores

@@ -12,7 +12,7 @@ import numpy as np
 
 from fenchel.certificate.bounds.rounding import PrimalBound, gap_between
 from fenchel.certificate.certificate import NOTHING, Certificate, Proof, vanishes
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.steps import Candidate, Scores
 
 #: The share of the gap that may be rounding, or doubt about what a solver knows, before a product is worth its price.

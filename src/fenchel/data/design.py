@@ -13,12 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel._core import kernels
 from fenchel.data.convert import as_matrix, is_identity
 from fenchel.data.fold_cache import FoldCache
-from fenchel.data.products import UNIT_ROUNDOFF, Products, Rounded, gamma
+from fenchel.data.products import Products, Rounded, gamma
 from fenchel.data.storage import across, check_exponent, columns_of_rows, largest_entry, line_of, lines_of, norm_of_two
 from fenchel.data.threads import usable_threads
 from fenchel.data.typing import Array, Indices, Mask, Matrix, MatrixLike, StoredMatrix, Vector
-
-__all__ = ["UNIT_ROUNDOFF", "Design", "Rounded", "Vector", "gamma"]
 
 #: Entries of X that `matvec_tight` multiplies at a time.
 BLOCK = 2**20

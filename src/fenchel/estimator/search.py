@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.extmath import safe_sparse_dot
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.estimator.base import CertifiedZeros
 from fenchel.estimator.parameters import one_of
 from fenchel.estimator.paths import (

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from fenchel.certificate.bounds.constructions import constructions
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.draw.paths import new_figure
 from fenchel.papers.curves import Curve, follow, reference, svm
 from fenchel.papers.datasets import GENERATED, Data, Dataset, datasets

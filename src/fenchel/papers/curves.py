@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificate import Certificate
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.papers.datasets import Dataset
 from fenchel.problem import Problem
 from fenchel.problem.losses import Hinge, Loss, SmoothedHinge

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fenchel.data import Design, encode_labels
-from fenchel.data.design import Vector
 from fenchel.data.samples import make_classification
-from fenchel.data.typing import Array, MatrixLike, VectorLike
+from fenchel.data.typing import Array, MatrixLike, Vector, VectorLike
 
 Features: TypeAlias = Array | sparse.csr_array
 #: Data sets by name, one as (X, y), or None for the generated ones.

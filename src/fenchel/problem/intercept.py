@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem.losses import Loss
 
 #: How far the search for a bracket goes, relative to the scale of the scores, before the minimum counts as infinite

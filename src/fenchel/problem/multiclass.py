@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
 from fenchel.data.multi_products import BlockProducts
 from fenchel.data.products import Products
 from fenchel.data.target import as_codes, as_weights
-from fenchel.data.typing import MatrixLike, VectorLike
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import replaced, require_bounded_dual, require_double, require_flag, require_instance
 from fenchel.problem.losses.multiclass import Codes, MulticlassLoss, Multinomial
 from fenchel.problem.penalties import L2, Penalty

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
 from fenchel.data.products import Products
 from fenchel.data.target import as_signs, as_vector, as_weights
-from fenchel.data.typing import MatrixLike, VectorLike
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import replaced, require_bounded_dual, require_double, require_flag, require_instance
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses import Loss, Squared

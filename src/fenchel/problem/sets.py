@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem.vectors import set_positive
 
 

@@ -6,14 +6,11 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
-from fenchel.data.typing import Array
+from fenchel.data.typing import Array, Mask, Vector
 
-Mask = NDArray[np.bool_]
 Values = TypeVar("Values", bound=Array)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fenchel.certificate import Certificate
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 
 
 class NotCertifiedWarning(ConvergenceWarning):  # type: ignore[misc]

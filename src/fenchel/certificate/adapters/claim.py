@@ -11,7 +11,8 @@ import numpy as np
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights, search_plan
 from fenchel.certificate.multiclass import certify_matrix
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.penalties.base import EVALUATION
 

@@ -26,7 +26,8 @@ from fenchel.certificate.adapters.claim import ClaimBounds
 from fenchel.certificate.bounds.rounding import INPUT
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights, search_plan
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses import Absolute, Huber

@@ -28,9 +28,9 @@ from fenchel.certificate.adapters.fitted import (
 )
 from fenchel.certificate.adapters.liblinear_file import ModelFile, read_model
 from fenchel.certificate.adapters.registry import adapter
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
 from fenchel.data.target import as_vector, as_weights
-from fenchel.data.typing import MatrixLike, VectorLike
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem import Problem
 from fenchel.problem.losses import (
     EpsilonInsensitive,

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate.bounds.samples import DOWN
-from fenchel.data.design import Vector, gamma
-from fenchel.problem.penalties.blocks import Indices
+from fenchel.data.products import gamma
+from fenchel.data.typing import Indices, Vector
 
 #: Columns that are not near have |v_j| below this part of the threshold, their rounding included.
 NEAR = 0.96

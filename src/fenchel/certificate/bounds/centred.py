@@ -16,10 +16,10 @@ import numpy as np
 
 from fenchel.certificate.bounds.batch import Models
 from fenchel.certificate.bounds.samples import UP, Bounds, Samples, bounds_list, is_moderate
-from fenchel.data.design import Vector, gamma
+from fenchel.data.products import gamma
+from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
-from fenchel.problem.penalties.blocks import Indices
 
 
 @dataclass(frozen=True, eq=False)

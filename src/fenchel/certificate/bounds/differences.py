@@ -6,12 +6,12 @@ import numpy as np
 
 from fenchel.certificate.bounds.dual_point import LowerBound
 from fenchel.certificate.bounds.rounding import DualPoint, loss_bound
-from fenchel.data.design import Vector, gamma
+from fenchel.data.products import gamma
+from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import FusedL1
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.penalties.differences import PowerDifferences
-from fenchel.problem.vectors import Mask
 
 #: Entries of X, zeros included, that are worth a look for differences that are proven zero; and those of one look.
 MOST_ENTRIES, BLOCK = 2e8, 2**20

@@ -27,7 +27,8 @@ from functools import cached_property
 import numpy as np
 
 from fenchel.certificate.bounds.samples import DOWN, UP, Bounds, Samples
-from fenchel.data.design import Vector, gamma
+from fenchel.data.products import gamma
+from fenchel.data.typing import Vector
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.penalties.blocks import Blocks
 

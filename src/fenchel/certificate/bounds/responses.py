@@ -20,7 +20,8 @@ import numpy as np
 from fenchel.certificate.bounds.batch import Models
 from fenchel.certificate.bounds.rounding import INPUT, UNDERFLOW, DualPoint, loss_bound
 from fenchel.certificate.bounds.samples import DOWN, UP, Bounds, Samples, bounds_list
-from fenchel.data.design import UNIT_ROUNDOFF, Rounded, Vector, gamma
+from fenchel.data.products import UNIT_ROUNDOFF, Rounded, gamma
+from fenchel.data.typing import Vector
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.penalties.blocks import Blocks

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from fenchel.certificate.bounds.rounding import gap_between
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.penalties.blocks import Blocks

@@ -13,7 +13,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from fenchel.certificate.bounds.rounding import DualPoint, clip_to_domain
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties.base import EVALUATION

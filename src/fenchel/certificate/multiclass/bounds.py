@@ -14,7 +14,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from fenchel.certificate.bounds.rounding import INPUT, PrimalBound
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.losses.multiclass import multipliers, within_simplex, without_class
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty

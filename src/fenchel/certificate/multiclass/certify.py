@@ -9,8 +9,7 @@ from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import search_plan
 from fenchel.certificate.multiclass.judge import MulticlassJudge
 from fenchel.data.convert import unmasked
-from fenchel.data.design import Vector
-from fenchel.data.typing import VectorLike
+from fenchel.data.typing import Vector, VectorLike
 from fenchel.problem import MulticlassProblem
 
 

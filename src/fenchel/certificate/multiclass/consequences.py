@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from fenchel.certificate.bounds.constructions import Construction
 from fenchel.certificate.bounds.rounding import INPUT, gap_between
 from fenchel.certificate.multiclass.bounds import UP, BlockBound
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
 from fenchel.data.multi_products import BlockProducts
-from fenchel.data.typing import MatrixLike
+from fenchel.data.typing import Mask, MatrixLike, Vector
 from fenchel.problem import MulticlassProblem
-from fenchel.problem.vectors import Mask, dual_exponent
+from fenchel.problem.vectors import dual_exponent
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.steps import FISTA, PDHG, SDCA, Candidate, Overflow, Solver, Start, TotalVariation, Trend
 

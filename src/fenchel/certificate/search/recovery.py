@@ -21,11 +21,10 @@ from scipy.optimize import lsq_linear
 
 from fenchel.certificate.bounds.rounding import DualPoint
 from fenchel.certificate.bounds.unpenalised import FreeDirections, move_inside
-from fenchel.data.design import Vector
+from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import Subgradients
 from fenchel.problem.penalties.base import NormPenalty
-from fenchel.problem.vectors import Mask
 
 #: Distances to a kink, relative to the scores, within which a sample counts as lying on it.
 WINDOWS = (1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)

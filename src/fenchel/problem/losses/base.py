@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem.traits import Trait
 
 

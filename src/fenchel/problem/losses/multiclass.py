@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import wrightomega, xlog1py, xlogy
 
 from fenchel._core import kernels
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 from fenchel.problem.traits import Trait
 from fenchel.problem.vectors import inside
 

@@ -12,11 +12,11 @@ import scipy.sparse as sp
 from scipy.linalg import null_space
 
 from fenchel._core import kernels
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
-from fenchel.data.typing import Matrix
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Mask, Matrix, Vector
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.traits import Trait
-from fenchel.problem.vectors import Mask, dual_exponent, p_norm, square_over
+from fenchel.problem.vectors import dual_exponent, p_norm, square_over
 
 #: Relative error granted to one evaluation of a penalty or its conjugate: sums of same-signed terms, added pairwise.
 EVALUATION = 256 * UNIT_ROUNDOFF

@@ -11,7 +11,8 @@ from math import comb
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.data.design import UNIT_ROUNDOFF, Vector, gamma
+from fenchel.data.products import UNIT_ROUNDOFF, gamma
+from fenchel.data.typing import Vector
 from fenchel.problem.penalties.base import EVALUATION, NullSpace
 from fenchel.problem.vectors import p_norm
 

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector, gamma
+from fenchel.data.products import gamma
+from fenchel.data.typing import Vector
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty, NullSpace, Penalty, Subgradients
 from fenchel.problem.penalties.differences import Differences, GeneralDifferences, PowerDifferences
 from fenchel.problem.penalties.graphs import GraphDifferences, PixelGrid, grid_matrix

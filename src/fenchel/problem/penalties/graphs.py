@@ -12,7 +12,7 @@ from scipy.fft import dctn, idctn
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lsqr
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem.penalties.base import NullSpace
 from fenchel.problem.penalties.differences import Differences
 

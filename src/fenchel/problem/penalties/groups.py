@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from fenchel.data.design import Vector, gamma
-from fenchel.data.typing import VectorLike
+from fenchel.data.products import gamma
+from fenchel.data.typing import Mask, Vector, VectorLike
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty, Penalty, Subgradients
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.problem.vectors import Mask, set_number, set_positive, soft
+from fenchel.problem.vectors import set_number, set_positive, soft
 
 #: The group of every weight, or the members of every group.
 Groups: TypeAlias = ArrayLike | Sequence[ArrayLike]

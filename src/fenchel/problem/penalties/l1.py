@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Mask, Vector
 from fenchel.problem.penalties.base import NormPenalty, Penalty, Subgradients
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.penalties.strongly_convex import signs_and_intervals
-from fenchel.problem.vectors import Mask, set_positive, soft
+from fenchel.problem.vectors import set_positive, soft
 
 
 @dataclass(frozen=True)

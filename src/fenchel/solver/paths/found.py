@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from fenchel.certificate import Certificate
 from fenchel.certificate.bounds.samples import Bounds
 from fenchel.certificate.deferred import Deferred
-from fenchel.data.design import Vector
+from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Problem
-from fenchel.problem.penalties.blocks import Indices
 from fenchel.solver.result import Result, Row, Stop, Trace
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from fenchel.certificate.bounds.centred import Centred
 from fenchel.certificate.bounds.moments import Moments
 from fenchel.certificate.bounds.samples import has_moderate
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks

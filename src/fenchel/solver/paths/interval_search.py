@@ -11,7 +11,7 @@ from fenchel.certificate import Certificate
 from fenchel.certificate.certificate import NOTHING
 from fenchel.certificate.consequences import Evidence
 from fenchel.certificate.judge import Judge
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.vectors import frozen
 from fenchel.solver.paths.grid import Clock

@@ -14,10 +14,10 @@ import numpy as np
 
 from fenchel.certificate.bounds.responses import Responses
 from fenchel.certificate.bounds.samples import Bounds, has_moderate
-from fenchel.data.design import Rounded, Vector
+from fenchel.data.products import Rounded
+from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import Penalty
-from fenchel.problem.penalties.blocks import Indices
 from fenchel.solver.paths.found import found
 from fenchel.solver.paths.gram_path import eased
 from fenchel.solver.paths.wide_path import SMOOTH

@@ -15,7 +15,7 @@ import numpy as np
 
 from fenchel.certificate.bounds.responses import Response, Responses
 from fenchel.certificate.bounds.samples import Bounds, has_moderate
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.solver.paths.found import found

@@ -17,7 +17,7 @@ from fenchel.certificate.bounds.batch import Models
 from fenchel.certificate.bounds.centred import Centred
 from fenchel.certificate.bounds.responses import Responses
 from fenchel.certificate.bounds.samples import is_moderate
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import Penalty

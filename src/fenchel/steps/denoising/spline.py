@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem.penalties.differences import PowerDifferences
 
 

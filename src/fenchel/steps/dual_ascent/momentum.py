@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 
 #: Momentum is given up when the gap has not fallen to this part of its least value for so many epochs.
 FALLS, PATIENCE = 0.7, 10

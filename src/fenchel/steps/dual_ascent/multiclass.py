@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
 from fenchel.data.multi_products import padded
+from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.penalties import L2, ElasticNet, Penalty
 from fenchel.steps.base import Candidate, Progress, Solver, Start

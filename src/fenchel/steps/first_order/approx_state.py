@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel._core import kernels
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Candidate, Overflow

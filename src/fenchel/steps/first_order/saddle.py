@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import Penalty
 from fenchel.steps.base import Overflow

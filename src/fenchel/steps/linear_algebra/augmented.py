@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from fenchel.data.design import Design, Vector, gamma
+from fenchel.data.design import Design
+from fenchel.data.products import gamma
 from fenchel.data.storage import largest_entry
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.steps.base import length
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.steps.base import Overflow
 from fenchel.steps.linear_algebra.augmented import Border
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.data.design import UNIT_ROUNDOFF, Vector, gamma
+from fenchel.data.products import UNIT_ROUNDOFF, gamma
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.steps.base import Overflow, Residual, Scores, length
 from fenchel.steps.linear_algebra.augmented import DEPTH, Border

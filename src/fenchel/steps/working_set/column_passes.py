@@ -13,8 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
-from fenchel.problem.penalties.blocks import Indices
+from fenchel.data.typing import Indices, Vector
 from fenchel.steps.working_set.state import DescentState
 
 #: Passes in a round, also over a working set that will not be the last; and iterates that are combined.

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cython_lapack
 
 from fenchel._core import kernels
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
+from fenchel.data.typing import Vector
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.linear_algebra.augmented import gram_of
 from fenchel.steps.working_set.quadratic_model import Model

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Problem, Trait
-from fenchel.problem.penalties.blocks import Indices
 from fenchel.steps.base import Candidate, Progress, Solver, Start, expected_epochs
 from fenchel.steps.linear_algebra.augmented import price_of_gram
 from fenchel.steps.working_set.column_passes import column_step

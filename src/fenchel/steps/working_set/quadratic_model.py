@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
+from fenchel.data.typing import Vector
 from fenchel.steps.working_set.state import DescentState
 
 

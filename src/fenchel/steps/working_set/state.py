@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
+from fenchel.data.typing import Indices, Mask, Vector
 from fenchel.problem import Problem
-from fenchel.problem.penalties.blocks import Blocks, Indices
-from fenchel.problem.vectors import Mask
+from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Overflow
 
 #: The least curvature of a sample in the quadratic model, as a part of the largest that its loss has: first, least and

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.steps.working_set.quadratic_model import Model
 from fenchel.steps.working_set.state import DescentState
 

@@ -14,9 +14,9 @@ import scipy.sparse as sp
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
 from fenchel.certificate.adapters.fitted import FittedModel, codes, coefficients, design, elastic_net, require
 from fenchel.certificate.adapters.registry import adapters_of
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
 from fenchel.data.target import as_weights
-from fenchel.data.typing import MatrixLike, VectorLike
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem import Problem
 from fenchel.problem.losses import EpsilonInsensitive, Hinge
 from fenchel.problem.scaling import lam_from_C

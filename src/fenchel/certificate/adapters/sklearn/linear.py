@@ -22,9 +22,9 @@ from fenchel.certificate.adapters.fitted import (
 )
 from fenchel.certificate.adapters.huber import HuberClaim
 from fenchel.certificate.adapters.registry import adapters_of
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
 from fenchel.data.target import as_vector, as_weights
-from fenchel.data.typing import MatrixLike, VectorLike
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem import Problem
 from fenchel.problem.losses import Pinball, Squared
 from fenchel.problem.scaling import lam_from_mean, lam_from_sum

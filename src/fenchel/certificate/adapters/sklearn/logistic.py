@@ -25,9 +25,9 @@ from fenchel.certificate.adapters.fitted import (
 )
 from fenchel.certificate.adapters.liblinear import penalised_intercept
 from fenchel.certificate.adapters.registry import adapters_of
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
 from fenchel.data.target import as_weights
-from fenchel.data.typing import MatrixLike, VectorLike
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.losses import Logistic, Multinomial
 from fenchel.problem.scaling import lam_from_C
