@@ -81,6 +81,7 @@ def linear_svc(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: 
         model.multi_class == "ovr",
         f"multi_class={model.multi_class!r} is not supported (its loss is joint in all classes)",
     )
+    require(model, model.penalty in ("l1", "l2"), f"its penalty {model.penalty!r} is not known")
     loss, scaling, l1_ratio = _loss(model.loss), float(model.intercept_scaling), float(model.penalty == "l1")
     return penalised_intercept(model, X, y, sample_weight, loss, scaling, float(model.C), l1_ratio)
 

@@ -109,6 +109,7 @@ def _loss(model: FittedModel) -> tuple[Loss, float]:
 
 
 def _penalty(model: FittedModel, n: int, W: float, factor: float) -> Penalty:
-    lam = 0.0 if model.penalty is None else lam_from_sum(model.alpha * n, W, factor)
+    known = model.penalty in ("l2", "l1", "elasticnet")
+    lam = lam_from_sum(model.alpha * n, W, factor) if known else 0.0
     l1_ratio = float(model.l1_ratio) if model.penalty == "elasticnet" else float(model.penalty == "l1")
     return elastic_net(model, float(lam), l1_ratio)
