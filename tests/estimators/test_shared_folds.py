@@ -106,7 +106,9 @@ def test_all_folds_look_at_one_matrix_in_sixteen_bits(model, monkeypatch):
     monkeypatch.setattr(wide_path.kernels, "int16_screen", lambda *args: made.append(build(*args)) or made[-1])
 
     def watched(self, *args):
-        looked.append(self.problem.design.hold.shorts[self.problem.intercept and not hasattr(model, "predict_proba")])
+        looked.append(
+            self.problem.design.fold_cache.screens[self.problem.intercept and not hasattr(model, "predict_proba")]
+        )
         return advance(self, *args)
 
     monkeypatch.setattr(wide_path.WidePath, "solve", watched)
@@ -140,8 +142,8 @@ def test_a_search_ends_what_it_holds(data, monkeypatch):
     fl.LassoCV(alphas=4, cv=3).fit(data.X, data.y)
     with pytest.raises(IndexError):
         fl.LassoCV(alphas=4, cv=[(np.arange(20), [1000])]).fit(data.X, data.y)
-    assert [design.hold.over for design in shared] == [True, True]
-    assert not any(design.hold.shorts or design.hold.gram for design in shared)
+    assert [design.fold_cache.over for design in shared] == [True, True]
+    assert not any(design.fold_cache.screens or design.fold_cache.gram for design in shared)
 
 
 @pytest.mark.parametrize("tol", [1e-4, 1e-13])

@@ -22,7 +22,7 @@ def normalised(n=300, d=12, seed=0):
 def iterates(problem, epochs, seed, **options):
     """The candidate that SDCA offers last, after every epoch, one sample after the other."""
     n, d = problem.shape
-    problem = problem.replace(design=problem.design.using(1))
+    problem = problem.replace(X=problem.design.using(1))
     algorithm = SDCA(sampling="uniform", shrink=False, accelerate=False, **options)
     state = algorithm.begin(problem, Start(np.zeros(d), 0.0, np.zeros(n)), seed)
     for _ in range(epochs):

@@ -6,14 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
-import fenchel as fl
 from fenchel.certificate.bounds.batch import NEAR
 from fenchel.certificate.bounds.centred import Centred
 from fenchel.solver.paths.found import Found
 from fenchel.solver.paths.gram_path import GramPath
 from fenchel.solver.paths.quick_path import in_common
 from fenchel.solver.paths.wide_path import WidePath
+
+import fenchel as fl
 from fenchel.solver.result import Stop
 from tests.laws.test_exact_arithmetic import gaps_of_paths_hold
 from tests.registry import SMOOTH, name, targets
@@ -59,7 +59,7 @@ def folds_of(problem, count=3, scale=1.0):
             problem.penalty,
             intercept=problem.intercept,
         )
-        yield problem.replace(design=held, weights=weights), copy
+        yield problem.replace(X=held, weights=weights), copy
 
 
 def same_optima(part, copy):
@@ -110,7 +110,7 @@ def test_differences_are_as_near_as_they_say(intercept, storage, scale):
     X[out] *= scale
     problem = fl.Problem(storage(X), problem.y, intercept=intercept, penalty=fl.penalties.L1(1.0))
     held = in_common(problem, {})
-    part = problem.replace(design=held, weights=np.where(out, 0.0, 1.0))
+    part = problem.replace(X=held, weights=np.where(out, 0.0, 1.0))
     moments = GramPath(Centred.of(part)).moments
     assert moments.by_difference
     rows = [[Fraction(float(x)) for x in row] for row in X[~out]]
@@ -145,8 +145,8 @@ def test_weights_of_any_kind():
     for most, shared in ((3.0, True), (50.0, False)):
         weights = np.ones(20)
         weights[3], weights[7:10] = most, 0.0
-        part = problem.replace(design=held, weights=weights)
-        known = held.hold.shorts[True]
+        part = problem.replace(X=held, weights=weights)
+        known = held.fold_cache.screens[True]
         assert (wide_module.short_columns(part, weights / weights.sum(), Centred.of(part).mean)[0] is known) == shared
         rows = np.repeat(np.arange(20), weights.astype(int))
         same_optima(
@@ -159,14 +159,14 @@ def test_what_is_known_of_a_matrix_is_over_with_its_hold():
     for n, d in ((20, 400), (60, 5)):
         problem = task(n, d)
         fl.path(problem, n_lams=3)
-        assert problem.design.hold is None
+        assert problem.design.fold_cache is None
         held = in_common(problem, {})
-        assert problem.design.hold is None
+        assert problem.design.fold_cache is None
         weights = np.ones(n)
         weights[:5] = 0.0
-        part = problem.replace(design=held.sharing(held.hold), weights=weights)
+        part = problem.replace(X=held.sharing(held.fold_cache), weights=weights)
         fl.path(part, n_lams=3)
-        held.hold.end()
+        held.fold_cache.end()
         problem.design.matrix[:] *= 2.0
         rows = slice(5, None)
         same_optima(part, fl.Problem(problem.design.matrix[rows], problem.y[rows], penalty=part.penalty))
@@ -176,7 +176,7 @@ def test_where_a_difference_proves_too_little_a_fold_forms_its_own_matrix():
     """Far from zero the rounding of all samples is more than what is asked for."""
     problem = task(400, 4, intercept=True, offset=300.0)
     held = in_common(problem, {})
-    part = problem.replace(design=held, weights=np.where(np.arange(400) % 5 == 0, 0.0, 1.0))
+    part = problem.replace(X=held, weights=np.where(np.arange(400) % 5 == 0, 0.0, 1.0))
     way = GramPath(Centred.of(part))
     assert way.moments.by_difference
     blocks = part.with_lam(0.3 * part.lam_max()).penalty

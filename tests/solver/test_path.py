@@ -67,7 +67,7 @@ def test_a_conic_solver_finds_nothing_below_the_certificates(name):
 @pytest.mark.parametrize("storage", [np.ascontiguousarray, np.asfortranarray, sp.csr_array, sp.csc_array])
 def test_screening_leaves_columns_out_and_changes_no_verdict(storage, monkeypatch):
     problem = CASES["lasso with an intercept and weights"]
-    problem = problem.replace(design=fl.Design(storage(problem.design.matrix)))
+    problem = problem.replace(X=fl.Design(storage(problem.design.matrix)))
     widths = []
 
     def watched(statement, *rest):

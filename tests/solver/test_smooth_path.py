@@ -7,12 +7,12 @@ from fractions import Fraction as Q
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fenchel.certificate.bounds.responses import Responses
+from fenchel.solver.paths.found import Found
 
 import fenchel as fl
-from fenchel.certificate.bounds.responses import Responses
-from fenchel.data.design import Rounded, gamma
+from fenchel.data.products import Rounded, gamma
 from fenchel.solver.paths import smooth_path, wide_path
-from fenchel.solver.paths.found import Found
 from tests.laws.test_exact_arithmetic import exact, gaps_of_paths_hold
 from tests.registry import name, targets
 

@@ -53,7 +53,7 @@ def shared(problem, threads):
     """The same problem with just so many threads, however few its entries and the cores are."""
     design = copy.copy(problem.design)
     design.threads = threads
-    return problem.replace(design=design)
+    return problem.replace(X=design)
 
 
 def text(loss, penalty, n=2000, d=300, **options):

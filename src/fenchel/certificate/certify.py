@@ -10,8 +10,8 @@ import numpy as np
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.judge import Judge
 from fenchel.data.convert import unmasked
-from fenchel.data.design import Vector
 from fenchel.data.target import as_vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 
 #: What a pass costs beside the entries it visits, in entries.
@@ -65,7 +65,7 @@ def certify_weights(
         judge.fit(plan.tol if plan.recover else np.inf)
         # the gradient is no good guide to multipliers that are not unique either: those of D w
         if (judge.has_kinks or problem.penalty.analysis is not None or plan.thorough) and plan.passes:
-            judge.ascend(plan.tol, plan.most_passes(problem.design.nnz), may_copy=plan.thorough)
+            judge.ascend(plan.tol, plan.most_passes(problem.X.nnz), may_copy=plan.thorough)
     return judge.certificate(plan.tol)
 
 

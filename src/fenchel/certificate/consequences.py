@@ -18,7 +18,8 @@ from fenchel.certificate.bounds.rounding import (
     gap_between,
     loss_bound,
 )
-from fenchel.data.design import UNIT_ROUNDOFF, Design
+from fenchel.data.design import Design
+from fenchel.data.products import UNIT_ROUNDOFF, Products
 from fenchel.data.typing import Mask, MatrixLike, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import FusedL1
@@ -48,15 +49,13 @@ def classes(evidence: Sequence[Evidence], X: MatrixLike) -> tuple[NDArray[np.int
     return best, np.asarray(winner > high.max(axis=0))
 
 
-def _new_design(evidence: Evidence, X: MatrixLike) -> Design:
+def _new_design(evidence: Evidence, X: MatrixLike) -> Products:
     problem = evidence.problem
     if not np.all(np.abs(problem.y) == 1.0):
         raise TypeError("labels are for classification: the targets of this problem are not -1 and +1")
-    design = Design(X, constant=problem.design.constant)
+    design = X if isinstance(X, Products) else Design(X, constant=problem.X.constant)
     if design.shape[1] != problem.shape[1]:
-        raise ValueError(
-            f"X has {design.matrix.shape[1]} columns, but the model has {problem.design.matrix.shape[1]} weights"
-        )
+        raise ValueError(f"X has {design.n_features} columns, but the model has {problem.X.n_features} weights")
     return design
 
 
@@ -64,7 +63,7 @@ def multipliers(evidence: Evidence) -> tuple[Vector, Vector]:
     """-phi' decreases in z, so the optimal score's interval gives one for alpha_i*: [-phi'(high), -phi'(low)]."""
     problem = evidence.problem
     evidence.require_same_data()
-    low, high = _score_interval(evidence, problem.design)
+    low, high = _score_interval(evidence, problem.X)
     first, last = problem.domain
     with np.errstate(over="ignore", invalid="ignore"):
         least = np.where(np.isfinite(high), -problem.loss.subdifferential(high, problem.y)[1], first)
@@ -97,12 +96,12 @@ def zeros(evidence: Evidence) -> Mask:
     if not (np.isfinite(smoothness) and np.isfinite(gap)):
         return np.zeros(problem.shape[1], dtype=bool)
     with np.errstate(over="ignore", invalid="ignore"):
-        columns = problem.design.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight)
+        columns = problem.X.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight)
         reach = columns * np.sqrt(2.0 * smoothness * gap) * (1.0 + 1e-9) + bound.error
     return problem.penalty.zero_groups(bound.v, np.where(np.isfinite(reach), reach, np.inf))
 
 
-def _score_interval(evidence: Evidence, design: Design) -> tuple[Vector, Vector]:
+def _score_interval(evidence: Evidence, design: Products) -> tuple[Vector, Vector]:
     """An interval that contains x.w* + b* for every row x of a design."""
     product = design.matvec_bounded(evidence.w)
     dual_norm = design.row_norms(dual_exponent(evidence.problem.penalty.norm))

@@ -126,12 +126,12 @@ class Evidence:
         """Raise if X has been changed in place since the certificate was made: nothing is proven about the new one."""
         problem, bound, error = self.problem, self.feasible, self.primal.error
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = problem.design.matvec_bounded(self.w)
+            scores = problem.X.matvec_bounded(self.w)
             now = scores.value + self.b
             changed = ~((now == self.z) | (np.isnan(now) & np.isnan(self.z)))
             if error is not None:  # a solver may have computed them in another order
                 changed &= ~(np.abs(now - self.z) <= error + scores.error)
-            product = problem.design.rmatvec_bounded(problem.weights * bound.alpha / problem.total_weight)
+            product = problem.X.rmatvec_bounded(problem.weights * bound.alpha / problem.total_weight)
             apart = np.abs(product.value - bound.v)
             far = bool(np.any(apart > bound.error + CHANGED * product.absolute))
             if bound.distance is not None:

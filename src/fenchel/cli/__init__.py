@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 import click
 
@@ -17,6 +16,8 @@ COMMANDS = {
 
 
 class _Lazy(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
 
@@ -29,5 +30,5 @@ class _Lazy(click.Group):
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="fenchel")
-def main(**_: Any) -> None:
+def main(**_: object) -> None:
     """Linear models that prove how good they are."""

@@ -39,6 +39,8 @@ def command(
     options = {"C": C} if epsilon is None else {"C": C, "epsilon": epsilon}
     try:
         X, y = fl.read(data, format=format_)
+        if y is None:
+            raise ValueError(f"{data} has no targets")
         certificate = fl.certify(str(model), X, y, effort=effort, tol=tol, **options)
     except (ValueError, TypeError, OSError) as error:
         raise click.UsageError(str(error)) from error

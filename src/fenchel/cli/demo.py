@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from rich.console import Console
@@ -14,6 +14,21 @@ from rich.table import Table
 
 from fenchel.certificate.certificate import percent
 from fenchel.cli.pictures import require_picture
+from fenchel.data.typing import Array
+
+if TYPE_CHECKING:
+    from fenchel.certificate import Certificate
+    from fenchel.estimator import LinearClassifier
+    from fenchel.solver import Trace
+
+
+class Other(NamedTuple):
+    """A model of other software: what its fit said, its certificate, and the seconds of its fit."""
+
+    name: str
+    said: str
+    certificate: Certificate
+    seconds: float
 
 
 @click.command("demo", help="Fit a model, prove how good it is, and ask the same of scikit-learn's models.")
@@ -36,7 +51,7 @@ def command(picture: Path) -> None:
     console.print(Panel.fit("[bold]fenchel[/]: linear models that prove how good they are", border_style="blue"))
     console.print(
         f"[bold]1. Fit.[/] {n} tumours, {d} measurements each, as they come: nothing is scaled. Logistic regression "
-        "with scikit-learn's default penalty (C = 1), an intercept that nobody penalises, and a tolerance that means "
+        "with scikit-learn's default penalty (C = 1), an intercept that is not penalised, and a tolerance that means "
         "something: stop when the model is [bold]proven[/] to be within one part in a billion of the best one.\n"
     )
     model = fl.LinearClassifier(loss="logistic", tol=1e-9, progress=True).fit(X, y)
@@ -45,7 +60,7 @@ def command(picture: Path) -> None:
     _explain(console, model, X)
 
     console.print(
-        "[bold]2. Ask the same of other software.[/] The certificate needs only the weights, whoever found them. "
+        "[bold]2. Ask the same of other software.[/] The certificate needs only the weights. "
         "Each model is judged by the objective that it claims to minimise.\n"
     )
     rows = _others(X, y)
@@ -59,24 +74,24 @@ def command(picture: Path) -> None:
     every_step = fl.Problem(X, 2.0 * y - 1.0, fl.losses.Logistic(), fl.penalties.L2(1.0 / n), intercept=True)
     trace = fl.solve(every_step, tol=1e-9, check_every=1).trace
     _draw(trace, nearly_exact.certificate_.primal, rows, picture)
-    console.print(f"[bold]3. Look.[/] The same fit, with a certificate after every step, is in [bold]{picture}[/].\n")
+    console.print(f"[bold]3. See it.[/] The same fit, with a certificate after every step, is in [bold]{picture}[/].\n")
     console.print(
         "Next, in Python:  [cyan]import fenchel as fl; print(fl.certify(your_fitted_model, X, y))[/]", soft_wrap=True
     )
 
 
-def _explain(console: Console, model: Any, X: Any) -> None:
+def _explain(console: Console, model: LinearClassifier, X: Array) -> None:
     labels, proven = model.predict_certified(X)
     console.print(
-        "In words: nobody can find weights that lower this objective by more than "
+        "In words: no weights lower this objective by more than "
         f"{percent(model.certificate_.relative_gap)} of it, not with more time, not with another solver.\n"
         f"And what follows: for [bold]{proven.sum()} of {len(labels)}[/] patients the predicted label is proven to be "
         "the one that the exact optimum predicts.\n"
     )
 
 
-def _others(X: Any, y: Any) -> list[tuple[str, str, Any, float]]:
-    """(name, what it said, certificate, seconds of its fit) of scikit-learn's models on the same data."""
+def _others(X: Array, y: Array) -> list[Other]:
+    """scikit-learn's models on the same data."""
     from sklearn.base import clone
     from sklearn.linear_model import LogisticRegression, SGDClassifier
     from sklearn.svm import LinearSVC
@@ -101,11 +116,12 @@ def _others(X: Any, y: Any) -> list[tuple[str, str, Any, float]]:
             with blas_threads(1):  # as our own fit
                 model.fit(X, y)
             seconds = time.perf_counter() - start
-        rows.append((name, "did not converge" if said else "nothing", fl.certify(model, X, y, effort="high"), seconds))
+        certificate = fl.certify(model, X, y, effort="high")
+        rows.append(Other(name, "did not converge" if said else "nothing", certificate, seconds))
     return rows
 
 
-def _table(rows: list[tuple[str, str, Any, float]]) -> Table:
+def _table(rows: list[Other]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("scikit-learn model", no_wrap=True)
     table.add_column("what it said", no_wrap=True)
@@ -116,14 +132,17 @@ def _table(rows: list[tuple[str, str, Any, float]]) -> Table:
     return table
 
 
-def _draw(trace: Any, optimum: float, rows: list[tuple[str, str, Any, float]], picture: Path) -> None:
+def _draw(trace: Trace, optimum: float, rows: list[Other], picture: Path) -> None:
+    from fenchel.draw.paths import new_figure
     from fenchel.report import plot_convergence
 
-    beside = [(name, certificate, seconds) for name, _, certificate, seconds in rows]
-    axes = plot_convergence(
+    beside = [(row.name, row.certificate, row.seconds) for row in rows]
+    figure = new_figure()
+    plot_convergence(
         trace,
+        axes=figure.add_subplot(),
         optimum=optimum,
         beside=beside,
         title="Logistic regression on 569 tumours: what is proven, and when",
     )
-    axes.figure.savefig(picture)
+    figure.savefig(picture)

@@ -40,7 +40,7 @@ FORMAT = "fenchel-path-1"
 @click.option("--lam-min", type=float, default=None, help="The smallest lam.  [default: lam-max / 100]")
 @click.option("--format", "format_", default=None, help="Of the data; told from the file's name by default.")
 @click.option("--target", default=None, help="The column of a table that holds the targets; the last by default.")
-@click.option("--max-seconds", type=float, default=None, help="For all solves together.")
+@click.option("--max-seconds", type=float, default=None, help="For all solves.")
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -103,6 +103,8 @@ def _problem(data: Path, settings: dict[str, Any]) -> Any:
 
     target = {} if settings["target"] is None else {"target": settings["target"]}
     X, y = fl.read(data, format=settings["format_"], **target)
+    if y is None:
+        raise ValueError(f"{data} has no targets")
     loss = KINDS[settings["loss"]]()
     if loss.is_classification:
         classes, codes = encode_labels(y)

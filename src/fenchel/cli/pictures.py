@@ -8,7 +8,7 @@ import click
 
 
 def require_picture(path: Path) -> None:
-    """Raise if no picture can be written there: a folder that does not exist, or a format that nobody knows."""
+    """Raise if no picture can be written there: no such folder, or a format unknown to matplotlib."""
     from matplotlib.backend_bases import FigureCanvasBase
 
     if not path.parent.is_dir():

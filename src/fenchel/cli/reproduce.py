@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from fenchel.cli.pictures import require_picture
 from fenchel.papers import PAPERS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fenchel.data.typing import MatrixLike, VectorLike
+    from fenchel.papers.datasets import Data
 
 
 @click.command("reproduce", help="Draw the figures of a paper, on your data or on generated stand-ins for the paper's.")
@@ -42,7 +49,7 @@ def command(
     output: Path | None,
 ) -> None:
     module = importlib.import_module(PAPERS[paper])
-    figures: dict[int, Any] = module.FIGURES
+    figures: dict[int, Callable[..., Figure]] = module.FIGURES
     if figure is not None and figure not in figures:
         raise click.UsageError(f"{paper} has the figures {', '.join(map(str, figures))}; got {figure}")
     wanted = list(figures) if figure is None else [figure]
@@ -71,16 +78,28 @@ def _paths(paper: str, wanted: list[int], output: Path | None) -> list[Path]:
     return [folder / f"{paper}-figure{k}.png" for k in wanted]
 
 
-def _read(files: tuple[Path, ...], format_: str | None) -> dict[str, tuple[Any, Any]]:
+def _read(files: tuple[Path, ...], format_: str | None) -> dict[str, tuple[MatrixLike, VectorLike]]:
     import fenchel as fl
 
     names = [path.name.split(".")[0] for path in files]
     if len(set(names)) < len(names):
         names = [str(path) for path in files]
-    return {name: fl.read(path, format=format_) for name, path in zip(names, files, strict=True)}
+    found: dict[str, tuple[MatrixLike, VectorLike]] = {}
+    for name, path in zip(names, files, strict=True):
+        X, y = fl.read(path, format=format_)
+        if y is None:
+            raise ValueError(f"{path} has no targets")
+        found[name] = X, y
+    return found
 
 
-def _draw(figures: dict[int, Any], paths: list[Path], data: Any, settings: dict[str, Any], panels: int) -> None:
+def _draw(
+    figures: dict[int, Callable[..., Figure]],
+    paths: list[Path],
+    data: Data,
+    settings: Mapping[str, object],
+    panels: int,
+) -> None:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), transient=True) as bar:

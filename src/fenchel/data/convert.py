@@ -1,15 +1,16 @@
-"""Whatever the user has, as an array or sparse matrix of numbers; nothing is copied that need not be."""
+"""What users hand in, as an array or sparse matrix of numbers; copied only where it must be converted."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import SupportsFloat
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+
+from fenchel.data.typing import Array, MatrixLike, StoredMatrix
 
 
-def as_matrix(X: Any, name: str) -> Any:
+def as_matrix(X: MatrixLike, name: str) -> StoredMatrix:
     """A C- or F-contiguous array, or a CSR or CSC matrix, of float32 or float64."""
     matrix = _as_sparse(X, name) if sp.issparse(X) else _as_dense(X, name)
     if matrix.ndim != 2:
@@ -19,7 +20,7 @@ def as_matrix(X: Any, name: str) -> Any:
     return matrix
 
 
-def as_numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
+def as_numbers(array: Array, name: str) -> Array:
     """The array if its entries are real numbers; objects are converted, and the first that is no number is named."""
     if array.dtype.kind in "fiub":
         return array
@@ -31,15 +32,15 @@ def as_numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
     return array.astype(np.float64)
 
 
-def unmasked(values: Any, name: str) -> NDArray[Any]:
+def unmasked(values: object, name: str) -> Array:
     """An array; masked entries are missing values, and an error."""
     if np.ma.is_masked(values):
-        place = tuple(int(k) for k in np.argwhere(np.ma.getmaskarray(values))[0])
+        place = tuple(int(k) for k in np.argwhere(np.ma.getmaskarray(np.ma.asarray(values)))[0])
         raise ValueError(f"{name} has a masked entry at {_place(place)}; impute or drop missing values first")
     return np.asarray(values)
 
 
-def is_identity(matrix: Any) -> bool:
+def is_identity(matrix: StoredMatrix) -> bool:
     """Whether a matrix that `as_matrix` gave is the identity: the samples are the weights themselves."""
     n, d = matrix.shape
     if n != d:
@@ -51,7 +52,7 @@ def is_identity(matrix: Any) -> bool:
     return bool(np.all(np.diagonal(matrix) == 1) and np.count_nonzero(matrix) == n)
 
 
-def _as_sparse(X: Any, name: str) -> Any:
+def _as_sparse(X: StoredMatrix, name: str) -> StoredMatrix:
     if X.ndim != 2:
         return X
     if X.dtype.kind not in "fiub":
@@ -67,7 +68,7 @@ def _as_sparse(X: Any, name: str) -> Any:
     return matrix
 
 
-def _as_dense(X: Any, name: str) -> NDArray[Any]:
+def _as_dense(X: MatrixLike, name: str) -> Array:
     array = as_numbers(unmasked(X, name), name)
     if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
         array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
@@ -76,7 +77,7 @@ def _as_dense(X: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def _is_number(entry: Any) -> bool:
+def _is_number(entry: SupportsFloat) -> bool:
     try:
         float(entry)
     except (TypeError, ValueError):

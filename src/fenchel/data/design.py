@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,53 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel._core import kernels
 from fenchel.data.convert import as_matrix, is_identity
-from fenchel.data.fold_cache import Hold
+from fenchel.data.fold_cache import FoldCache
+from fenchel.data.products import Products, Rounded, gamma
 from fenchel.data.storage import across, check_exponent, columns_of_rows, largest_entry, line_of, lines_of, norm_of_two
 from fenchel.data.threads import usable_threads
+from fenchel.data.typing import Array, Indices, Mask, Matrix, MatrixLike, StoredMatrix, Vector
 
-Vector = NDArray[np.float64]
-
-UNIT_ROUNDOFF = 2.0**-53
-
-
-def gamma(k: float) -> float:
-    """Bound on the relative error of a sum of k floating-point terms in any order, k u / (1 - k u).
-
-    Inflated by a part in 2^40 to cover that the sums of absolute values it multiplies are rounded, too.
-    """
-    ku = k * UNIT_ROUNDOFF
-    return ku / (1.0 - ku) * (1.0 + 2.0**-40) if ku < 0.5 else np.inf
+#: Entries of X that `matvec_tight` multiplies at a time.
+BLOCK = 2**20
+#: Vectors whose entries are multiples of this have exact products with whole numbers.
+UNIT = 2.0**-20
 
 
-@dataclass(frozen=True)
-class Rounded:
-    """A product computed in floating point, and elementwise bounds that tell how far it is from the exact one."""
-
-    value: Vector
-    absolute: Vector
-    """The same sums of absolute values: relative changes of the factors by eps move the product by at most eps
-    times this.
-    """
-    depth: int = 0
-    """The longest chain of additions."""
-
-    @property
-    def relative(self) -> float:
-        """What part of `absolute` the value may be off by."""
-        return gamma(self.depth)
-
-    @property
-    def underflow(self) -> float:
-        """What it may be off by beside that: a subnormal per term."""
-        return self.depth * 5e-324
-
-    @property
-    def error(self) -> Vector:
-        """How far each entry may be off."""
-        return self.absolute * self.relative + self.underflow
-
-
-class Design:
+class Design(Products):
     """The data matrix X, n samples by d features, whatever its storage.
 
     Dense arrays (C or F order, memory maps included) and scipy's CSR and CSC matrices, in float32 or float64, with
@@ -84,7 +50,7 @@ class Design:
         What error messages call the matrix.
     """
 
-    def __init__(self, X: Any, *, constant: float = 0.0, threads: int | None = None, name: str = "X") -> None:
+    def __init__(self, X: MatrixLike, *, constant: float = 0.0, threads: int | None = None, name: str = "X") -> None:
         self.matrix = as_matrix(X, name)
         self.constant = float(constant)
         if not np.isfinite(self.constant):
@@ -93,7 +59,7 @@ class Design:
         self.shape: tuple[int, int] = (n, d + (self.constant != 0.0))
         self.is_sparse = bool(sp.issparse(self.matrix))
         #: Whether the stored lines are rows (CSR, C order) or columns (CSC, F order).
-        self.by_rows = self.matrix.format == "csr" if self.is_sparse else self.matrix.flags.c_contiguous
+        self.by_rows = bool(self.matrix.format == "csr" if self.is_sparse else self.matrix.flags.c_contiguous)
         self.dtype = self.matrix.dtype
         self.nnz = int(self.matrix.nnz if self.is_sparse else self.matrix.size)
         self.threads = usable_threads(self.nnz, threads)
@@ -101,36 +67,41 @@ class Design:
         #: Weights of the rows, and the Gram matrix of all columns with them, as they are (False) or without their means
         #: (True): paths ask for the same one again.
         self.grams: dict[bool, tuple[Vector, Vector]] = {}
-        self.counts: list[NDArray[np.int64]] = []
-        #: What problems on parts of these samples know of all of them.
-        self.hold: Hold | None = None
+        self.counts: list[Indices] = []
+        #: Quantities that the folds of one search share.
+        self.fold_cache: FoldCache | None = None
         self.lines = lines_of(self.matrix, self.by_rows)
         if self.lines.has_duplicates:
             self.matrix = self.matrix.copy()
             self.matrix.sum_duplicates()
             self.lines = lines_of(self.matrix, self.by_rows)
 
-    def using(self, threads: int | None) -> Design:
+    def using(self, threads: int | None) -> Self:
         """The same matrix, with another number of threads for its products."""
         usable = usable_threads(self.nnz, threads)
         if usable == self.threads:
             return self
-        other = object.__new__(Design)
+        other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.threads = usable
         return other
 
-    def sharing(self, hold: Hold) -> Design:
-        """The same matrix for one of several problems that know the same of it."""
+    def sharing(self, cache: FoldCache) -> Design:
+        """The same matrix, for one fold of a search with this cache."""
         other = object.__new__(Design)
         other.__dict__.update(self.__dict__)
-        other.grams, other.hold = {}, hold
+        other.grams, other.fold_cache = {}, cache
         return other
 
     @cached_property
     def is_identity(self) -> bool:
         """Whether X is the identity, so that weights are denoised samples."""
         return not self.constant and is_identity(self.matrix)
+
+    @property
+    def walks_rows(self) -> bool:
+        """Whether rows are stored one after another (C order, CSR)."""
+        return self.by_rows
 
     def stored_by_rows(self) -> Design:
         """This matrix, copied if it is stored by columns."""
@@ -145,24 +116,35 @@ class Design:
             return self
         columns = self.matrix.tocsc() if self.is_sparse else np.asfortranarray(self.matrix)
         other = Design(columns, constant=self.constant, threads=self.threads)
-        if other.by_rows:  # a single row or column is contiguous either way
+        if other.by_rows:  # a single row or column is contiguous in both orders
             other.by_rows, other.lines = False, lines_of(columns, by_rows=False)
         return other
 
-    def only(self, columns: NDArray[np.int64], by_columns: bool = False) -> Design:
+    def restricted(self, keep: Mask) -> Design:
+        """Some columns, copied; a constant column is kept if `keep` says so."""
+        columns = np.flatnonzero(keep[: self.n_features])
+        constant = self.constant if self.constant and keep[-1] else 0.0
+        return Design(self.matrix[:, columns], constant=constant, threads=self.threads)
+
+    def dense_columns(self, which: Indices) -> Matrix:
+        """Some stored columns as a dense float64 array."""
+        part = self.matrix[:, which]
+        return np.asarray(part.toarray() if self.is_sparse else part, dtype=np.float64)
+
+    def only(self, columns: Indices, by_columns: bool = False) -> Design:
         """Some columns, copied; there is no constant among them. Sparse rows stay rows, or become columns."""
         if not (self.is_sparse and self.by_rows):
             return self._part(self.matrix[:, columns] if self.is_sparse else np.take(self.matrix, columns, axis=1))
         return self._part(columns_of_rows(self.matrix, self.lines, columns, self.column_entries[columns], by_columns))
 
     @property
-    def column_entries(self) -> NDArray[np.int64]:
+    def column_entries(self) -> Indices:
         """How many entries are stored in every column of a sparse matrix that is stored by rows; counted once."""
         if not self.counts:
             self.counts.append(np.asarray(kernels.entries_across(self.lines)))
         return self.counts[0]
 
-    def _part(self, matrix: Any) -> Design:
+    def _part(self, matrix: StoredMatrix) -> Design:
         """A design of entries that were checked before."""
         part = object.__new__(Design)
         part.matrix, part.constant, part.shape = matrix, 0.0, matrix.shape
@@ -170,11 +152,11 @@ class Design:
         part.by_rows = matrix.format == "csr" if self.is_sparse else matrix.flags.c_contiguous
         part.nnz = int(matrix.nnz if self.is_sparse else matrix.size)
         part.threads = min(self.threads, usable_threads(part.nnz, self.threads))
-        part.grams, part.counts, part.hold = {}, [], None
+        part.grams, part.counts, part.fold_cache = {}, [], None
         part.lines = lines_of(matrix, part.by_rows, checked=True)
         return part
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[[StoredMatrix, float], Design], tuple[StoredMatrix, float]]:
         return _rebuild, (self.matrix, self.constant)
 
     def __repr__(self) -> str:
@@ -200,9 +182,34 @@ class Design:
         """X' a with a bound on its rounding error, gamma_k sum_i |x_ij a_i| in column j."""
         return self._backward(a, bounded=True)
 
+    def matvec_tight(self, w: Vector) -> tuple[Vector, Vector]:
+        """X w and a bound on its error: zero for whole numbers, small where dense rows can be added pairwise."""
+        if self.is_sparse or not self.by_rows or self.constant:
+            product = self.matvec_bounded(w)
+            exact = self._sums_are_exact(w, product.absolute)
+            return product.value, np.zeros_like(product.value) if exact else product.error
+        n, d = self.shape
+        value, size = np.empty(n), np.empty(n)
+        rows = max(1, BLOCK // d)
+        for start in range(0, n, rows):
+            block = slice(start, start + rows)
+            terms = self.matrix[block] * w
+            value[block], size[block] = terms.sum(axis=1), np.abs(terms).sum(axis=1)
+        if self._sums_are_exact(w, size):
+            return value, np.zeros(n)
+        # numpy adds pairwise: a chain of at most 32 + log2(d) additions
+        return value, gamma(64 + np.log2(d)) * size + d * 5e-324
+
+    def _sums_are_exact(self, w: Vector, size: Vector) -> bool:
+        """Whether all terms of X w are multiples of a unit whose sums (at most `size`) double precision holds."""
+        if not float(size.max(initial=0.0)) < UNIT * 2.0**53 or self.constant:
+            return False
+        entries = self.matrix.data if self.is_sparse else self.matrix
+        return bool(np.all(w / UNIT == np.rint(w / UNIT))) and bool(np.all(entries == np.rint(entries)))
+
     def _forward(self, w: ArrayLike, bounded: bool) -> Rounded:
         w = _vector(w, self.shape[1], "w")
-        stored = w[: self.matrix.shape[1]]
+        stored = w[: self.n_features]
         product = self.lines.gather if self.by_rows else self.lines.scatter
         value, absolute, depth = product(stored, bounded, self.threads)
         if self.constant:
@@ -222,7 +229,7 @@ class Design:
         # numpy adds pairwise: a chain of at most 32 + log2(n) additions
         return Rounded(value, absolute, depth + 64)
 
-    # Norms and parts ----------------------------------------------------------------------------------------------
+    # Norms and lines ----------------------------------------------------------------------------------------------
 
     def row_norms(self, p: float = 2.0) -> Vector:
         """The p-norm of every row, 1 <= p <= inf, safe against overflow."""
@@ -233,14 +240,14 @@ class Design:
 
     @cached_property
     def squared_row_norms(self) -> Vector:
-        """The squared 2-norm of every row as it is stored, without the constant; computed once for all who share X."""
+        """The squared 2-norm of every row as it is stored, without the constant; computed once."""
         norms = self._stored_row_norms(2.0) ** 2
         norms.flags.writeable = False
         return norms
 
     def _stored_row_norms(self, p: float) -> Vector:
         check_exponent(p)
-        ones = np.ones(self.matrix.shape[1])
+        ones = np.ones(self.n_features)
         return self.lines.norms_along(p, None) if self.by_rows else self.lines.norms_across(p, ones)
 
     def column_norms(self, p: float = 2.0, weights: ArrayLike | None = None) -> Vector:
@@ -254,32 +261,33 @@ class Design:
         mass = float(np.any(s > 0)) if np.isinf(p) else float(s.sum()) ** (1.0 / p)
         return np.append(norms, abs(self.constant) * mass)
 
-    def row(self, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def row(self, i: int) -> tuple[Array, Array]:
         """Column indices and values of row i (views where rows are stored)."""
         return line_of(self.matrix, i) if self.by_rows else across(self.matrix, i, axis=0)
 
-    def column(self, j: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def column(self, j: int) -> tuple[Array, Array]:
         """Row indices and values of column j (views where columns are stored)."""
         return across(self.matrix, j, axis=1) if self.by_rows else line_of(self.matrix, j)
 
-    def rows(self, which: NDArray[np.intp]) -> Vector:
+    def rows(self, which: NDArray[np.intp]) -> Matrix:
         """Some rows as a dense float64 array."""
         part = self.matrix[which]
         dense = np.asarray(part.toarray() if self.is_sparse else part, dtype=np.float64)
         return np.column_stack([dense, np.full(len(dense), self.constant)]) if self.constant else dense
 
-    def times(self, Q: Any) -> Vector:
+    def times(self, Q: Matrix | sp.sparray) -> Matrix:
         """X Q as a dense float64 array, for a matrix Q of few columns."""
-        inner = Q[: self.matrix.shape[1]]
+        inner = Q[: self.n_features]
         product = self.matrix @ inner
         dense = np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float64)
         if not self.constant:
             return dense
-        last = Q[-1:].toarray() if sp.issparse(Q) else Q[-1:]
-        return dense + self.constant * np.asarray(last)
+        last = Q[-1:]
+        row = np.asarray(last if isinstance(last, np.ndarray) else last.toarray())
+        return np.asarray(dense + self.constant * row)
 
 
-def _rebuild(matrix: Any, constant: float) -> Design:
+def _rebuild(matrix: StoredMatrix, constant: float) -> Design:
     return Design(matrix, constant=constant)
 
 

@@ -1,26 +1,28 @@
-"""What several problems on the same matrix know of it."""
+"""Quantities derived from X that the folds of one search share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fenchel._core import kernels
+from fenchel.data.typing import Matrix, Vector
 
 
 @dataclass
-class Hold:
-    """What is known of a matrix that nobody changes as long as this is not over: proofs may rest on it until then."""
+class FoldCache:
+    """Quantities derived from X, shared by the folds of one search.
 
-    shorts: dict[bool, kernels.Int16Screen] = field(default_factory=dict)
-    """All columns in sixteen bits, as they are (False) or without their means (True)."""
-    gram: tuple[NDArray[np.float64], NDArray[np.float64] | None] | None = None
-    """The Gram matrix of rows that count the same, and the means that were taken off, if there are some."""
+    Valid while X is unchanged; `end()` empties it.
+    """
+
+    screens: dict[bool, kernels.Int16Screen] = field(default_factory=dict)
+    """All columns in sixteen bits, as they are (False) or centred (True)."""
+    gram: tuple[Matrix, Vector | None] | None = None
+    """The Gram matrix of all rows with equal weights, and the column means that were subtracted first, if any."""
     over: bool = False
+    """Whether the search has ended."""
 
     def end(self) -> None:
-        """From now on entries may change."""
+        """Empty the cache: from now on the entries of X may change."""
         self.over, self.gram = True, None
-        self.shorts.clear()
+        self.screens.clear()

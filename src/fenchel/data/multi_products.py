@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel._core import kernels
-from fenchel.data.design import Design, Vector, gamma
+from fenchel.data.design import Design
+from fenchel.data.products import gamma
+from fenchel.data.typing import Vector
 
 #: Kernels want blocks padded to a multiple of this many columns.
 PADDING = 4

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from scipy import optimize, signal, sparse
+
+from fenchel.data.typing import Array, Dtype, Vector
 
 BUNDLED = ("breast_cancer", "diabetes", "digits", "iris", "wine")
 
@@ -22,14 +23,14 @@ class Sample:
     y : ndarray of shape (samples,)
     feature_names : names of the columns, or None where they have none
     description : a line on what it is
-    w : the weights that generated y, or None where nobody knows
+    w : the weights that generated y, or None where they are not known
     """
 
-    X: NDArray[Any] | sparse.csr_array[Any]
-    y: NDArray[Any]
+    X: Array | sparse.csr_array
+    y: Array
     feature_names: tuple[str, ...] | None
     description: str
-    w: NDArray[np.float64] | None = None
+    w: Vector | None = None
 
 
 def load(name: str, *, standardised: bool = False) -> Sample:
@@ -67,7 +68,7 @@ def make_regression(
     """Generate y = X w + noise, with X w of variance 1.
 
     A dense design has standard normal features with correlation rho^abs(j - k) between features j and k. A
-    sparse one looks like text: see `density`.
+    sparse one resembles text: see `density`.
 
     Parameters
     ----------
@@ -118,12 +119,12 @@ def _linear(
     informative: int | None,
     rho: float,
     density: float | None,
-    dtype: np.dtype[Any],
-) -> tuple[NDArray[Any] | sparse.csr_array[Any], NDArray[np.float64], NDArray[np.float64], str]:
+    dtype: Dtype,
+) -> tuple[Array | sparse.csr_array, Vector, Vector, str]:
     """Return X, X w, w and a description."""
     _check(n, d, informative, rho, density, dtype)
     if density is None:
-        X: NDArray[Any] | sparse.csr_array[Any] = _correlated(rng, n, d, rho, dtype)
+        X: Array | sparse.csr_array = _correlated(rng, n, d, rho, dtype)
         description = f"{n} x {d}, correlation {rho}"
     else:
         X = _text_like(rng, n, d, density, dtype)
@@ -134,7 +135,7 @@ def _linear(
     return X, z / scale, w / scale, description
 
 
-def _check(n: int, d: int, informative: int | None, rho: float, density: float | None, dtype: np.dtype[Any]) -> None:
+def _check(n: int, d: int, informative: int | None, rho: float, density: float | None, dtype: Dtype) -> None:
     if n < 1 or d < 1:
         raise ValueError(f"n={n} and d={d} should be at least 1")
     if informative is not None and not 1 <= informative <= d:
@@ -149,24 +150,24 @@ def _check(n: int, d: int, informative: int | None, rho: float, density: float |
         raise ValueError(f"dtype {dtype} is neither float32 nor float64")
 
 
-def _weights(rng: np.random.Generator, d: int, informative: int) -> NDArray[np.float64]:
+def _weights(rng: np.random.Generator, d: int, informative: int) -> Vector:
     w = np.zeros(d)
     w[rng.choice(d, informative, replace=False)] = rng.uniform(0.5, 1.5, informative) * rng.choice([-1, 1], informative)
     return w
 
 
-def _correlated(rng: np.random.Generator, n: int, d: int, rho: float, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _correlated(rng: np.random.Generator, n: int, d: int, rho: float, dtype: Dtype) -> Array:
     """Rows x_j = rho x_{j-1} + sqrt(1 - rho^2) e_j, started at the stationary distribution."""
     X = rng.standard_normal((n, d), dtype=dtype.type)
     if rho == 0:
         return X
     innovation = np.sqrt(1 - rho**2)
     X[:, 0] /= innovation
-    filtered: NDArray[Any] = signal.lfilter([innovation], [1.0, -rho], X, axis=1)
+    filtered: Array = signal.lfilter([innovation], [1.0, -rho], X, axis=1)
     return filtered.astype(dtype, copy=False)
 
 
-def _text_like(rng: np.random.Generator, n: int, d: int, density: float, dtype: np.dtype[Any]) -> sparse.csr_array[Any]:
+def _text_like(rng: np.random.Generator, n: int, d: int, density: float, dtype: Dtype) -> sparse.csr_array:
     """Documents of Poisson length, words drawn by Zipf's law, weighted by tf-idf.
 
     A document of expected length L holds word j with probability 1 - exp(-L p_j); the density gives L.

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from fenchel._core import kernels
+from fenchel.data.typing import Array, Indices, StoredMatrix, Vector
 
-#: Below this many entries a look at them is over before a second thread has started.
-ENTRIES_TO_LOOK_AT = 5_000_000
+#: Below this many entries a check of them is over before a second thread has started.
+ENTRIES_TO_THREAD = 5_000_000
 
 
-def lines_of(matrix: Any, by_rows: bool, checked: bool = False) -> kernels.Lines:
-    """What the kernels see: the stored lines, and how long they are; `checked` says that all indices are right."""
+def lines_of(matrix: StoredMatrix, by_rows: bool, checked: bool = False) -> kernels.Lines:
+    """The stored rows or columns, as the kernels take them; `checked` if all indices are known to be in range."""
     if not sp.issparse(matrix):
         return kernels.Lines(matrix if by_rows else matrix.T)
     width = matrix.shape[1] if by_rows else matrix.shape[0]
     return kernels.Lines(matrix.indptr, matrix.indices, matrix.data, width, checked)
 
 
-def line_of(matrix: Any, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def line_of(matrix: StoredMatrix, i: int) -> tuple[Array, Array]:
     """Indices and values of a stored line: views."""
     if sp.issparse(matrix):
         part = slice(matrix.indptr[i], matrix.indptr[i + 1])
@@ -31,7 +29,7 @@ def line_of(matrix: Any, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
     return np.arange(len(line)), line
 
 
-def across(matrix: Any, k: int, axis: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def across(matrix: StoredMatrix, k: int, axis: int) -> tuple[Array, Array]:
     """Indices and values of a line across those that are stored: axis 0 for a row, 1 for a column."""
     if sp.issparse(matrix):
         part = (matrix[[k]] if axis == 0 else matrix[:, [k]]).tocoo()
@@ -41,9 +39,9 @@ def across(matrix: Any, k: int, axis: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def columns_of_rows(
-    matrix: Any, lines: kernels.Lines, columns: NDArray[np.int64], counts: NDArray[np.int64], by_columns: bool
-) -> Any:
-    """Some columns of a CSR matrix, with so many entries each: as CSR, or as CSC."""
+    matrix: StoredMatrix, lines: kernels.Lines, columns: Indices, counts: Indices, by_columns: bool
+) -> StoredMatrix:
+    """Some columns of a CSR matrix, with `counts` entries each: as CSR, or as CSC."""
     (n, d), total = matrix.shape, int(counts.sum())
     place = np.full(d, -1, dtype=np.int32)
     place[columns] = np.arange(len(columns))
@@ -51,20 +49,20 @@ def columns_of_rows(
     if by_columns:
         np.cumsum(counts, out=indptr[1:])
     # an entry of a row is written before it is known whether it stays
-    room = total if by_columns else total + int(np.diff(matrix.indptr).max(initial=0))
+    capacity = total if by_columns else total + int(np.diff(matrix.indptr).max(initial=0))
     # NumPy's memory has large pages where the system has them, which halves the time
-    indices, data = np.empty(room, dtype=matrix.indices.dtype), np.empty(room, dtype=matrix.dtype)
+    indices, data = np.empty(capacity, dtype=matrix.indices.dtype), np.empty(capacity, dtype=matrix.dtype)
     kernels.take(lines, place, by_columns, indptr, indices, data)
     kind = sp.csc_array if by_columns else sp.csr_array
     return kind((data[:total], indices[:total], indptr), shape=(n, len(columns)))
 
 
-def largest_entry(matrix: Any, by_rows: bool, threads: int, name: str) -> float:
-    """max |x_ij|; the first entry that is no finite number raises an error that says where it is."""
+def largest_entry(matrix: StoredMatrix, by_rows: bool, threads: int, name: str) -> float:
+    """max |x_ij|; an entry that is not finite is an error that says where the first one is."""
     sparse = sp.issparse(matrix)
     # an array may be longer than what is in use
     values = matrix.data[: matrix.indptr[-1]] if sparse else matrix if by_rows else matrix.T
-    k, largest = kernels.check_entries(values.reshape(-1), threads if values.size >= ENTRIES_TO_LOOK_AT else 1)
+    k, largest = kernels.check_entries(values.reshape(-1), threads if values.size >= ENTRIES_TO_THREAD else 1)
     if k < 0:
         return largest
     if sparse:
@@ -84,7 +82,7 @@ def check_exponent(p: float) -> None:
         raise ValueError(f"p must be at least 1, got {p}")
 
 
-def norm_of_two(a: NDArray[np.float64], b: NDArray[np.float64], p: float) -> NDArray[np.float64]:
+def norm_of_two(a: Vector, b: Vector, p: float) -> Vector:
     """The p-norms of pairs, safe against overflow."""
     largest = np.maximum(a, b)
     if np.isinf(p):

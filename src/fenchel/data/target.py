@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.data.convert import as_numbers, unmasked
-from fenchel.data.design import Vector
+from fenchel.data.typing import Array, Indices, Vector, VectorLike
 
 
-def as_vector(values: Any, n: int, name: str) -> Vector:
+def as_vector(values: VectorLike, n: int, name: str) -> Vector:
     """`values` as n finite float64 numbers; errors name the argument and the first bad position."""
     array = unmasked(values, name)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -27,7 +25,7 @@ def as_vector(values: Any, n: int, name: str) -> Vector:
     return array
 
 
-def as_signs(values: Any, n: int, name: str = "y") -> Vector:
+def as_signs(values: VectorLike, n: int, name: str = "y") -> Vector:
     """Labels -1 and +1, both of which occur."""
     y = as_vector(values, n, name)
     bad = np.flatnonzero(np.abs(y) != 1.0)
@@ -41,7 +39,7 @@ def as_signs(values: Any, n: int, name: str = "y") -> Vector:
     return y
 
 
-def as_codes(values: Any, n: int, n_classes: int | None = None, name: str = "y") -> tuple[NDArray[np.int64], int]:
+def as_codes(values: VectorLike, n: int, n_classes: int | None = None, name: str = "y") -> tuple[Indices, int]:
     """Classes 0 .. k-1 of n samples, and k: at least 2, and n_classes if that is given."""
     y = as_vector(values, n, name)
     bad = np.flatnonzero((y < 0) | (y != np.floor(y)) | (y > 2**31))
@@ -68,7 +66,7 @@ def as_codes(values: Any, n: int, n_classes: int | None = None, name: str = "y")
     return y.astype(np.int64), k
 
 
-def as_weights(values: Any, n: int, name: str = "sample_weight") -> Vector:
+def as_weights(values: VectorLike | None, n: int, name: str = "sample_weight") -> Vector:
     """Nonnegative weights with a positive sum; ones when None.
 
     Only their ratios matter, so weights of an extreme size are scaled, exactly, by a power of two.
@@ -85,7 +83,7 @@ def as_weights(values: Any, n: int, name: str = "sample_weight") -> Vector:
     return np.ldexp(s, -exponent) if abs(exponent) > 30 else s  # else products with small losses may underflow
 
 
-def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def encode_labels(y: VectorLike) -> tuple[Array, NDArray[np.intp]]:
     """The distinct labels, sorted, and the position of each sample's label among them.
 
     Labels may be of any sortable type. Missing labels and a single class are errors.

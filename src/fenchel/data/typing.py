@@ -1,9 +1,9 @@
-"""Names for what users hand in; `convert` and `target` say what becomes of it."""
+"""Names of types: arrays, and what users hand in (`convert` and `target` say what becomes of it)."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,10 +13,15 @@ Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 Indices: TypeAlias = NDArray[np.int64]
+#: Numbers, or labels, of any type.
+Array: TypeAlias = NDArray[Any]
+Dtype: TypeAlias = np.dtype[Any]
+#: A C- or F-contiguous array, or a CSR or CSC matrix: scipy's matrices have no types that a checker knows.
+StoredMatrix: TypeAlias = Any
 
 
 class DataFrame(Protocol):
-    """A data frame of pandas or polars: columns with names, and a way to an array."""
+    """A data frame of pandas or polars: named columns, convertible to an array."""
 
     @property
     def columns(self) -> object: ...

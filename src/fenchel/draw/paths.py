@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
-class Drawn(Protocol):
+class DrawnPath(Protocol):
     """What a picture of a path needs of it."""
 
     @property
@@ -21,15 +26,15 @@ class Drawn(Protocol):
     def coefs(self) -> Vector: ...
 
 
-class Anchored(Protocol):
+class DrawnAnchor(Protocol):
     """A lam at which a bound was proven."""
 
     @property
     def lam(self) -> float: ...
 
 
-class Piece(Protocol):
-    """A model in charge of an interval of lam."""
+class DrawnInterval(Protocol):
+    """A model that is used on an interval of lam."""
 
     @property
     def lam(self) -> float: ...
@@ -41,7 +46,7 @@ class Piece(Protocol):
     def solved(self) -> bool: ...
 
     @property
-    def anchors(self) -> Sequence[Anchored]: ...
+    def anchors(self) -> Sequence[DrawnAnchor]: ...
     def gap(self, lam: float) -> float: ...
     def objective(self, lam: float) -> float: ...
 
@@ -53,28 +58,30 @@ class DrawnIntervals(Protocol):
     def eps(self) -> float: ...
 
     @property
-    def knots(self) -> Sequence[Piece]: ...
+    def knots(self) -> Sequence[DrawnInterval]: ...
     @property
     def coefs(self) -> Vector: ...
 
 
-INK, MUTED, PROVEN, OTHER = "#24292f", "#8c959f", "#0969da", "#bc4c00"
-#: The most weights that are drawn, the largest ones.
-MOST_LINES = 60
-#: Points at which the bound of each model is drawn; between the lams where it was proven it is a straight line.
-POINTS = 12
+class Shade(StrEnum):
+    """The colours of pictures."""
+
+    INK = "#24292f"
+    MUTED = "#8c959f"
+    PROVEN = "#0969da"
+    OTHER = "#bc4c00"
 
 
-def new_figure(width: float = 10.0, height: float = 4.8) -> Any:
+def new_figure(width: float = 10.0, height: float = 4.8, dpi: int = 150) -> Figure:
     """An empty figure of matplotlib, or an error that says how to get it."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install fenchel[plot]") from error
-    return Figure(figsize=(width, height), layout="constrained", dpi=150)
+    return Figure(figsize=(width, height), layout="constrained", dpi=dpi)
 
 
-def plot_path(path: Drawn, axes: Any = None, title: str = "") -> Any:
+def plot_path(path: DrawnPath, axes: Axes | None = None, title: str = "") -> Axes:
     """Draw the weights against lam, the largest lam on the left; a tick above for each solution.
 
     Parameters
@@ -96,8 +103,8 @@ def plot_path(path: Drawn, axes: Any = None, title: str = "") -> Any:
     return axes
 
 
-def plot_certified_path(path: DrawnIntervals, title: str = "") -> Any:
-    """Draw a certified path: the weights of the model in charge at each lam, and the bound that is proven of it.
+def plot_certified_path(path: DrawnIntervals, title: str = "") -> Figure:
+    """Draw a certified path: the weights of the model used at each lam, and its proven bound.
 
     Above, the weights: steps, since one model serves a whole interval. Below, a band from zero up to the proven bound
     on the relative distance to the optimum, (P - P*) / P; it stays below eps at every lam.
@@ -121,9 +128,9 @@ def plot_certified_path(path: DrawnIntervals, title: str = "") -> Any:
         above.plot(lams, np.repeat(path.coefs[j], 2), color=f"C{k % 10}", lw=1.2)
     _finish(above, title, _weights_label(path.coefs, drawn))
     where, bound = band(path)
-    below.fill_between(where, 0.0, bound, color=PROVEN, alpha=0.25, lw=0)
-    below.plot(where, bound, color=PROVEN, lw=1.0)
-    below.axhline(path.eps, color=OTHER, lw=1.2, ls="--")
+    below.fill_between(where, 0.0, bound, color=Shade.PROVEN, alpha=0.25, lw=0)
+    below.plot(where, bound, color=Shade.PROVEN, lw=1.0)
+    below.axhline(path.eps, color=Shade.OTHER, lw=1.2, ls="--")
     below.annotate(
         f"eps = {path.eps:g}",
         (1.0, path.eps),
@@ -132,11 +139,11 @@ def plot_certified_path(path: DrawnIntervals, title: str = "") -> Any:
         textcoords="offset points",
         ha="right",
         va="bottom",
-        color=OTHER,
+        color=Shade.OTHER,
         fontsize=9,
     )
-    marks = {"clip_on": False, "ls": "none", "marker": "|", "ms": 9, "zorder": 3}
-    for solved, colour, label in ((True, INK, "solved"), (False, MUTED, "between two solutions")):
+    marks: dict[str, Any] = {"clip_on": False, "ls": "none", "marker": "|", "ms": 9, "zorder": 3}
+    for solved, colour, label in ((True, Shade.INK, "solved"), (False, Shade.MUTED, "between two solutions")):
         at = [knot.lam for knot in path.knots if knot.solved is solved]
         if at:
             below.plot(at, np.zeros(len(at)), color=colour, label=f"{len(at)} models, {label}", **marks)
@@ -148,20 +155,20 @@ def plot_certified_path(path: DrawnIntervals, title: str = "") -> Any:
 
 
 def band(path: DrawnIntervals) -> tuple[Vector, Vector]:
-    """Lams, the largest first, and the relative gap that is proven at each."""
+    """Lams, the largest first, and the relative gap that is proven at each: a dozen for each model, and its anchors."""
     lams, bounds = [], []
     for knot in path.knots:
-        even = np.clip(np.geomspace(knot.high, knot.low, POINTS), knot.low, knot.high)
+        even = np.clip(np.geomspace(knot.high, knot.low, 12), knot.low, knot.high)
         for lam in sorted({*even.tolist(), *(anchor.lam for anchor in knot.anchors)}, reverse=True):
             lams.append(lam)
             bounds.append(knot.gap(lam) / knot.objective(lam))
     return np.array(lams), np.array(bounds)
 
 
-def _largest(coefs: Vector) -> NDArray[np.intp]:
-    """The weights to draw: those that are not always zero, the largest of them if they are many."""
+def _largest(coefs: Vector, most: int = 60) -> NDArray[np.intp]:
+    """The weights to draw: those that are not always zero, the largest of them if there are many."""
     size = np.abs(coefs).max(axis=1)
-    order = np.argsort(-size, kind="stable")[:MOST_LINES]
+    order = np.argsort(-size, kind="stable")[:most]
     return np.sort(order[size[order] > 0])
 
 
@@ -170,11 +177,11 @@ def _weights_label(coefs: Vector, drawn: NDArray[np.intp]) -> str:
     return "weights" if len(drawn) == alive else f"the {len(drawn)} largest of {alive} weights"
 
 
-def _finish(axes: Any, title: str, label: str, invert: bool = True) -> None:
+def _finish(axes: Axes, title: str, label: str, invert: bool = True) -> None:
     axes.set(xscale="log", ylabel=label, title=title)
     if invert:
         axes.xaxis.set_inverted(True)
-        axes.axhline(0.0, color=MUTED, lw=0.8)
+        axes.axhline(0.0, color=Shade.MUTED, lw=0.8)
     axes.margins(x=0.01)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: More rows than these are printed as the first and the last few.
-MOST_ROWS, SHOWN = 24, 10
 
-
-def table(names: Sequence[str], rows: Sequence[Sequence[str]], left: bool = False) -> str:
-    """Columns set flush right (for words: left); of many rows the first and the last."""
-    if len(rows) > MOST_ROWS:
-        rows = [*rows[:SHOWN], ["..."] * len(names), *rows[-SHOWN:]]
+def table(
+    names: Sequence[str], rows: Sequence[Sequence[str]], most: int = 24, shown: int = 10, left: bool = False
+) -> str:
+    """Columns set flush right (for words: left); of more than `most` rows the first and the last `shown`."""
+    if len(rows) > most:
+        rows = [*rows[:shown], ["..."] * len(names), *rows[-shown:]]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     set_flush = str.ljust if left else str.rjust
     return "\n".join(

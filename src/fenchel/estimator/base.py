@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from fenchel.certificate import Certificate
 from fenchel.data import Design
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.estimator.parameters import threads
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_flag
@@ -140,7 +140,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
     def _by_rows(self, problems: list[Any]) -> list[Any]:
         """The same problems, all with one design, stored as fits want it."""
         design = self._stored_for_fit(problems[0].design, problems[0].penalty)
-        return [problem.replace(design=design) for problem in problems]
+        return [problem.replace(X=design) for problem in problems]
 
     def _stored_for_fit(self, design: Design, penalty: Penalty) -> Design:
         """X by rows, copied if need be, where the penalty is one for which the fast solvers walk over rows."""

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from fenchel.certificate.adapters.claim import Claim, LinearClaim, MulticlassClaim
 from fenchel.certificate.adapters.fitted import codes
 from fenchel.certificate.adapters.registry import adapter
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.estimator.base import dense_rows, with_constant
 
 PACKAGE = "fenchel.estimator"

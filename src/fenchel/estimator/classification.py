@@ -14,11 +14,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.data import encode_labels
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
+from fenchel.data.typing import Mask, Vector
 from fenchel.estimator.base import LinearEstimator
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.losses import MulticlassLoss
-from fenchel.problem.vectors import Mask
 
 Codes = NDArray[np.intp]
 

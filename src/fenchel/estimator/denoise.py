@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fenchel.certificate import Certificate
 from fenchel.data import Design
 from fenchel.data.convert import as_numbers, unmasked
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.estimator.parameters import positive
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from fenchel.certificate.adapters.huber import HuberClaim
-from fenchel.data.design import Vector
 from fenchel.data.target import as_vector
+from fenchel.data.typing import Vector
 from fenchel.estimator.parameters import positive_alpha
 from fenchel.estimator.regression import Regression
 from fenchel.estimator.scale import ScaleSearch

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.estimator.lasso import SparseRegression
 from fenchel.estimator.lasso_path import elastic_net_path, lasso_path
 from fenchel.estimator.parameters import check_hints, elastic, l1_ratio_of

@@ -17,7 +17,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 
 #: The most entries of U that are worth having.
 LARGEST = 200_000_000

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from fenchel.data import encode_labels
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.estimator.classification import Codes, one_label_each
 from fenchel.estimator.logistic import LogisticClassification, LogisticRegression, l1_share
 from fenchel.estimator.parameters import one_of, positive_C

@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.estimator.parameters import positive, positive_alpha
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result

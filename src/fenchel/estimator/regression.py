@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from fenchel.data.design import Vector
 from fenchel.data.target import as_vector
+from fenchel.data.typing import Vector
 from fenchel.estimator.base import LinearEstimator
 from fenchel.problem import Problem
 

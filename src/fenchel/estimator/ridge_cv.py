@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.estimator.leave_one_out import LeaveOneOut
 from fenchel.estimator.parameters import one_of, positive_alpha
 from fenchel.estimator.paths import folds_of, path, score_on, scorer_of, warn_of

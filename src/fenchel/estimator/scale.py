@@ -25,7 +25,7 @@ from scipy.optimize import brentq
 
 from fenchel.certificate import Certificate
 from fenchel.certificate.adapters.huber import HuberClaim, Scaled
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.losses import Absolute, Huber
 from fenchel.problem.penalties import L2

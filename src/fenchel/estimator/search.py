@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.extmath import safe_sparse_dot
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.estimator.base import CertifiedZeros
 from fenchel.estimator.parameters import one_of
 from fenchel.estimator.paths import (
@@ -125,12 +125,12 @@ class AlphaSearch(CertifiedZeros):
         options = self._options()
         shared = shared_design(whole[0], **options)
         if shared is not None:
-            whole = [problem.replace(design=shared) for problem in whole]
+            whole = [problem.replace(X=shared) for problem in whole]
         try:
             walks = side_by_side(partial(self._follow, data, whole, grids), folds, options)
         finally:
-            if shared is not None and shared.hold is not None:
-                shared.hold.end()
+            if shared is not None and shared.fold_cache is not None:
+                shared.fold_cache.end()
         fits = len(whole) * sum(len(one.errors) for fold in walks for one in fold)
         warn_of([result for fold in walks for one in fold for result in one.short], fits)
         errors = np.moveaxis(np.array([[one.errors for one in fold] for fold in walks]), 0, 2)
@@ -161,11 +161,11 @@ class AlphaSearch(CertifiedZeros):
         times = np.zeros(len(data.weights))
         np.add.at(times, train, 1.0)
         self._check_part(data.y, data.weights * times)
-        hold = whole[0].design.hold
-        if hold is None or 2 * np.count_nonzero(times) < len(times):
+        cache = whole[0].design.fold_cache
+        if cache is None or 2 * np.count_nonzero(times) < len(times):
             return self._stated(data.of(train))
-        design = whole[0].design.sharing(hold)
-        return [problem.replace(design=design, weights=frozen(problem.weights * times)) for problem in whole]
+        design = whole[0].design.sharing(cache)
+        return [problem.replace(X=design, weights=frozen(problem.weights * times)) for problem in whole]
 
     def _walk(self, problems: list[Any], test: Data, grid: Grid, options: Any) -> Walk:
         penalties = [self._penalty_at(alpha, grid.ratio) for alpha in grid.alphas]

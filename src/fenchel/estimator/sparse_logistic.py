@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from fenchel.data import encode_labels
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.estimator.base import CertifiedZeros
 from fenchel.estimator.classification import one_label_each
 from fenchel.estimator.lasso_cv import ratios_of

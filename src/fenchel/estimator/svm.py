@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.estimator.base import SparseWeights
 from fenchel.estimator.classification import Classification, Codes, class_weights
 from fenchel.estimator.parameters import L1_RATIO, elastic, one_of, penalised_constant, positive_C

@@ -12,56 +12,53 @@ Lipschitzed one of section 5.2, the SVM's is D at the multipliers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from fenchel.certificate.bounds.constructions import constructions
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
+from fenchel.draw.paths import new_figure
 from fenchel.papers.curves import Curve, follow, reference, svm
-from fenchel.papers.datasets import GENERATED, Dataset, datasets
+from fenchel.papers.datasets import GENERATED, Data, Dataset, datasets
 from fenchel.papers.panels import (
-    BLUE,
-    FLOOR,
-    GREEN,
-    GREY,
-    ORANGE,
+    DEFAULTS,
+    Colour,
     Panel,
-    Row,
+    PanelRow,
     Settings,
     add_legend,
     constant,
     draw_rows,
-    new_figure,
 )
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import L1
 from fenchel.steps import APPROX, SDCA, Candidate, Solver
 
-Data = Mapping[str, tuple[Any, Any]] | tuple[Any, Any] | None
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Figure 1: the radius B of the interval that |.| is restricted to.
 RADIUS = 2.0
-#: The Lasso's lam, as a part of the least lam that makes w = 0.
-SHARE = 0.1
 
 
-def figure1(data: Data = None, tick: Callable[[], None] | None = None, **settings: Any) -> Any:
+def figure1(data: Data = None, tick: Callable[[], None] | None = None, **settings: object) -> Figure:
     """|.| restricted to [-B, B], and its conjugate: the indicator of [-1, 1] becomes B max(0, |u| - 1), B-Lipschitz."""
     if data is not None or settings:
         raise ValueError("Figure 1 is the graph of a function: it takes no data and no settings; Figure 2 does")
-    figure = new_figure(8.0, 3.4)
+    figure = new_figure(8.0, 3.4, dpi=130)
     left, right = figure.subplots(1, 2)
     a, u = np.linspace(-3.5, 3.5, 701), np.linspace(-2.5, 2.5, 501)
     inside = np.abs(a) <= RADIUS
-    _graph(left, a, np.abs(a), GREY, "--", "g = |·|")
-    _graph(left, a[inside], np.abs(a[inside]), BLUE, "-", "Lipschitzed")
-    _graph(right, u, np.where(np.abs(u) <= 1.0, 0.0, np.nan), GREY, "--", "g = |·|")
-    _graph(right, u, conjugate(a[inside], np.abs(a[inside]), u), BLUE, "-", "Lipschitzed")
-    walls = ((left, RADIUS, RADIUS, BLUE, "-"), (right, 1.0, 0.0, GREY, "--"))
+    _graph(left, a, np.abs(a), Colour.GREY, "--", "g = |·|")
+    _graph(left, a[inside], np.abs(a[inside]), Colour.BLUE, "-", "Lipschitzed")
+    _graph(right, u, np.where(np.abs(u) <= 1.0, 0.0, np.nan), Colour.GREY, "--", "g = |·|")
+    _graph(right, u, conjugate(a[inside], np.abs(a[inside]), u), Colour.BLUE, "-", "Lipschitzed")
+    walls = ((left, RADIUS, RADIUS, Colour.BLUE, "-"), (right, 1.0, 0.0, Colour.GREY, "--"))
     for axes, end, height, colour, style in walls:  # beyond these ends the function is infinite
         axes.vlines([-end, end], height, 4.0, color=colour, ls=style, lw=1.6)
     left.set(title=f"g(α), restricted to |α| ≤ B = {RADIUS:g}", xlabel="α", ylim=(-0.2, 4.0))
@@ -76,19 +73,19 @@ def figure1(data: Data = None, tick: Callable[[], None] | None = None, **setting
     return figure
 
 
-def figure2(data: Data = None, **settings: Unpack[Settings]) -> Any:
+def figure2(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """Coordinate descent and APPROX: the gaps of the Lasso (lam_max / 10) and of the SVM (1/n), dotted the
     suboptimality of what the steps work on. Every lam given makes a row of each.
     """
     lams = settings.get("lams")
     if lams is None:
         rows = [
-            Row("Lasso, λ = λmax/10", default_lam, _lasso_panel),
-            Row("SVM, λ = 1/n", lambda dataset: 1.0 / dataset.n, _svm_panel),
+            PanelRow("Lasso, λ = λmax/10", default_lam, _lasso_panel),
+            PanelRow("SVM, λ = 1/n", lambda dataset: 1.0 / dataset.n, _svm_panel),
         ]
     else:
         kinds = (("Lasso", _lasso_panel), ("SVM", _svm_panel))
-        rows = [Row(f"{name}, λ = {lam:g}", constant(lam), draw) for name, draw in kinds for lam in lams]
+        rows = [PanelRow(f"{name}, λ = {lam:g}", constant(lam), draw) for name, draw in kinds for lam in lams]
     sets = datasets(data, settings.get("seed", 0))
     return draw_rows(sets, rows, "Figure 2: coordinate descent and APPROX", "gap", settings)
 
@@ -98,19 +95,24 @@ class Kind:
     """An algorithm in its two forms."""
 
     name: str
-    colour: str
+    colour: Colour
     over_weights: Solver[Any]
     over_samples: Solver[Any]
 
 
-DESCENT = Kind(
-    "CD", ORANGE, APPROX(over="weights", accelerate=False), SDCA(sampling="uniform", shrink=False, accelerate=False)
+#: Coordinate descent, accelerated, and accelerated with restarts.
+KINDS = (
+    Kind(
+        "CD",
+        Colour.ORANGE,
+        APPROX(over="weights", accelerate=False),
+        SDCA(sampling="uniform", shrink=False, accelerate=False),
+    ),
+    Kind("APPROX", Colour.BLUE, APPROX(over="weights", restart=False), APPROX(over="samples", restart=False)),
+    Kind("APPROX, restarted", Colour.GREEN, APPROX(over="weights"), APPROX(over="samples")),
 )
-ACCELERATED = Kind("APPROX", BLUE, APPROX(over="weights", restart=False), APPROX(over="samples", restart=False))
-RESTARTED = Kind("APPROX, restarted", GREEN, APPROX(over="weights"), APPROX(over="samples"))
-KINDS = (DESCENT, ACCELERATED, RESTARTED)
 
-FIGURES: dict[int, Callable[..., Any]] = {1: figure1, 2: figure2}
+FIGURES: dict[int, Callable[..., Figure]] = {1: figure1, 2: figure2}
 
 
 def panels(figure: int, lams: int | None, sets: int | None) -> int:
@@ -129,16 +131,16 @@ def lasso(dataset: Dataset, lam: float) -> Problem:
 
 
 def default_lam(dataset: Dataset) -> float:
-    """A tenth of the lam that makes w = 0."""
-    return SHARE * lasso(dataset, 1.0).lam_max()
+    """A tenth of the smallest lam for which w = 0 is optimal."""
+    return 0.1 * lasso(dataset, 1.0).lam_max()
 
 
-def lasso_curve(problem: Problem, kind: Kind, epochs: int, seed: int = 0, until: float = FLOOR) -> Curve:
+def lasso_curve(problem: Problem, kind: Kind, epochs: int, seed: int = 0, until: float = DEFAULTS.floor) -> Curve:
     """Steps over weights, with Lipschitzed bounds."""
     return follow(problem, kind.over_weights, epochs, seed, until, bound=_lipschitzed)
 
 
-def svm_curve(problem: Problem, kind: Kind, epochs: int, seed: int = 0, until: float = FLOOR) -> Curve:
+def svm_curve(problem: Problem, kind: Kind, epochs: int, seed: int = 0, until: float = DEFAULTS.floor) -> Curve:
     """Steps over samples."""
     return follow(problem, kind.over_samples, epochs, seed, until)
 
@@ -169,5 +171,5 @@ def _lines(panel: Panel, kind: Kind, curve: Curve, suboptimality: Vector) -> Non
     panel.line(curve.epoch, suboptimality, "suboptimality", kind.colour, ":", 1.2)
 
 
-def _graph(axes: Any, x: Vector, y: Vector, colour: str, style: str, label: str) -> None:
+def _graph(axes: Axes, x: Vector, y: Vector, colour: str, style: str, label: str) -> None:
     axes.plot(x, y, style, color=colour, lw=1.6, label=label)

@@ -14,18 +14,13 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificate import Certificate
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.papers.datasets import Dataset
 from fenchel.problem import Problem
 from fenchel.problem.losses import Hinge, Loss, SmoothedHinge
 from fenchel.problem.penalties import L2
 from fenchel.solver import NotCertifiedWarning, solve
 from fenchel.steps import Candidate, Solver, Start
-
-#: The relative gap that the reference optimum is certified to, where it can be.
-REFERENCE = 1e-10
-#: Seconds that the search for a reference may take.
-PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +53,7 @@ def follow(
     dataset: Dataset | None = None,
     bound: Callable[[Problem, Candidate], float] | None = None,
 ) -> Curve:
-    """Step an algorithm from zero, one pass over the data a step, and look at what it offers last.
+    """Step an algorithm from zero, one pass over the data a step, and evaluate its last candidate.
 
     Parameters
     ----------
@@ -74,7 +69,7 @@ def follow(
         The lower bound that goes with an iterate; D at its multipliers by default, nan if it has none.
     """
     n, d = problem.shape
-    problem = problem.replace(design=problem.design.using(1))  # one sample after the other, as the papers have it
+    problem = problem.replace(X=problem.X.using(1))  # one sample after the other, as the papers have it
     candidate = Candidate(np.zeros(d), 0.0, np.zeros(n))
     state = algorithm.begin(problem, Start(candidate.w, 0.0, np.zeros(n)), seed)
     rows: list[tuple[float, float, float]] = []
@@ -96,12 +91,12 @@ def _dual(problem: Problem, candidate: Candidate) -> float:
 
 
 def zero_one(w: Vector, dataset: Dataset) -> float:
-    """The share of the test set with the wrong sign."""
+    """The fraction of the test set with the wrong sign."""
     return float(np.mean(np.where(dataset.X_test @ w > 0, 1.0, -1.0) != dataset.y_test))
 
 
-def reference(problem: Problem, solver: str = "newton") -> Certificate:
-    """The optimum, as tightly as it is certified in reasonable time: between `dual` and `primal`."""
+def reference(problem: Problem, solver: str = "newton", tol: float = 1e-10, max_seconds: float = 60.0) -> Certificate:
+    """The optimum, between `dual` and `primal`, to a relative gap `tol` if that is reached in time."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
-        return solve(problem, solver=solver, tol=REFERENCE, max_seconds=PATIENCE).certificate
+        return solve(problem, solver=solver, tol=tol, max_seconds=max_seconds).certificate

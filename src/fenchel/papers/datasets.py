@@ -1,21 +1,23 @@
-"""Data as the experiments want it: labels -1 and +1, rows no longer than 1, a part held out for testing."""
+"""Data for the experiments: labels -1 and +1, rows of norm at most 1, a fifth of the samples held out for testing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from fenchel.data import Design, encode_labels
-from fenchel.data.design import Vector
 from fenchel.data.samples import make_classification
+from fenchel.data.typing import Array, MatrixLike, Vector, VectorLike
 
-#: The share of the samples that is held out.
-TEST_SHARE = 0.2
+Features: TypeAlias = Array | sparse.csr_array
+#: Data sets by name, one as (X, y), or None for the generated ones.
+Data: TypeAlias = Mapping[str, tuple[MatrixLike, VectorLike]] | tuple[MatrixLike, VectorLike] | None
+
 #: How many sets are generated where none is given.
 GENERATED = 3
 
@@ -25,9 +27,9 @@ class Dataset:
     """A training set and a test set."""
 
     name: str
-    X: Any
+    X: Features
     y: Vector
-    X_test: Any
+    X_test: Features
     y_test: Vector
 
     @property
@@ -36,8 +38,8 @@ class Dataset:
         return int(self.X.shape[0])
 
 
-def split(name: str, X: Any, y: Any, seed: int = 0) -> Dataset:
-    """Shuffle once, hold out a fifth, and divide X by its longest row (lam then counts for rows of norm 1).
+def split(name: str, X: MatrixLike, y: VectorLike, seed: int = 0, held_out: float = 0.2) -> Dataset:
+    """Shuffle once, hold out some samples, and divide X by its largest row norm (lam is then for rows of norm 1).
 
     Parameters
     ----------
@@ -45,6 +47,8 @@ def split(name: str, X: Any, y: Any, seed: int = 0) -> Dataset:
     X : array or sparse matrix
     y : labels of two classes; the larger one becomes +1
     seed : int, default 0
+    held_out : float, default 0.2
+        The fraction of the samples that is held out for testing.
     """
     classes, codes = encode_labels(y)
     if len(classes) != 2:
@@ -55,15 +59,15 @@ def split(name: str, X: Any, y: Any, seed: int = 0) -> Dataset:
     if longest == 0.0:
         raise ValueError(f"{name}: every row is zero")
     rows = rows * (1.0 / longest)
-    held_out = max(1, int(TEST_SHARE * len(order)))
-    test, train = order[:held_out], order[held_out:]
+    count = max(1, int(held_out * len(order)))
+    test, train = order[:count], order[count:]
     signs = np.where(codes == 1, 1.0, -1.0)
     if len(np.unique(signs[train])) < 2:
         raise ValueError(f"{name}: {rows.shape[0]} samples are too few to hold out a fifth of them")
     return Dataset(name, rows[train], signs[train], rows[test], signs[test])
 
 
-def datasets(data: Mapping[str, tuple[Any, Any]] | tuple[Any, Any] | None, seed: int) -> Sequence[Dataset]:
+def datasets(data: Data, seed: int) -> Sequence[Dataset]:
     """The data sets by name, or the one that was passed as (X, y), or the generated ones."""
     if data is None:
         return [split(name, X, y, seed) for name, (X, y) in generated(seed).items()]
@@ -72,7 +76,7 @@ def datasets(data: Mapping[str, tuple[Any, Any]] | tuple[Any, Any] | None, seed:
     return [split("data", *data, seed=seed)]
 
 
-def generated(seed: int = 0, n: int = 10_000) -> dict[str, tuple[Any, Vector]]:
+def generated(seed: int = 0, n: int = 10_000) -> dict[str, tuple[Features, Vector]]:
     """Stand-ins for the paper's sets: texts with many words (astro-ph) and with fewer (CCAT), forest cover (cov1).
 
     The texts have about 80 words a document, of 40000 and of 5000. Forest cover has its 54 columns: ten measurements,
@@ -87,8 +91,8 @@ def generated(seed: int = 0, n: int = 10_000) -> dict[str, tuple[Any, Vector]]:
     }
 
 
-def _texts(rng: np.random.Generator, n: int, d: int, noise: float) -> tuple[Any, Vector]:
-    """Documents whose labels hang on their frequent words."""
+def _texts(rng: np.random.Generator, n: int, d: int, noise: float) -> tuple[Features, Vector]:
+    """Documents whose labels depend on their frequent words."""
     X = make_classification(n, d, density=80 / d, random_state=rng).X
     w = rng.standard_normal(d) * np.sqrt(np.asarray(X.mean(axis=0)))
     return X, _labels(rng, X @ w, noise)

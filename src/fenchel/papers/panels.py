@@ -4,23 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
+from fenchel.draw.paths import new_figure
 from fenchel.papers.datasets import Dataset
 
-#: lam n, where no lam is given: what 1e-3 to 1e-6 are on the 29882 samples of astro-ph.
-MULTIPLES = (30.0, 3.0, 0.3, 0.03)
-#: Most passes over the data, where no number is given.
-EPOCHS = 100
-#: Where the logarithmic axes end.
-FLOOR = 1e-7
-#: Inches for one entry of a legend.
-LABEL = 2.0
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#a2509a", "#6e7781"
+
+@dataclass(frozen=True)
+class Defaults:
+    """What figures use where nothing else is given."""
+
+    multiples: tuple[float, ...] = (30.0, 3.0, 0.3, 0.03)  # lam n: 1e-3 to 1e-6 on the 29882 samples of astro-ph
+    epochs: int = 100  # most passes over the data
+    floor: float = 1e-7  # where the logarithmic axes end, and runs with them
+    label_width: float = 2.0  # inches of one entry of a legend
+
+
+DEFAULTS = Defaults()
+
+
+class Colour(StrEnum):
+    """The colours of lines."""
+
+    BLUE = "#0072b2"
+    ORANGE = "#d55e00"
+    GREEN = "#009e73"
+    PURPLE = "#a2509a"
+    GREY = "#6e7781"
 
 
 class Settings(TypedDict, total=False):
@@ -41,19 +59,19 @@ class Settings(TypedDict, total=False):
 class Panel:
     """One pair of axes, with a data set and a lam."""
 
-    def __init__(self, axes: Any, dataset: Dataset, lam: float, epochs: int, seed: int) -> None:
+    def __init__(self, axes: Axes, dataset: Dataset, lam: float, epochs: int, seed: int) -> None:
         self.axes, self.dataset, self.lam, self.epochs, self.seed = axes, dataset, lam, epochs, seed
 
     def line(self, x: Vector, y: Vector, label: str, colour: str, style: str = "-", width: float = 1.6) -> None:
-        """A curve; what is not finite is left out, what lies below the axis runs out of it."""
+        """A curve; values that are not finite are left out, values below the axis are clipped."""
         seen = np.isfinite(y)
         if self.axes.get_yscale() == "log":
-            y = np.maximum(y, 1e-3 * FLOOR)
+            y = np.maximum(y, 1e-3 * DEFAULTS.floor)
         self.axes.plot(x[seen], y[seen], style, color=colour, lw=width, label=label)
 
 
 @dataclass(frozen=True)
-class Row:
+class PanelRow:
     """A row of panels: what its label says, the lam of each data set, and what is drawn."""
 
     label: str
@@ -68,22 +86,22 @@ def grid(
     ylabel: str,
     settings: Settings,
     log: bool = True,
-) -> Any:
+) -> Figure:
     """The same panel for every lam, one row each; returns a matplotlib Figure."""
     lams = settings.get("lams")
     if lams is None:
-        rows = [Row(f"λ = {height:g}/n", _over_n(height), draw) for height in MULTIPLES]
+        rows = [PanelRow(f"λ = {height:g}/n", _over_n(height), draw) for height in DEFAULTS.multiples]
     else:
-        rows = [Row(f"λ = {lam:g}", constant(lam), draw) for lam in lams]
+        rows = [PanelRow(f"λ = {lam:g}", constant(lam), draw) for lam in lams]
     return draw_rows(datasets, rows, title, ylabel, settings, log)
 
 
 def draw_rows(
-    datasets: Sequence[Dataset], rows: Sequence[Row], title: str, ylabel: str, settings: Settings, log: bool = True
-) -> Any:
+    datasets: Sequence[Dataset], rows: Sequence[PanelRow], title: str, ylabel: str, settings: Settings, log: bool = True
+) -> Figure:
     """Draw every panel; returns a matplotlib Figure."""
-    tick, epochs, seed = settings.get("tick"), settings.get("epochs", EPOCHS), settings.get("seed", 0)
-    figure = new_figure(1.2 + 3.3 * len(datasets), 1.0 + 2.1 * len(rows))
+    tick, epochs, seed = settings.get("tick"), settings.get("epochs", DEFAULTS.epochs), settings.get("seed", 0)
+    figure = new_figure(1.2 + 3.3 * len(datasets), 1.0 + 2.1 * len(rows), dpi=130)
     panels = figure.subplots(len(rows), len(datasets), squeeze=False)
     for i, row in enumerate(rows):
         for j, dataset in enumerate(datasets):
@@ -100,21 +118,12 @@ def draw_rows(
     return figure
 
 
-def new_figure(width: float, height: float) -> Any:
-    """An empty matplotlib Figure."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("figures need matplotlib: pip install fenchel[plot]") from error
-    return Figure(figsize=(width, height), layout="constrained", dpi=130)
-
-
-def add_legend(figure: Any) -> None:
+def add_legend(figure: Figure) -> None:
     """One legend for all panels."""
     found = {
         label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    ncols = min(len(found), max(1, int(figure.get_figwidth() // LABEL)))
+    ncols = min(len(found), max(1, int(figure.get_figwidth() // DEFAULTS.label_width)))
     figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=ncols, frameon=False, fontsize=9)
 
 
@@ -127,13 +136,13 @@ def constant(lam: float) -> Callable[[Dataset], float]:
     return lambda dataset: lam
 
 
-def _dress(axes: Any, log: bool, ylabel: str, xlabel: str) -> None:
+def _dress(axes: Axes, log: bool, ylabel: str, xlabel: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.margins(x=0.0)
     if log:
         top = axes.get_ylim()[1]
-        axes.set_ylim(FLOOR, max(top, 10 * FLOOR))
+        axes.set_ylim(DEFAULTS.floor, max(top, 10 * DEFAULTS.floor))
         axes.minorticks_off()
     axes.set_xlabel(xlabel, fontsize=9)
     axes.set_ylabel(ylabel, fontsize=9)

@@ -13,144 +13,157 @@ one, so that neither is understated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Unpack
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from fenchel.papers.curves import Curve, follow, reference, svm
-from fenchel.papers.datasets import GENERATED, datasets
-from fenchel.papers.panels import BLUE, FLOOR, GREEN, GREY, MULTIPLES, ORANGE, PURPLE, Panel, Settings, grid
+from fenchel.papers.datasets import GENERATED, Data, Dataset, datasets
+from fenchel.papers.panels import DEFAULTS, Colour, Panel, Settings, grid
 from fenchel.solver import theory
 from fenchel.steps import SDCA, SGD
 
-Data = Mapping[str, tuple[Any, Any]] | tuple[Any, Any] | None
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
+
+@dataclass(frozen=True)
+class Order:
+    """An order of the samples: its label, SDCA's `sampling`, its colour."""
+
+    label: str
+    sampling: str
+    colour: Colour
+
+
+#: The orders of Figure 5; the comparisons with SGD have the last two.
+ORDERS = (
+    Order("cyclic", "cyclic", Colour.ORANGE),
+    Order("SDCA", "uniform", Colour.BLUE),
+    Order("SDCA-Perm", "permutation", Colour.GREEN),
+)
 #: The gap at which the paper ends its runs for test errors (Figures 4 and 8).
-ENDED = 1e-5
-#: SGD has no gap to stop at: it runs as long as SDCA, and at least so many epochs.
-LEAST_EPOCHS = 10
-#: The orders of Figure 5 and of the comparisons with SGD.
-UNIFORM = ("SDCA", "uniform", BLUE)
-PERMUTATION = ("SDCA-Perm", "permutation", GREEN)
-CYCLIC = ("cyclic", "cyclic", ORANGE)
+FINAL_GAP = 1e-5
 
 
-def figure1(data: Data = None, **settings: Unpack[Settings]) -> Any:
+def figure1(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """Smoothed hinge, gamma = 1: primal and dual suboptimality, gap and the bound of Theorem 5. Straight lines."""
     title = "Figure 1: SDCA, smoothed hinge (γ = 1)"
     return grid(_sets(data, settings), lambda panel: _suboptimality(panel, 1.0), title, "suboptimality", settings)
 
 
-def figure2(data: Data = None, **settings: Unpack[Settings]) -> Any:
+def figure2(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """Hinge: primal and dual suboptimality, gap and the bound of Theorem 2."""
     title = "Figure 2: SDCA, hinge"
     return grid(_sets(data, settings), lambda panel: _suboptimality(panel, 0.0), title, "suboptimality", settings)
 
 
-def figure3(data: Data = None, **settings: Unpack[Settings]) -> Any:
+def figure3(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """The gap for gamma = 0, 0.01, 0.1 and 1: smoother is faster, the more so the smaller lam."""
 
     def draw(panel: Panel) -> None:
-        for gamma, colour in ((0.0, ORANGE), (0.01, PURPLE), (0.1, GREEN), (1.0, BLUE)):
+        for gamma, colour in ((0.0, Colour.ORANGE), (0.01, Colour.PURPLE), (0.1, Colour.GREEN), (1.0, Colour.BLUE)):
             curve = _sdca(panel, gamma, "uniform")
             panel.line(curve.epoch, curve.gap, f"γ = {gamma:g}", colour)
 
     return grid(_sets(data, settings), draw, "Figure 3: SDCA, effect of smoothing", "duality gap", settings)
 
 
-def figure4(data: Data = None, **settings: Unpack[Settings]) -> Any:
+def figure4(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """Test error of the hinge and of the smoothed hinge (gamma = 1), until the gap is 1e-5."""
 
     def draw(panel: Panel) -> None:
-        for gamma, colour, label in ((1.0, BLUE, "smoothed hinge (γ = 1)"), (0.0, ORANGE, "hinge")):
-            curve = _sdca(panel, gamma, "uniform", until=ENDED)
+        for gamma, colour, label in ((1.0, Colour.BLUE, "smoothed hinge (γ = 1)"), (0.0, Colour.ORANGE, "hinge")):
+            curve = _sdca(panel, gamma, "uniform", until=FINAL_GAP)
             panel.line(curve.epoch[1:], 100 * curve.error[1:], label, colour)
 
     return grid(_sets(data, settings), draw, "Figure 4: SDCA, test error", "test error (%)", settings, log=False)
 
 
-def figure5(data: Data = None, **settings: Unpack[Settings]) -> Any:
+def figure5(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """The gap for samples drawn with replacement, by permutations, and in one order; smoothed hinge, gamma = 1."""
 
     def draw(panel: Panel) -> None:
-        for label, sampling, colour in (CYCLIC, UNIFORM, PERMUTATION):
-            curve = _sdca(panel, 1.0, sampling)
-            panel.line(curve.epoch, curve.gap, label, colour)
+        for order in ORDERS:
+            curve = _sdca(panel, 1.0, order.sampling)
+            panel.line(curve.epoch, curve.gap, order.label, order.colour)
 
     title = "Figure 5: the order of the samples, smoothed hinge (γ = 1)"
     return grid(_sets(data, settings), draw, title, "duality gap", settings)
 
 
-def figure6(data: Data = None, **settings: Unpack[Settings]) -> Any:
+def figure6(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """Primal suboptimality of SDCA, SDCA-Perm and SGD; smoothed hinge, gamma = 1."""
     title = "Figure 6: SDCA and SGD, smoothed hinge (γ = 1)"
     return grid(_sets(data, settings), lambda panel: _race(panel, 1.0), title, "primal suboptimality", settings)
 
 
-def figure7(data: Data = None, **settings: Unpack[Settings]) -> Any:
+def figure7(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """Primal suboptimality of SDCA, SDCA-Perm and SGD; hinge."""
     title = "Figure 7: SDCA and SGD, hinge"
     return grid(_sets(data, settings), lambda panel: _race(panel, 0.0), title, "primal suboptimality", settings)
 
 
-def figure8(data: Data = None, **settings: Unpack[Settings]) -> Any:
+def figure8(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """Test error of SDCA on the smoothed hinge (gamma = 1, until the gap is 1e-5) and of SGD on the hinge."""
 
     def draw(panel: Panel) -> None:
-        curve = _sdca(panel, 1.0, "uniform", until=ENDED)
-        panel.line(curve.epoch[1:], 100 * curve.error[1:], "SDCA, smoothed hinge (γ = 1)", BLUE)
+        curve = _sdca(panel, 1.0, "uniform", until=FINAL_GAP)
+        panel.line(curve.epoch[1:], 100 * curve.error[1:], "SDCA, smoothed hinge (γ = 1)", Colour.BLUE)
         other = _sgd(panel, 0.0, len(curve.epoch) - 1)
-        panel.line(other.epoch[1:], 100 * other.error[1:], "SGD, hinge", ORANGE)
+        panel.line(other.epoch[1:], 100 * other.error[1:], "SGD, hinge", Colour.ORANGE)
 
     return grid(
         _sets(data, settings), draw, "Figure 8: SDCA and SGD, test error", "test error (%)", settings, log=False
     )
 
 
-FIGURES: dict[int, Callable[..., Any]] = dict(
+FIGURES: dict[int, Callable[..., Figure]] = dict(
     enumerate((figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8), start=1)
 )
 
 
 def panels(figure: int, lams: int | None, sets: int | None) -> int:
     """How many panels a figure has, for so many values of lam and data sets; None for those it has by itself."""
-    return (lams or len(MULTIPLES)) * (sets or GENERATED)
+    return (lams or len(DEFAULTS.multiples)) * (sets or GENERATED)
 
 
-def _sets(data: Data, settings: Settings) -> Any:
+def _sets(data: Data, settings: Settings) -> Sequence[Dataset]:
     return datasets(data, settings.get("seed", 0))
 
 
-def _sdca(panel: Panel, gamma: float, sampling: str, until: float = FLOOR) -> Curve:
+def _sdca(panel: Panel, gamma: float, sampling: str, until: float = DEFAULTS.floor) -> Curve:
     problem = svm(panel.dataset, panel.lam, gamma)
     block = 1 if sampling == "permutation" else None
     algorithm = SDCA(sampling=sampling, block=block, shrink=False, accelerate=False)  # as in the paper
     return follow(problem, algorithm, panel.epochs, panel.seed, until, panel.dataset)
 
 
-def _sgd(panel: Panel, gamma: float, epochs: int) -> Curve:
+def _sgd(panel: Panel, gamma: float, epochs: int, least: int = 10) -> Curve:
+    """SGD has no gap to stop at: it runs as long as SDCA did, and for at least so many epochs."""
     problem = svm(panel.dataset, panel.lam, gamma)
-    return follow(problem, SGD(), min(panel.epochs, max(epochs, LEAST_EPOCHS)), panel.seed, dataset=panel.dataset)
+    return follow(problem, SGD(), min(panel.epochs, max(epochs, least)), panel.seed, dataset=panel.dataset)
 
 
 def _suboptimality(panel: Panel, gamma: float) -> None:
     problem = svm(panel.dataset, panel.lam, gamma)
     best, curve = reference(problem), _sdca(panel, gamma, "uniform")
-    panel.line(curve.epoch, curve.primal - best.dual, "primal suboptimality", GREEN)
-    panel.line(curve.epoch, best.primal - curve.dual, "dual suboptimality", PURPLE)
-    panel.line(curve.epoch, curve.gap, "duality gap", BLUE)
+    panel.line(curve.epoch, curve.primal - best.dual, "primal suboptimality", Colour.GREEN)
+    panel.line(curve.epoch, best.primal - curve.dual, "dual suboptimality", Colour.PURPLE)
+    panel.line(curve.epoch, curve.gap, "duality gap", Colour.BLUE)
     steps = np.linspace(0.0, curve.epoch[-1], 400)
     bound = theory.sdca(problem).gap(steps * panel.dataset.n)
-    panel.line(steps, bound, f"bound of Theorem {5 if gamma > 0 else 2}", GREY, "--")
+    panel.line(steps, bound, f"bound of Theorem {5 if gamma > 0 else 2}", Colour.GREY, "--")
 
 
 def _race(panel: Panel, gamma: float) -> None:
     best = reference(svm(panel.dataset, panel.lam, gamma))
     longest = 0
-    for label, sampling, colour in (UNIFORM, PERMUTATION):
-        curve = _sdca(panel, gamma, sampling)
+    for order in ORDERS[1:]:
+        curve = _sdca(panel, gamma, order.sampling)
         longest = max(longest, len(curve.epoch) - 1)
-        panel.line(curve.epoch, curve.primal - best.dual, label, colour)
+        panel.line(curve.epoch, curve.primal - best.dual, order.label, order.colour)
     curve = _sgd(panel, gamma, longest)
-    panel.line(curve.epoch, curve.primal - best.dual, "SGD", ORANGE)
+    panel.line(curve.epoch, curve.primal - best.dual, "SGD", Colour.ORANGE)

@@ -1,22 +1,18 @@
-"""What every statement of a problem checks about its parts."""
+"""Checks of parameters that all statements of problems share."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.base import NormPenalty
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
-class HasFields(Protocol):
-    """A dataclass."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-
-Kind = TypeVar("Kind", bound=HasFields)
+Kind = TypeVar("Kind", bound="DataclassInstance")
 
 
 def require_instance(value: object, kind: type, name: str, example: str) -> None:
@@ -26,11 +22,11 @@ def require_instance(value: object, kind: type, name: str, example: str) -> None
         raise TypeError(f"{name} must be a {kind.__name__}, such as {example}{hint}; got {value!r}")
 
 
-def require_double(part: object) -> None:
+def require_double(term: object) -> None:
     """Parameters of a user's own classes: NumPy computes with a float32 in single precision, where no bound holds."""
-    for name, value in vars(part).items():
+    for name, value in vars(term).items():
         if isinstance(value, np.floating) and value.dtype.itemsize < 8:
-            raise TypeError(f"{type(part).__name__}.{name} is a {value.dtype}; pass float({name})")
+            raise TypeError(f"{type(term).__name__}.{name} is a {value.dtype}; pass float({name})")
 
 
 def require_flag(value: object, name: str) -> None:
@@ -59,8 +55,8 @@ def require_bounded_dual(penalty: Penalty) -> None:
         )
 
 
-def replaced(statement: Kind, changes: dict[str, Any]) -> Kind:
-    """The same statement with some parts exchanged; nothing is checked or copied again."""
+def replaced(statement: Kind, changes: dict[str, object]) -> Kind:
+    """The same statement with some fields replaced; nothing is checked or copied again."""
     other = object.__new__(type(statement))
     if changes.keys() <= {"penalty"}:  # what was computed from the data stays as it is
         vars(other).update(vars(statement), **changes)

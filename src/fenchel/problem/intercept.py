@@ -6,21 +6,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem.losses import Loss
 
-#: How far the search for a bracket goes before it calls the minimum infinite (all labels on one side, say).
+#: How far the search for a bracket goes, relative to the scale of the scores, before the minimum counts as infinite
+#: (say, if all labels are the same).
 FARTHEST = 1e12
-#: A slope this small, relative to its terms, counts as zero: what is left is balanced exactly later.
+#: A slope this small, relative to its terms, counts as zero; certificates balance the rest exactly.
 NEGLIGIBLE = 1e-13
 
 
 def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vector | float = 1.0) -> float:
     """A t that minimises sum_i s_i phi(z_i + t f_i; y_i): where the slope, which increases in t, crosses zero.
 
-    The intercept has f_i = 1. At a minimum at infinity the last finite point tried comes back; a certificate made
-    from it is
-    valid all the same.
+    The intercept has f_i = 1. If the minimum is at infinity, the last finite point tried is returned; a certificate
+    made from it is still valid.
     """
     pull = weights * direction
 
@@ -35,17 +35,17 @@ def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vec
     width = float(np.abs(direction).max())
     if abs(here) <= NEGLIGIBLE * size or not np.isfinite(here) or width < 1e-290:
         return 0.0
-    reach = (loss.unit + float(np.abs(z).max(initial=0.0)) + float(np.abs(y).max())) / width
+    scale = (loss.unit + float(np.abs(z).max(initial=0.0)) + float(np.abs(y).max())) / width
     # a smooth loss cannot turn before |slope| / curvature
     curvature = loss.smoothness * float((weights * np.square(direction)).sum())
-    step = max(abs(here) / curvature if np.isfinite(curvature) else 0.0, 1e-6 * reach)
+    step = max(abs(here) / curvature if np.isfinite(curvature) else 0.0, 1e-6 * scale)
     a, fa = 0.0, here
     b = -np.sign(here) * step
     while True:
         fb, size = slope(b)
         if not np.isfinite(fb):
             return float(a)
-        if abs(fb) <= NEGLIGIBLE * size or abs(b) > FARTHEST * reach:
+        if abs(fb) <= NEGLIGIBLE * size or abs(b) > FARTHEST * scale:
             return float(b)
         if fb * fa < 0:
             return _root(slope, a, fa, b, fb)

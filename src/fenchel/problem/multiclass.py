@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
 from fenchel.data.multi_products import BlockProducts
+from fenchel.data.products import Products
 from fenchel.data.target import as_codes, as_weights
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import replaced, require_bounded_dual, require_double, require_flag, require_instance
 from fenchel.problem.losses.multiclass import Codes, MulticlassLoss, Multinomial, multipliers, off_of
 from fenchel.problem.penalties import L2, Penalty
@@ -53,7 +55,7 @@ class MulticlassProblem(Statement):
         k, if the last classes may have no sample.
     """
 
-    design: Design
+    X: Design
     y: Codes
     loss: MulticlassLoss
     penalty: Penalty
@@ -63,11 +65,11 @@ class MulticlassProblem(Statement):
 
     def __init__(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike | Design,
+        y: VectorLike,
         loss: MulticlassLoss | None = None,
         penalty: Penalty | None = None,
-        sample_weight: Any = None,
+        sample_weight: VectorLike | None = None,
         intercept: bool = False,
         n_classes: int | None = None,
     ) -> None:
@@ -78,8 +80,10 @@ class MulticlassProblem(Statement):
         require_flag(intercept, "intercept")
         for part in (loss, penalty):
             require_double(part)
-        design = X if isinstance(X, Design) else Design(X)
-        n, d = design.shape
+        if isinstance(X, Products) and not isinstance(X, Design):
+            raise TypeError(f"a MulticlassProblem needs a matrix that is stored (a Design), got a {type(X).__name__}")
+        matrix = X if isinstance(X, Design) else Design(X)
+        n, d = matrix.shape
         codes, k = as_codes(y, n, n_classes)
         penalty.check(k * d)
         require_bounded_dual(penalty)
@@ -88,11 +92,11 @@ class MulticlassProblem(Statement):
                 f"{penalty!r} must be 0 at zero and nowhere else: no other penalty of a matrix is supported"
             )
         weights = as_weights(sample_weight, n)
-        values = (design, frozen(codes), loss, penalty, frozen(weights), bool(intercept), k)
+        values = (matrix, frozen(codes), loss, penalty, frozen(weights), bool(intercept), k)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self, **changes: object) -> Self:
         """The same problem with some parts exchanged; nothing is checked or copied again."""
         return replaced(self, changes)
 
@@ -128,7 +132,7 @@ class MulticlassProblem(Statement):
     @cached_property
     def products(self) -> BlockProducts:
         """Products with X for all classes at once."""
-        return BlockProducts(self.design, self.weights)
+        return BlockProducts(self.X, self.weights)
 
     @cached_property
     def class_weights(self) -> Vector:

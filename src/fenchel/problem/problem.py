@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
+from fenchel.data.products import Products
 from fenchel.data.target import as_signs, as_vector, as_weights
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import replaced, require_bounded_dual, require_double, require_flag, require_instance
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses import Loss, Squared
@@ -38,8 +40,9 @@ class Problem(Statement):
 
     Parameters
     ----------
-    X : array, sparse matrix, data frame or Design of shape (n, d)
-        See `Design` for what is used in place and what is converted.
+    X : array, sparse matrix, data frame, Design or other Products of shape (n, d)
+        See `Design` for what is used in place and what is converted. `Products` is what certificates and first-order
+        solvers ask of a matrix.
     y : array of n targets
         -1 and +1 for classification losses.
     loss : Loss, default Squared()
@@ -50,7 +53,7 @@ class Problem(Statement):
         Whether there is a b; it is not penalised.
     """
 
-    design: Design
+    X: Products
     y: Vector
     loss: Loss
     penalty: Penalty
@@ -59,11 +62,11 @@ class Problem(Statement):
 
     def __init__(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike | Products,
+        y: VectorLike,
         loss: Loss | None = None,
         penalty: Penalty | None = None,
-        sample_weight: Any = None,
+        sample_weight: VectorLike | None = None,
         intercept: bool = False,
     ) -> None:
         loss = Squared() if loss is None else loss
@@ -73,17 +76,17 @@ class Problem(Statement):
         require_flag(intercept, "intercept")
         for part in (loss, penalty):
             require_double(part)
-        design = X if isinstance(X, Design) else Design(X)
-        n, d = design.shape
+        matrix = X if isinstance(X, Products) else Design(X)
+        n, d = matrix.shape
         penalty.check(d)
         require_bounded_dual(penalty)
         y = as_signs(y, n) if loss.is_classification else as_vector(y, n, "y")
         weights = as_weights(sample_weight, n)
-        values = (design, frozen(y), loss, penalty, frozen(weights), bool(intercept))
+        values = (matrix, frozen(y), loss, penalty, frozen(weights), bool(intercept))
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self, **changes: object) -> Self:
         """The same problem with some parts exchanged; nothing is checked or copied again."""
         return replaced(self, changes)
 
@@ -91,7 +94,7 @@ class Problem(Statement):
         """The same problem with another weight of its penalty; the checked design is shared."""
         return self.replace(penalty=self.penalty.with_lam(lam))
 
-    @cached_property
+    @property
     def traits(self) -> frozenset[Trait]:
         """What the loss and the penalty promise."""
         return self.loss.traits | self.penalty.traits
@@ -168,14 +171,14 @@ class Problem(Statement):
 
     def scores(self, w: Vector, b: float = 0.0) -> Vector:
         """z = X w + b."""
-        z = self.design.matvec(w)
+        z = self.X.matvec(w)
         if b:
             z += b
         return z
 
     def dual_vector(self, alpha: Vector) -> Vector:
         """v = (1/W) sum_i s_i alpha_i x_i."""
-        return self.design.rmatvec(self.weights * alpha) / self.total_weight
+        return self.X.rmatvec(self.weights * alpha) / self.total_weight
 
     def primal(self, w: Vector, b: float = 0.0) -> float:
         """P(w, b)."""

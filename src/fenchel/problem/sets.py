@@ -1,16 +1,17 @@
 """Closed convex sets with a projection and a support function, for interpolation: scores must lie in them.
 
-Any object with `project` and `support` will do in their place.
+An object with `project` and `support` will do in their place.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem.vectors import set_positive
 
 
@@ -29,7 +30,7 @@ class ConvexSet(Protocol):
 class Point:
     """{y}: exact interpolation of real targets."""
 
-    y: Any
+    y: ArrayLike
 
     def project(self, z: Vector) -> Vector:
         return np.broadcast_to(np.asarray(self.y, dtype=np.float64), z.shape).copy()
@@ -42,8 +43,8 @@ class Point:
 class HalfLine:
     """{z : sign z >= bound}: a margin constraint. sign is -1 or +1."""
 
-    bound: Any = 1.0
-    sign: Any = 1.0
+    bound: Vector | float = 1.0
+    sign: Vector | float = 1.0
 
     def project(self, z: Vector) -> Vector:
         return np.asarray(self.sign * np.maximum(self.sign * z, self.bound))
@@ -58,8 +59,8 @@ class HalfLine:
 class Interval:
     """[low, high], elementwise; either end may be infinite."""
 
-    low: Any
-    high: Any
+    low: Vector | float
+    high: Vector | float
 
     def __post_init__(self) -> None:
         if np.any(np.asarray(self.low) > np.asarray(self.high)):
@@ -85,7 +86,7 @@ class Box(Interval):
 class Ball:
     """{z : |z - centre|_2 <= radius} in R^k, along the last axis."""
 
-    centre: Any
+    centre: Vector | float
     radius: float = 1.0
 
     def __post_init__(self) -> None:

@@ -7,9 +7,10 @@ solvers (`solver.choose.solvers_of.register`); no file of `solver` or `certifica
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Self
 
 from fenchel.data.design import Design
+from fenchel.data.products import Products
 from fenchel.data.typing import Vector
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.traits import Trait
@@ -20,14 +21,26 @@ Shape = tuple[int, ...]
 class Statement(ABC):
     """A convex problem with a design, a penalty, multipliers, and perhaps an intercept."""
 
-    design: Design
+    X: Products
     penalty: Penalty
     intercept: bool
 
     @property
     def shape(self) -> tuple[int, int]:
         """Samples and features."""
-        return self.design.shape
+        return self.X.shape
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether X is a `Design`, which compiled steps need."""
+        return isinstance(self.X, Design)
+
+    @property
+    def design(self) -> Design:
+        """X, for steps that need it stored; other code asks `X`."""
+        if not isinstance(self.X, Design):
+            raise TypeError(f"this needs a matrix that is stored (a Design), but X is a {type(self.X).__name__}")
+        return self.X
 
     @property
     @abstractmethod
@@ -45,7 +58,7 @@ class Statement(ABC):
         """Those of the weights, the intercept and the multipliers."""
 
     @abstractmethod
-    def replace(self, **changes: Any) -> Self:
+    def replace(self, **changes: object) -> Self:
         """The same problem with some parts exchanged; nothing is checked or copied again."""
 
     @abstractmethod

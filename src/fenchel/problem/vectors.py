@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
+from fenchel.data.typing import Array, Mask, Vector
 
-Mask = NDArray[np.bool_]
-Array = TypeVar("Array", bound=NDArray[Any])
+Values = TypeVar("Values", bound=Array)
 
 
-def frozen(values: Array) -> Array:
-    """A copy that nobody can change: what was proven about it must stay true of it."""
+def frozen(values: Values) -> Values:
+    """A read-only copy: what is proven about it must stay true of it."""
     copy = values.copy()
     copy.flags.writeable = False
     return copy
 
 
 def sum_of_squares(x: Vector) -> float:
-    """|x|_2^2, without a temporary vector and without the threads of BLAS, which go on waiting for work on a core that
-    the next step needs.
+    """|x|_2^2, without a temporary vector and without the threads of BLAS, which spin on a core that the next step
+    needs.
     """
     return kernels.sum_of_squares(np.ascontiguousarray(x, dtype=np.float64).ravel())
 
@@ -66,7 +64,7 @@ def square_over(x: float, divisor: float) -> float:
 
 
 def p_norm(x: Vector, p: float) -> float:
-    """|x|_p, scaled by the largest entry where something might overflow or underflow on the way."""
+    """|x|_p, scaled by the largest entry where squares or powers might overflow or underflow."""
     if p == 2:
         total = sum_of_squares(x)
         if 1e-280 < total < 1e280:

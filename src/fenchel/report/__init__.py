@@ -1,4 +1,4 @@
-"""What people look at: plots and tables."""
+"""Plots and tables."""
 
 from fenchel.draw.paths import plot_certified_path, plot_path
 from fenchel.report.convergence import plot_convergence

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fenchel.certificate import Certificate
 from fenchel.certificate.certificate import percent
-from fenchel.draw.paths import OTHER, PROVEN, new_figure
+from fenchel.draw.paths import Shade, new_figure
 from fenchel.solver import Trace
 from fenchel.solver.theory import GapBound
 
-#: So few certificates that each is drawn.
-FEW_CHECKS = 30
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def plot_convergence(
     traces: Mapping[str, Trace] | Trace,
     optimum: float | None = None,
     beside: Sequence[tuple[str, Certificate, float]] = (),
-    axes: Any = None,
+    axes: Axes | None = None,
     title: str = "",
     bound: GapBound | None = None,
     against: str = "seconds",
-) -> Any:
+) -> Axes:
     """Relative certified gap against seconds or steps, one curve a run.
 
     Parameters
@@ -57,9 +57,9 @@ def plot_convergence(
     runs = {"fenchel": traces} if isinstance(traces, Trace) else traces
     for k, (name, trace) in enumerate(runs.items()):
         x, scale = trace["seconds" if against == "seconds" else "iteration"], np.abs(trace["primal"])
-        colour = PROVEN if len(runs) == 1 else f"C{k}"
+        colour = Shade.PROVEN if len(runs) == 1 else f"C{k}"
         gap = trace["gap"] / scale
-        dots = {"marker": "o", "ms": 4} if len(x) <= FEW_CHECKS else {}  # a line of one point is nothing to see
+        dots: dict[str, Any] = {"marker": "o", "ms": 4} if len(x) <= 30 else {}  # a line of one point is invisible
         axes.plot(x, gap, color=colour, lw=2, label=f"{name}: proven bound", **dots)
         if optimum is not None:
             true = (trace["primal"] - optimum) / scale
@@ -72,12 +72,12 @@ def plot_convergence(
             axes.plot(x[said], theirs[said], color=colour, lw=1.5, ls=":", label=f"{name}: theorem")
     for marker, (name, certificate, time) in zip(cycle("os^Dv<>p"), beside, strict=False):
         label = f"{name}: {percent(certificate.relative_gap)}"
-        axes.plot([time], [certificate.relative_gap], marker, color=OTHER, ms=7, mec="white", label=label)
+        axes.plot([time], [certificate.relative_gap], marker, color=Shade.OTHER, ms=7, mec="white", label=label)
     from matplotlib import ticker
 
     scale_x = "log" if against == "seconds" else "linear"
     axes.set(xscale=scale_x, yscale="log", xlabel=against, ylabel="distance to the optimum (relative)", title=title)
-    if scale_x == "log":  # 1, 2 and 5 of every decade, as plain numbers, which have room
+    if scale_x == "log":  # 1, 2 and 5 of every decade, as plain numbers
         axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_formatter(ticker.NullFormatter())

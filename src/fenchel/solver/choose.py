@@ -195,6 +195,8 @@ def _obstacles(problem: Statement, solver: Solver[Any]) -> list[str]:
         missing = solver.requires - traits
         parts = " and ".join(sorted(trait.value for trait in missing))
         return [f"needs {parts}, which {problem.described} is not"]
+    if solver.needs_storage and not problem.is_stored:
+        return [f"needs a matrix that is stored (a Design), which a {type(problem.X).__name__} is not"]
     obstacle = solver.obstacle(problem)
     return [] if obstacle is None else [obstacle]
 

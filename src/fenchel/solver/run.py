@@ -93,7 +93,7 @@ class Fit:
     @property
     def is_good_enough(self) -> bool:
         """Whether the tolerance is reached, and a sharper bound would cost something."""
-        return self.problem.design.nnz > FEW_ENTRIES and self.judge.reached(self.stop.tol, self.stop.atol)
+        return self.problem.X.nnz > FEW_ENTRIES and self.judge.reached(self.stop.tol, self.stop.atol)
 
     def result(self, solver: str, status: str) -> Result:
         """The best model and the best bound that the judge has seen."""
@@ -119,7 +119,7 @@ def run(fit: Fit, carried: Carried[Any]) -> list[Result]:
     solver, status = carried.solver, ""
     try:
         # where a solver's own threads work, those of BLAS, which wait in loops, would be in their way
-        with blas_threads(1 if solver.has_own_threads else fit.problem.design.threads):
+        with blas_threads(1 if solver.has_own_threads else fit.problem.X.threads):
             found = _steps(fit, carried)
             if isinstance(found, list):
                 return found

@@ -182,7 +182,7 @@ def follow(
 
     Where the solver that "auto" has chosen gives up, another goes on from there.
     """
-    problem = problem.replace(design=problem.design.using(request.n_threads))
+    problem = problem.replace(X=problem.X.using(request.n_threads))
     seed, done = seed_of(request.random_state), 0
     has_start, is_path = start is not None, len(penalties) > 1
     if chosen is None:

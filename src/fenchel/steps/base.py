@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.vectors import dual_exponent, sum_of_squares
 from fenchel.steps.measurements import Goal, Measurements
@@ -97,7 +97,7 @@ def expected_epochs(problem: Problem, tol: float) -> float:
     q = L mean |x_i|_*^2 / (mu n), with L = 1 in place of a kink; an unpenalised intercept doubles the price.
     """
     penalty = problem.penalty
-    norms = problem.design.row_norms(dual_exponent(penalty.norm))
+    norms = problem.X.row_norms(dual_exponent(penalty.norm))
     size = float(np.sum(problem.weights * norms**2)) / problem.total_weight
     q = min(problem.loss.smoothness, 1.0) * size / (penalty.strong_convexity * problem.shape[0])
     return (1.0 + q) * float(np.log(1.0 / min(max(tol, 1e-16), 0.5))) * (2.0 if problem.intercept else 1.0)
@@ -119,6 +119,8 @@ class Solver(ABC, Generic[State]):
         How many steps (passes, if it reports its progress) are worth one certificate: a tenth of the run at most.
     passes_per_step : int
         How often a step goes through the data.
+    needs_storage : bool
+        Whether its steps need a stored matrix (a `Design`); False if they ask no more than `Products` offers.
     has_own_threads : bool
         Whether its steps use threads of their own, so that BLAS must not.
     screens : bool
@@ -133,6 +135,7 @@ class Solver(ABC, Generic[State]):
     requires: ClassVar[frozenset[Trait]]
     steps_per_check: ClassVar[int]
     passes_per_step: ClassVar[int]
+    needs_storage: ClassVar[bool] = True
     has_own_threads: ClassVar[bool] = False
     screens: ClassVar[bool] = False
     is_final: ClassVar[bool] = False

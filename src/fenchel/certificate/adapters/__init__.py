@@ -8,22 +8,15 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from fenchel.certificate.adapters import (  # noqa: F401  (each fills the registry)
-    liblinear,
-    libsvm,
-    logistic,
-    meta,
-    others,
-    rejected,
-    sgd,
-    skglm,
-    sklearn_linear,
-)
+from numpy.typing import ArrayLike
+
+from fenchel.certificate.adapters import liblinear, others, rejected, skglm, sklearn  # noqa: F401  (each fills the registry)
 from fenchel.certificate.adapters.claim import certify_claims
 from fenchel.certificate.adapters.registry import claims_of
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights
 from fenchel.certificate.multiclass import certify_matrix
+from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.problem import MulticlassProblem, Problem
 
 __all__ = ["certify"]
@@ -31,25 +24,35 @@ __all__ = ["certify"]
 
 @overload
 def certify(
-    subject: Problem, w: Any, b: float = 0.0, alpha: Any = None, effort: str = "auto", tol: float | None = None
+    subject: Problem,
+    w: VectorLike,
+    b: float = 0.0,
+    alpha: VectorLike | None = None,
+    effort: str = "auto",
+    tol: float | None = None,
 ) -> Certificate: ...
 @overload
 def certify(
-    subject: MulticlassProblem, B: Any, b: Any = 0.0, alpha: Any = None, effort: str = "auto", tol: float | None = None
+    subject: MulticlassProblem,
+    B: ArrayLike,
+    b: VectorLike = 0.0,
+    alpha: ArrayLike | None = None,
+    effort: str = "auto",
+    tol: float | None = None,
 ) -> Certificate: ...
 @overload
 def certify(
-    subject: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
+    subject: object,
+    X: MatrixLike,
+    y: VectorLike,
+    sample_weight: VectorLike | None = None,
     *,
     effort: str = "auto",
     tol: float | None = None,
-    **options: Any,
+    **options: object,
 ) -> Certificate: ...
-def certify(subject: Any, *args: Any, **kwargs: Any) -> Certificate:
-    """Bound how far a model is from the optimum of its objective, whoever fitted it.
+def certify(subject: object, *args: Any, **kwargs: Any) -> Certificate:
+    """Bound how far a model is from the optimum of its objective, whatever software fitted it.
 
     Two forms::
 
@@ -73,7 +76,7 @@ def certify(subject: Any, *args: Any, **kwargs: Any) -> Certificate:
     X, y, sample_weight
         The data of the fit; labels of any type for classifiers. X is not copied.
     effort : {"low", "auto", "high"}, default "auto"
-        How long to look for a better dual point. "low": one look. "auto": losses with kinks get more, smooth ones are
+        How long to search for a better dual point. "low": one try. "auto": losses with kinks get more, smooth ones are
         tight near the optimum without. "high": until the bound is (nearly) as good as it can be, also far from the
         optimum; data stored by columns may be copied by rows.
     tol : float, optional
@@ -107,13 +110,13 @@ def certify(subject: Any, *args: Any, **kwargs: Any) -> Certificate:
 
 
 def _certify_model(
-    model: Any,
-    X: Any = None,
-    y: Any = None,
-    sample_weight: Any = None,
+    model: object,
+    X: MatrixLike | None = None,
+    y: VectorLike | None = None,
+    sample_weight: VectorLike | None = None,
     *,
     effort: str = "auto",
     tol: float | None = None,
-    **options: Any,
+    **options: object,
 ) -> Certificate:
     return certify_claims(claims_of(model, X, y, sample_weight, options), effort, tol)

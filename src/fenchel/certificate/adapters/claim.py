@@ -9,12 +9,13 @@ from typing import Protocol
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights, search_plan
 from fenchel.certificate.multiclass import certify_matrix
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem, Problem
 
 
 class Claim(Protocol):
-    """Something that can be certified; `scale` is its share in the sum of the model's objectives."""
+    """Something that can be certified; `scale` is its factor in the sum of the model's objectives."""
 
     @property
     def scale(self) -> float: ...
@@ -26,7 +27,7 @@ class Claim(Protocol):
 class LinearClaim:
     """w and b minimise a problem; alpha are the multipliers that the model came with, if any.
 
-    With `evidence` False the certificate keeps its numbers only: the scores of this part alone label nothing.
+    With `evidence` False the certificate keeps its numbers only: the scores of this problem alone label nothing.
     """
 
     problem: Problem
@@ -64,7 +65,7 @@ def certify_claims(claims: Sequence[Claim], effort: str, tol: float | None) -> C
 
 
 def _scaled(part: Certificate, scale: float) -> Certificate:
-    """The same statement about scale P; the last bits go to the gap."""
+    """The same statement about scale P; the gap includes the rounding of the products."""
     up = 1.0 + 4.0 * UNIT_ROUNDOFF
     return replace(
         part,
@@ -77,7 +78,7 @@ def _scaled(part: Certificate, scale: float) -> Certificate:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ClaimBounds:
     """P from above and D from below: as computed, and in exact arithmetic."""
 
     primal: float

@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from inspect import signature
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
 from fenchel.data.target import as_vector
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem.penalties import L1, L2, ElasticNet, GroupL2, Penalty
 
 Codes = NDArray[np.intp]
 
 
-def coefficients(model: Any) -> tuple[Vector, Vector]:
+class Classifier(Protocol):
+    """A fitted classifier: the labels, in the order of its own codes."""
+
+    @property
+    def classes_(self) -> NDArray[Any]: ...
+
+
+class WeightedClassifier(Classifier, Protocol):
+    """A fitted classifier with weights of its classes: None, "balanced" or a dict."""
+
+    @property
+    def class_weight(self) -> Any: ...
+
+
+class FittedModel(WeightedClassifier, Protocol):
+    """A fitted model of other software: `coef_`, `intercept_`, and parameters under the names that it gives them.
+
+    A regressor has no classes; adapters ask only for what the class they are registered for has.
+    """
+
+    def __getattr__(self, name: str, /) -> Any: ...
+
+
+def coefficients(model: object) -> tuple[Vector, Vector]:
     """coef_ as a matrix with a row for each class or target, and as many intercepts."""
     coef = getattr(model, "coef_", None)
     if coef is None:
@@ -30,43 +54,42 @@ def coefficients(model: Any) -> tuple[Vector, Vector]:
     return coef, np.broadcast_to(intercept, len(coef)).copy() if intercept.size <= 1 else intercept
 
 
-def design(X: Any, d: int, constant: float = 0.0) -> Design:
+def design(X: MatrixLike, d: int, constant: float = 0.0) -> Design:
     """X, which must have a column for each of the model's d weights."""
     found = Design(X, constant=constant)
-    columns = found.matrix.shape[1]
-    if columns != d:
-        raise ValueError(f"X has {columns} columns, but the model has {d} weights")
+    if found.n_features != d:
+        raise ValueError(f"X has {found.n_features} columns, but the model has {d} weights")
     return found
 
 
-def chosen(model: Any, name: str) -> Any:
+def chosen(model: FittedModel, name: str) -> Any:
     """The parameter that cross-validation chose (name_), or else the one given."""
     return getattr(model, f"{name}_", None) if hasattr(model, f"{name}_") else getattr(model, name)
 
 
-def require(model: Any, condition: bool, because: str) -> None:
+def require(model: object, condition: bool, because: str) -> None:
     """Raise unless a parameter has a value whose objective is expressible."""
     if not condition:
         raise ValueError(f"this {type(model).__name__} cannot be certified: {because}")
 
 
-def require_free_signs(model: Any) -> None:
+def require_free_signs(model: object) -> None:
     """No constraint w >= 0."""
     require(model, not getattr(model, "positive", False), "positive=True is a constraint on the weights")
 
 
-def require_no_intercept(model: Any, intercept: Vector) -> None:
+def require_no_intercept(model: object, intercept: Vector) -> None:
     """For models that were fitted without one."""
     require(model, not np.any(intercept), "it has an intercept_, but its objective has none")
 
 
-def require_no_weights(model: Any, sample_weight: Any) -> None:
+def require_no_weights(model: object, sample_weight: VectorLike | None) -> None:
     """For models whose fit takes none."""
     if sample_weight is not None:
         raise TypeError(f"{type(model).__name__} is fitted without sample_weight; certify it without")
 
 
-def elastic_net(model: Any, lam: float, l1_ratio: float = 0.0) -> Penalty:
+def elastic_net(model: object, lam: float, l1_ratio: float = 0.0) -> Penalty:
     """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2) as L2, L1 or ElasticNet; lam = 0 is an error."""
     require(
         model,
@@ -78,7 +101,7 @@ def elastic_net(model: Any, lam: float, l1_ratio: float = 0.0) -> Penalty:
     return ElasticNet(float(lam), float(l1_ratio))
 
 
-def weighted_l1(model: Any, lam: float, weights: Any) -> Penalty:
+def weighted_l1(model: object, lam: float, weights: VectorLike | None) -> Penalty:
     """lam sum_j weights_j |w_j|: groups of one weight each; L1 without weights."""
     if weights is None:
         return elastic_net(model, lam, 1.0)
@@ -87,12 +110,12 @@ def weighted_l1(model: Any, lam: float, weights: Any) -> Penalty:
     return GroupL2(float(lam), np.arange(len(weights)), weights)
 
 
-def group_lasso(model: Any, lam: float, groups: Any, weights: Any, d: int) -> Penalty:
+def group_lasso(model: object, lam: float, groups: Any, weights: VectorLike | None, d: int) -> Penalty:
     """lam sum_g weights_g |w_g|_2 with groups as celer and skglm write them.
 
     A number is the size of contiguous groups, a list of numbers their sizes, a list of lists their members.
     """
-    members: list[Any]
+    members: Sequence[ArrayLike]
     if np.ndim(groups) == 0:
         members = list(np.arange(d).reshape(-1, int(groups)))
     elif np.ndim(groups[0]) == 0:
@@ -105,7 +128,7 @@ def group_lasso(model: Any, lam: float, groups: Any, weights: Any, d: int) -> Pe
     return GroupL2(float(lam), members, weights)
 
 
-def targets(y: Any, n: int, count: int) -> list[Vector]:
+def targets(y: VectorLike, n: int, count: int) -> list[Vector]:
     """The columns of y, one for each row of coef_."""
     array = np.asarray(y)
     columns = [array] if array.ndim < 2 else list(array.T)
@@ -114,7 +137,7 @@ def targets(y: Any, n: int, count: int) -> list[Vector]:
     return [as_vector(column, n, "y") for column in columns]
 
 
-def codes(model: Any, y: Any, n: int) -> Codes:
+def codes(model: Classifier, y: VectorLike, n: int) -> Codes:
     """The position of each label in the model's classes_."""
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -134,7 +157,7 @@ def codes(model: Any, y: Any, n: int) -> Codes:
     return found
 
 
-def class_weights(model: Any, codes: Codes, sample_weight: Any = None) -> Vector:
+def class_weights(model: WeightedClassifier, codes: Codes, sample_weight: VectorLike | None = None) -> Vector:
     """A weight for each of the model's classes, by scikit-learn's own rule.
 
     "balanced" is W / (k W_c); whether W counts samples or adds up their weights has changed between versions, and is
@@ -167,7 +190,7 @@ def against_rest(codes: Codes, count: int, s: Vector, weights: Vector) -> Iterat
         yield signs, (s * weights[codes] if count == 1 else np.where(signs > 0, s * weights[k], s))
 
 
-def require_rows(model: Any, coef: Vector) -> None:
+def require_rows(model: Classifier, coef: Vector) -> None:
     """A row for each class, or one row for two."""
     k = len(model.classes_)
     require(model, len(coef) == (1 if k == 2 else k), f"coef_ has {len(coef)} rows for {k} classes")

@@ -1,4 +1,4 @@
-"""Huber's regression with its scale: a certificate for w, b and sigma together.
+"""Huber's regression with its scale: a joint certificate for w, b and sigma.
 
 With residuals r_i = x_i.w + b - y_i and H(z) = z^2 for |z| <= epsilon, 2 epsilon |z| - epsilon^2 beyond::
 
@@ -8,7 +8,7 @@ H*(a) = a^2 / 4 on |a| <= 2 epsilon, so sigma H(r / sigma) = max_a  a r - sigma 
 over w, b and sigma is ::
 
     dual     D(a) = -(1/W) sum_i s_i a_i y_i - |v|_2^2 / (2 lam),    v = (1/W) sum_i s_i a_i x_i
-             subject to |a_i| <= 2 epsilon,  sum_i s_i (1 - a_i^2 / 4) >= 0  (else sigma runs away),
+             subject to |a_i| <= 2 epsilon,  sum_i s_i (1 - a_i^2 / 4) >= 0  (else D is unbounded in sigma),
              and sum_i s_i a_i = 0 with an intercept.
 
 At the optimum a_i = H'(r_i / sigma). All constraints are convex and hold at a = 0, so shrinking a keeps them.
@@ -22,11 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from fenchel.certificate.adapters.claim import Bounds
+from fenchel.certificate.adapters.claim import ClaimBounds
 from fenchel.certificate.bounds.rounding import INPUT
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights, search_plan
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses import Absolute, Huber
@@ -34,10 +35,17 @@ from fenchel.problem.penalties import L2, Penalty
 from fenchel.problem.penalties.base import EVALUATION
 
 UP, DOWN = 1.0 + EVALUATION, 1.0 - EVALUATION
-#: Scales between which the best one is looked for, relative to the largest residual.
-SMALLEST, LARGEST = 1e-12, 1e3
-#: The most Newton steps, the most entries of X that are made dense for them, and the most weights.
-NEWTON_STEPS, DENSE, WIDEST = 20, 10_000_000, 1000
+
+
+@dataclass(frozen=True)
+class HuberTuning:
+    """How far the search for a better dual point goes; not measured, but the tests of `certify` hold it."""
+
+    smallest_scale: float = 1e-12  # sigma is searched from this times the largest residual
+    largest_scale: float = 1e3  # to this times it
+    newton_steps: int = 20  # at most
+    newton_entries: int = 10_000_000  # entries of X, made dense, up to which Newton steps are taken
+    newton_weights: int = 1000  # weights up to which they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +80,7 @@ class HuberClaim:
     sigma: float
     slopes: Vector | None = None
     scale: float = 1.0
+    tuning: HuberTuning = HuberTuning()
 
     @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
     def certify(self, effort: str, tol: float | None) -> Certificate:
@@ -88,7 +97,9 @@ class HuberClaim:
                 found.append(self._absolute(effort, tol) if self.epsilon <= 1.0 else self._polished(r))
         dual, lower, how = max(found, key=lambda bound: bound[1])
         size = 2.0 * self.epsilon * self._mean(np.abs(self.y))  # of P at w = 0 and b = 0, where sigma vanishes
-        return Bounds(primal, upper, dual, lower, how, self.penalty.strong_convexity, size).certificate(effort, tol)
+        return ClaimBounds(primal, upper, dual, lower, how, self.penalty.strong_convexity, size).certificate(
+            effort, tol
+        )
 
     def _mean(self, values: Vector) -> float:
         return float(np.sum(self.weights * np.where(self.weights > 0, values, 0.0))) / float(self.weights.sum())
@@ -120,8 +131,8 @@ class HuberClaim:
             # D(theta a) = theta linear - theta^2 conjugate
             theta = float(np.clip(linear / (2.0 * conjugate), 0.0, 1.0)) if conjugate > 0.0 else 1.0
             theta = 1.0 if theta > 0.999 else theta
-            doubt = (2.0 * EVALUATION + shrink) * self._mean(np.abs(a * self.y))
-            lower = theta * (linear - doubt) - self.penalty.conjugate_upper(theta * v, theta * error * UP)
+            error_of_linear = (2.0 * EVALUATION + shrink) * self._mean(np.abs(a * self.y))
+            lower = theta * (linear - error_of_linear) - self.penalty.conjugate_upper(theta * v, theta * error * UP)
         if not np.isfinite(lower):
             return 0.0, 0.0, "zero"
         lower -= 4.0 * EVALUATION * (abs(linear) + conjugate)
@@ -142,7 +153,8 @@ class HuberClaim:
         def excess(log_sigma: float) -> float:
             return 1.0 - self._mean(at(log_sigma).slopes(self.epsilon) ** 2) / 4.0
 
-        low, high = np.log(SMALLEST * largest), np.log(LARGEST * largest)
+        tuning = self.tuning
+        low, high = np.log(tuning.smallest_scale * largest), np.log(tuning.largest_scale * largest)
         if excess(low) >= 0.0:
             return at(low)
         return at(float(brentq(excess, low, high, xtol=1e-15, rtol=8.9e-16, maxiter=200, disp=False)))
@@ -151,12 +163,12 @@ class HuberClaim:
         """D after Newton steps on w, b and sigma: D does not depend on w, so better weights may be used to find a."""
         n, d = self.design.shape
         state = self.best_scale(r)
-        if n * d > DENSE or d > WIDEST:
+        if n * d > self.tuning.newton_entries or d > self.tuning.newton_weights:
             return self._dual(state)
         X, s, W = self.design.rows(np.arange(n)), self.weights, float(self.weights.sum())
         lam, w, start = self.penalty.lam, self.w, r
         columns = np.column_stack([X, np.ones(n)]) if self.intercept else X
-        for _ in range(NEWTON_STEPS):
+        for _ in range(self.tuning.newton_steps):
             inner = np.abs(state.r) <= self.epsilon * state.sigma
             # derivatives of sigma + sigma H(r / sigma) in r and sigma; beyond epsilon the second ones are zero
             z = np.where(inner, state.r / state.sigma, 0.0)

@@ -9,12 +9,13 @@ than two classes each is set against the rest, and only the positive one has its
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from pathlib import PurePath
 
 import numpy as np
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
 from fenchel.certificate.adapters.fitted import (
+    FittedModel,
     against_rest,
     class_weights,
     codes,
@@ -27,8 +28,9 @@ from fenchel.certificate.adapters.fitted import (
 )
 from fenchel.certificate.adapters.liblinear_file import ModelFile, read_model
 from fenchel.certificate.adapters.registry import adapter
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
 from fenchel.data.target import as_vector, as_weights
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem import Problem
 from fenchel.problem.losses import (
     EpsilonInsensitive,
@@ -40,12 +42,6 @@ from fenchel.problem.losses import (
 )
 from fenchel.problem.scaling import lam_from_C
 
-CLASSIFICATION = {"hinge": Hinge(), "squared_hinge": SquaredHinge(), "logistic_regression": Logistic()}
-REGRESSION = {
-    "epsilon_insensitive": EpsilonInsensitive,
-    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
-}
-L1_RATIO = {"l2": 0.0, "l1": 1.0}
 #: Solver types of model files: loss and penalty.
 SOLVERS = {
     "L2R_LR": ("logistic_regression", "l2"),
@@ -61,35 +57,52 @@ SOLVERS = {
 }
 
 
+def _loss(name: str, epsilon: float = 0.0) -> Loss:
+    """A loss by LIBLINEAR's name; `epsilon` is the half width of the tube of a regression loss."""
+    match name:
+        case "hinge":
+            return Hinge()
+        case "squared_hinge":
+            return SquaredHinge()
+        case "logistic_regression":
+            return Logistic()
+        case "epsilon_insensitive":
+            return EpsilonInsensitive(epsilon)
+        case "squared_epsilon_insensitive":
+            return SquaredEpsilonInsensitive(epsilon)
+    raise ValueError(f"unknown loss {name!r}")
+
+
 @adapter("LinearSVC", package="sklearn.svm")
-def linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+def linear_svc(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """|w|_2^2 / 2 or |w|_1, plus C sum_i s_i c_i max(0, 1 - y_i x_i.w) or its square; the intercept is penalised."""
     require(
         model,
         model.multi_class == "ovr",
         f"multi_class={model.multi_class!r} is not supported (its loss is joint in all classes)",
     )
-    loss, scaling = CLASSIFICATION[model.loss], float(model.intercept_scaling)
-    return penalised_intercept(model, X, y, sample_weight, loss, scaling, float(model.C), L1_RATIO[model.penalty])
+    require(model, model.penalty in ("l1", "l2"), f"its penalty {model.penalty!r} is not known")
+    loss, scaling, l1_ratio = _loss(model.loss), float(model.intercept_scaling), float(model.penalty == "l1")
+    return penalised_intercept(model, X, y, sample_weight, loss, scaling, float(model.C), l1_ratio)
 
 
 @adapter("LinearSVR", package="sklearn.svm")
-def linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+def linear_svr(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """|w|_2^2 / 2 + C sum_i s_i max(0, |x_i.w - y_i| - epsilon) or its square; the intercept is penalised."""
     coef, intercept = coefficients(model)
     constant = float(model.intercept_scaling) if model.fit_intercept else 0.0
     matrix = design(X, coef.shape[1], constant)
     s = as_weights(sample_weight, matrix.shape[0])
     penalty = elastic_net(model, lam_from_C(float(model.C), float(s.sum())))
-    problem = Problem(matrix, y, REGRESSION[model.loss](float(model.epsilon)), penalty, s)
+    problem = Problem(matrix, y, _loss(model.loss, float(model.epsilon)), penalty, s)
     return [LinearClaim(problem, _with_constant(model, coef[0], intercept[0], constant))]
 
 
 def penalised_intercept(
-    model: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
+    model: FittedModel,
+    X: MatrixLike,
+    y: VectorLike,
+    sample_weight: VectorLike | None,
     loss: Loss,
     intercept_scaling: float,
     C: Vector | float,
@@ -117,7 +130,7 @@ def penalised_intercept(
 
 
 def _classifiers(
-    model: Any,
+    model: object,
     matrix: Design,
     parts: Iterable[tuple[Vector, Vector]],
     loss: Loss,
@@ -139,7 +152,7 @@ def _classifiers(
     return claims
 
 
-def _with_constant(model: Any, w: Vector, b: float, constant: float) -> Vector:
+def _with_constant(model: object, w: Vector, b: float, constant: float) -> Vector:
     """The weights with that of the constant column."""
     if constant:
         return np.append(w, b / constant)
@@ -150,13 +163,13 @@ def _with_constant(model: Any, w: Vector, b: float, constant: float) -> Vector:
 @adapter("str", package="builtins", options=("C", "epsilon", "class_weight", "regularize_bias"))
 @adapter("PurePath", package="pathlib", options=("C", "epsilon", "class_weight", "regularize_bias"))
 def model_file(
-    path: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
+    path: str | PurePath,
+    X: MatrixLike,
+    y: VectorLike,
+    sample_weight: VectorLike | None,
     C: float | None = None,
     epsilon: float | None = None,
-    class_weight: dict[Any, float] | None = None,
+    class_weight: dict[int, float] | None = None,
     regularize_bias: bool = True,
 ) -> list[Claim]:
     """A file that LIBLINEAR's train wrote; C, epsilon (-p), class weights (-wi) and -R are not stored in it."""
@@ -169,7 +182,7 @@ def model_file(
     matrix = design(X, model.features, constant if regularize_bias else 0.0)
     s = as_weights(sample_weight, matrix.shape[0])
     weights, free = model.weights(matrix.shape[1])
-    if loss in REGRESSION:
+    if not _loss(loss).is_classification:
         return _regression(model, matrix, y, s, loss, float(C), epsilon, weights[0], free)
     if epsilon is not None:
         raise TypeError(f"certify does not use epsilon for a classifier ({model.solver})")
@@ -180,13 +193,13 @@ def model_file(
     given = class_weight or {}
     each = np.array([float(given.get(label, 1.0)) for label in model.classes_.tolist()])
     parts = against_rest(labels, len(weights), s, each)
-    return _classifiers(model, matrix, parts, CLASSIFICATION[loss], L1_RATIO[penalty], float(C), weights, s, free)
+    return _classifiers(model, matrix, parts, _loss(loss), float(penalty == "l1"), float(C), weights, s, free)
 
 
 def _regression(
     model: ModelFile,
     matrix: Design,
-    y: Any,
+    y: VectorLike,
     s: Vector,
     loss: str,
     C: float,
@@ -201,5 +214,5 @@ def _regression(
         )
     penalty = elastic_net(model, lam_from_C(C, float(s.sum())))
     y = as_vector(y, matrix.shape[0], "y")
-    problem = Problem(matrix, y, REGRESSION[loss](float(epsilon)), penalty, s, intercept=free is not None)
+    problem = Problem(matrix, y, _loss(loss, float(epsilon)), penalty, s, intercept=free is not None)
     return [LinearClaim(problem, w, 0.0 if free is None else float(free[0]))]

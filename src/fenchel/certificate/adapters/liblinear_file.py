@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ import numpy as np
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
 from fenchel.certificate.adapters.fitted import (
+    FittedModel,
     chosen,
     codes,
     coefficients,
@@ -23,6 +24,7 @@ from fenchel.certificate.adapters.fitted import (
     weighted_l1,
 )
 from fenchel.certificate.adapters.registry import adapter
+from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.problem import Problem
 from fenchel.problem.losses import Logistic, Loss, Squared
 from fenchel.problem.penalties import Penalty
@@ -30,14 +32,14 @@ from fenchel.problem.scaling import lam_from_C
 
 
 @adapter("Lasso", "LassoCV", package="celer")
-def lasso(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+def lasso(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha sum_j weights_j |w_j|; b is free."""
     penalty = weighted_l1(model, float(chosen(model, "alpha")), getattr(model, "weights", None))
     return _least_squares(model, X, y, sample_weight, penalty)
 
 
 @adapter("ElasticNet", "ElasticNetCV", package="celer")
-def elastic(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+def elastic(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2); b is free."""
     require(model, getattr(model, "weights", None) is None, "an elastic net with weights is not supported")
     penalty = elastic_net(model, float(chosen(model, "alpha")), float(chosen(model, "l1_ratio")))
@@ -45,14 +47,16 @@ def elastic(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
 
 
 @adapter("GroupLasso", "GroupLassoCV", package="celer")
-def group(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+def group(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha sum_g weights_g |w_g|_2; b is free."""
     d = coefficients(model)[0].shape[1]
     alpha, weights = float(chosen(model, "alpha")), getattr(model, "weights", None)
     return _least_squares(model, X, y, sample_weight, group_lasso(model, alpha, model.groups, weights, d))
 
 
-def _least_squares(model: Any, X: Any, y: Any, sample_weight: Any, penalty: Penalty) -> list[Claim]:
+def _least_squares(
+    model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None, penalty: Penalty
+) -> list[Claim]:
     require_free_signs(model)
     coef, intercept = coefficients(model)
     require(model, len(coef) == 1, "it has several targets")
@@ -62,7 +66,7 @@ def _least_squares(model: Any, X: Any, y: Any, sample_weight: Any, penalty: Pena
 
 
 @adapter("LogisticRegression", package="celer")
-def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+def logistic(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """|w|_1 + C sum_i log(1 + exp(-y_i x_i.w)) for each class against the rest; no intercept."""
     require_no_weights(model, sample_weight)
     coef, intercept = coefficients(model)
@@ -79,10 +83,10 @@ def logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
 
 @adapter("Linear", package="torch.nn", options=("loss", "penalty", "intercept"))
 def torch_linear(
-    model: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
+    model: FittedModel,
+    X: MatrixLike,
+    y: VectorLike,
+    sample_weight: VectorLike | None,
     loss: Loss | None = None,
     penalty: Penalty | None = None,
     intercept: bool | None = None,

@@ -5,18 +5,14 @@ Looking up a name needs no import, so no package is loaded on behalf of a model 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from fenchel.certificate.adapters.claim import Claim
+from fenchel.data.typing import MatrixLike, VectorLike
 
 Adapter = Callable[..., list[Claim]]
-
-#: A class that defines one of these may minimise something else than the class it inherits from.
-REDEFINES = frozenset({"fit", "path"})
-
-EXAMPLE = "fl.certify(fl.Problem(X, y, loss=fl.losses.Logistic(), penalty=fl.penalties.L2(1e-3), intercept=True), w, b)"
 
 
 @dataclass(frozen=True)
@@ -46,16 +42,27 @@ def adapter(*names: str, package: str, options: Iterable[str] = ()) -> Callable[
     return register
 
 
+def adapters_of(package: str) -> Callable[..., Callable[[Adapter], Adapter]]:
+    """`adapter` for the classes of one package."""
+    return partial(adapter, package=package)
+
+
 def reject(*names: str, package: str, because: str) -> None:
     """Register classes whose objective is none of ours, with the reason that the error gives."""
 
-    def refuse(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+    def refuse(model: object, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
         raise TypeError(f"{type(model).__name__} cannot be certified: {because}")
 
     adapter(*names, package=package)(refuse)
 
 
-def claims_of(model: Any, X: Any, y: Any, sample_weight: Any, options: dict[str, Any]) -> list[Claim]:
+def claims_of(
+    model: object,
+    X: MatrixLike | None,
+    y: VectorLike | None,
+    sample_weight: VectorLike | None,
+    options: Mapping[str, object],
+) -> list[Claim]:
     """What a model claims to minimise, by the adapter of its class.
 
     Raises
@@ -76,7 +83,7 @@ def claims_of(model: Any, X: Any, y: Any, sample_weight: Any, options: dict[str,
     return entry.claims(model, X, y, sample_weight, **options)
 
 
-def _require_same_columns(model: Any, X: Any) -> None:
+def _require_same_columns(model: object, X: MatrixLike) -> None:
     """A data frame must have the columns of the fit, in the same order."""
     names, columns = getattr(model, "feature_names_in_", None), getattr(X, "columns", None)
     if names is None or columns is None or len(names) != len(columns):
@@ -86,25 +93,26 @@ def _require_same_columns(model: Any, X: Any) -> None:
             raise ValueError(f"X has the column {column!r} at position {k} where the model was fitted with {name!r}")
 
 
-def _find(model: Any) -> Entry | None:
+def _find(model: object) -> Entry | None:
     """The entry of the model's class, or of the nearest base class that nothing in between redefines."""
     for cls in type(model).__mro__:
         for entry in _ENTRIES.get(cls.__name__, ()):
             if entry.knows(cls.__module__):
                 return entry
-        if REDEFINES & vars(cls).keys():
+        if vars(cls).keys() & {"fit", "path"}:  # it may minimise something else than the class it inherits from
             return None
     return None
 
 
-def _unknown(model: Any) -> str:
+def _unknown(model: object) -> str:
     if isinstance(model, type):
         return f"certify needs a fitted model, got the class {model.__name__} itself"
     return (
         f"{_name(model)} is not a model whose objective fenchel knows. State the problem and certify its weights w "
-        f"and intercept b: {EXAMPLE}"
+        "and intercept b: fl.certify(fl.Problem(X, y, loss=fl.losses.Logistic(), penalty=fl.penalties.L2(1e-3), "
+        "intercept=True), w, b)"
     )
 
 
-def _name(model: Any) -> str:
+def _name(model: object) -> str:
     return "a model file" if isinstance(model, str) else type(model).__name__

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from fenchel.certificate.adapters.registry import reject
 
-LINEAR = "sklearn.linear_model"
-
 reject(
     "LinearRegression",
-    package=LINEAR,
+    package="sklearn.linear_model",
     because="without a penalty there is no certificate of this kind; Ridge with a tiny alpha has one",
 )
 reject(
@@ -16,7 +14,7 @@ reject(
     "MultiTaskElasticNet",
     "MultiTaskLassoCV",
     "MultiTaskElasticNetCV",
-    package=LINEAR,
+    package="sklearn.linear_model",
     because="its penalty couples the weights of all targets, which no penalty of fenchel does",
 )
 reject(
@@ -24,21 +22,25 @@ reject(
     "LarsCV",
     "OrthogonalMatchingPursuit",
     "OrthogonalMatchingPursuitCV",
-    package=LINEAR,
+    package="sklearn.linear_model",
     because="it is a greedy procedure, not the minimiser of an objective; LassoLars is one",
 )
 reject(
     "Perceptron",
-    package=LINEAR,
+    package="sklearn.linear_model",
     because="the perceptron's loss is least at w = 0, so its objective says nothing about the model",
 )
 reject(
     "PassiveAggressiveClassifier",
     "PassiveAggressiveRegressor",
-    package=LINEAR,
+    package="sklearn.linear_model",
     because="it is an online procedure, not the minimiser of an objective",
 )
-reject("SGDOneClassSVM", package=LINEAR, because="its objective has an offset of its own, which no loss of fenchel has")
+reject(
+    "SGDOneClassSVM",
+    package="sklearn.linear_model",
+    because="its objective has an offset of its own, which no loss of fenchel has",
+)
 reject(
     "NuSVC",
     "NuSVR",

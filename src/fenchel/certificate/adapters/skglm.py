@@ -9,6 +9,7 @@ import numpy as np
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
 from fenchel.certificate.adapters.fitted import (
+    FittedModel,
     codes,
     coefficients,
     design,
@@ -22,13 +23,15 @@ from fenchel.certificate.adapters.fitted import (
     signs_by_class,
     weighted_l1,
 )
-from fenchel.certificate.adapters.registry import adapter, claims_of
+from fenchel.certificate.adapters.registry import adapters_of, claims_of
+from fenchel.data.target import as_vector
+from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.problem import Problem
 from fenchel.problem.losses import Hinge, Huber, Logistic, Loss, Squared
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.scaling import lam_from_C
 
-PACKAGE = "skglm"
+adapter = adapters_of("skglm")
 
 
 def _wanted_groups(penalty: Any) -> list[Any]:
@@ -53,35 +56,35 @@ PENALTIES: dict[str, Callable[[Any, int], Penalty]] = {
 }
 
 
-@adapter("Lasso", package=PACKAGE)
-def lasso(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@adapter("Lasso")
+def lasso(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha |w|_1; b is free."""
     return _claims(model, X, y, sample_weight, Squared(), elastic_net(model, float(model.alpha), 1.0))
 
 
-@adapter("WeightedLasso", package=PACKAGE)
-def weighted_lasso(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@adapter("WeightedLasso")
+def weighted_lasso(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha sum_j weights_j |w_j|; b is free."""
     return _claims(model, X, y, sample_weight, Squared(), weighted_l1(model, float(model.alpha), model.weights))
 
 
-@adapter("ElasticNet", package=PACKAGE)
-def elastic(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@adapter("ElasticNet")
+def elastic(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2); b is free."""
     penalty = elastic_net(model, float(model.alpha), float(model.l1_ratio))
     return _claims(model, X, y, sample_weight, Squared(), penalty)
 
 
-@adapter("GroupLasso", package=PACKAGE)
-def group(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@adapter("GroupLasso")
+def group(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha sum_g weights_g |w_g|_2; b is free."""
     d = coefficients(model)[0].shape[1]
     penalty = group_lasso(model, float(model.alpha), model.groups, model.weights, d)
     return _claims(model, X, y, sample_weight, Squared(), penalty)
 
 
-@adapter("SparseLogisticRegression", package=PACKAGE)
-def sparse_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@adapter("SparseLogisticRegression")
+def sparse_logistic(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """(1/n) sum_i log(1 + exp(-y_i (x_i.w + b))) + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2) for each class.
 
     b is free. (With more than two classes skglm drops the intercepts that it has fitted; that shows as a gap.)
@@ -90,8 +93,8 @@ def sparse_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Clai
     return _claims(model, X, y, sample_weight, Logistic(), penalty)
 
 
-@adapter("LinearSVC", package=PACKAGE)
-def linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@adapter("LinearSVC")
+def linear_svc(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """|w|_2^2 / 2 + C sum_i max(0, 1 - y_i x_i.w) for each class against the rest; never an intercept.
 
     dual_coef_ is C y_i alpha_i.
@@ -112,8 +115,8 @@ def linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
     ]
 
 
-@adapter("GeneralizedLinearEstimator", package=PACKAGE)
-def general(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@adapter("GeneralizedLinearEstimator")
+def general(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """datafit(X w + b) + penalty(w), for the datafits and penalties that have a twin here; b is free."""
     datafit, penalty = type(model.datafit).__name__, type(model.penalty).__name__
     require(model, datafit in DATAFITS, f"its datafit {datafit} is none of {', '.join(DATAFITS)}")
@@ -127,18 +130,18 @@ def general(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
     )
 
 
-@adapter("GeneralizedLinearEstimatorCV", package=PACKAGE)
-def general_cv(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@adapter("GeneralizedLinearEstimatorCV")
+def general_cv(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """The objective of the best estimator."""
     require(model, hasattr(model, "best_estimator_"), "it is not fitted")
     return claims_of(model.best_estimator_, X, y, sample_weight, {})
 
 
 def _claims(
-    model: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
+    model: FittedModel,
+    X: MatrixLike,
+    y: VectorLike,
+    sample_weight: VectorLike | None,
     loss: Loss,
     penalty: Penalty,
     intercept: bool | None = None,
@@ -154,7 +157,7 @@ def _claims(
         columns = signs_by_class(codes(model, y, matrix.shape[0]), len(coef))
     else:
         require(model, len(coef) == 1, "it has several targets")
-        columns = [y]
+        columns = [as_vector(y, matrix.shape[0], "y")]
     return [
         LinearClaim(Problem(matrix, column, loss, penalty, own_weights, free), w, b)
         for column, w, b in zip(columns, coef, intercepts, strict=True)

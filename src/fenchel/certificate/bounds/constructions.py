@@ -20,7 +20,7 @@ import numpy as np
 from fenchel.certificate.bounds.dual_point import DOWN, LowerBound, finite, gradient_point, lipschitzed, rescaled
 from fenchel.certificate.bounds.rounding import dual_bound, gap_between
 from fenchel.certificate.bounds.unpenalised import FreeDirections
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import NormPenalty
 

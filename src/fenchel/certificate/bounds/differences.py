@@ -6,12 +6,12 @@ import numpy as np
 
 from fenchel.certificate.bounds.dual_point import LowerBound
 from fenchel.certificate.bounds.rounding import DualPoint, loss_bound
-from fenchel.data.design import Vector, gamma
+from fenchel.data.products import gamma
+from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import FusedL1
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.penalties.differences import PowerDifferences
-from fenchel.problem.vectors import Mask
 
 #: Entries of X, zeros included, that are worth a look for differences that are proven zero; and those of one look.
 MOST_ENTRIES, BLOCK = 2e8, 2**20
@@ -24,7 +24,7 @@ def denoising_bound(problem: Problem, u: Vector, how: str) -> LowerBound | None:
     sample has no weight or the multipliers leave their domain.
     """
     penalty, s, W = problem.penalty, problem.weights, problem.total_weight
-    if not isinstance(penalty, FusedL1) or problem.intercept or not problem.design.is_identity or not np.all(s > 0.0):
+    if not isinstance(penalty, FusedL1) or problem.intercept or not problem.X.is_identity or not np.all(s > 0.0):
         return None
     D = penalty.on(problem.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -60,7 +60,7 @@ def zero_differences(problem: Problem, bound: LowerBound, gap: float) -> Mask:
     radius = np.sqrt(2.0 * problem.loss.smoothness * gap)
     if not (isinstance(D, PowerDifferences) and np.isfinite(radius)):
         return proven
-    if not problem.design.is_identity and n * d > MOST_ENTRIES:
+    if not problem.X.is_identity and n * d > MOST_ENTRIES:
         return proven
     for side in (slice(None), slice(None, None, -1)):  # from either end: the exact v is orthogonal to the null space
         u = D.sums_upper(bound.v[side], bound.error[side])[side]
@@ -76,7 +76,7 @@ def _lengths(problem: Problem, D: PowerDifferences, side: slice) -> Vector:
     """
     n, _ = problem.shape
     share = problem.weights / problem.total_weight
-    if problem.design.is_identity:
+    if problem.X.is_identity:
         impulse = np.zeros(n)
         impulse[0] = 1.0
         return np.asarray(np.sqrt(share.max() * np.cumsum(D.running_sums(impulse) ** 2))[side])
@@ -85,7 +85,7 @@ def _lengths(problem: Problem, D: PowerDifferences, side: slice) -> Vector:
     rows = max(1, BLOCK // problem.shape[1])
     for start in range(0, n, rows):
         which = np.arange(start, min(start + rows, n))
-        part = problem.design.rows(which)[:, side]
+        part = problem.X.rows(which)[:, side]
         with np.errstate(over="ignore", invalid="ignore"):
             # sums that cancel are not what they seem
             sums = np.abs(D.running_sums(part)) + rounding * D.running_sums(np.abs(part))

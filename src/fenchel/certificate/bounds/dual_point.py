@@ -9,7 +9,8 @@ import numpy as np
 
 from fenchel.certificate.bounds.rounding import DualBound, DualPoint, clip_to_domain, dual_bound, loss_bound
 from fenchel.certificate.bounds.unpenalised import FreeDirections
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty
 

@@ -31,7 +31,7 @@ from functools import cached_property
 import numpy as np
 
 from fenchel.certificate.bounds.rounding import INPUT, UNDERFLOW, DualPoint, gap_between, loss_bound
-from fenchel.data.design import UNIT_ROUNDOFF, gamma
+from fenchel.data.products import UNIT_ROUNDOFF, gamma
 from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION

@@ -16,7 +16,8 @@ import numpy as np
 from fenchel._core import kernels
 from fenchel.certificate.bounds.dual_point import LowerBound
 from fenchel.certificate.bounds.rounding import DualPoint, PrimalBound, loss_bound
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.vectors import square_over
@@ -31,7 +32,7 @@ def moved(problem: Problem, residual: Residual, alpha: Vector, point: DualPoint)
     if not point.shrink and np.array_equal(point.alpha, alpha):
         return residual
     change = np.abs(point.alpha - alpha)
-    lengths = np.hypot(np.sqrt(problem.design.squared_row_norms), problem.design.constant)
+    lengths = np.hypot(np.sqrt(problem.X.squared_row_norms), problem.X.constant)
     way = problem.mean((change + (point.shrink + EVALUATION) * np.abs(point.alpha)) * lengths)
     return Residual(residual.norm + way, residual.doubt + 1e-9 * way)
 

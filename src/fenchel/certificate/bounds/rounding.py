@@ -12,7 +12,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.vectors import is_finite
@@ -72,7 +73,7 @@ def primal_bound(problem: Problem, w: Vector, b: float, scores: Scores | None = 
     with np.errstate(over="ignore", invalid="ignore"):
         slack = problem.penalty.slack(w)
         if scores is None:
-            product = problem.design.matvec_bounded(w)
+            product = problem.X.matvec_bounded(w)
             product.value[:] += b
             z, size, doubt = product.value, product.absolute, (product.relative + 1.01 * slack, product.underflow)
         else:
@@ -137,10 +138,10 @@ def dual_bound(problem: Problem, point: DualPoint) -> DualBound:
     s, W = problem.weights, problem.total_weight
     with np.errstate(over="ignore", invalid="ignore"):
         value, lower = loss_bound(problem, point)
-        product = problem.design.rmatvec_bounded(point.alpha if problem.weightless else s * point.alpha)
+        product = problem.X.rmatvec_bounded(point.alpha if problem.weightless else s * point.alpha)
         error = product.error + (2.0 * EVALUATION + point.shrink) * product.absolute
         if point.moved is not None:
-            error = error + (1.0 + EVALUATION) * problem.design.rmatvec_bounded(s * point.moved).absolute
+            error = error + (1.0 + EVALUATION) * problem.X.rmatvec_bounded(s * point.moved).absolute
         v = product.value / W
     if not (np.isfinite(lower) and np.all(np.isfinite(v))):
         return DualBound(point, -np.inf, -np.inf, np.zeros_like(v), np.zeros_like(v))

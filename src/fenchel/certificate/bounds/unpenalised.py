@@ -13,15 +13,11 @@ import numpy as np
 from scipy.optimize import minimize
 
 from fenchel.certificate.bounds.rounding import DualPoint, clip_to_domain
-from fenchel.data.design import UNIT_ROUNDOFF, Design, Vector, gamma
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties.base import EVALUATION
-
-#: How many entries of X are looked at together.
-BLOCK = 2**20
-#: Null vectors whose entries are multiples of this have exact products with whole numbers.
-UNIT = 2.0**-20
 
 
 @dataclass(frozen=True)
@@ -39,9 +35,9 @@ class FreeDirections:
         errors = [np.zeros(n)] if problem.intercept else []
         space = problem.penalty.null_space(d)
         if space is not None:
-            reach = space.error * problem.design.row_norms(2.0) if space.error else np.zeros(n)
+            reach = space.error * problem.X.row_norms(2.0) if space.error else np.zeros(n)
             for basis in space.basis.T:
-                value, error = _products(problem.design, basis)
+                value, error = problem.X.matvec_tight(basis)
                 if _is_implied(value, error + reach, problem.intercept):
                     continue
                 columns.append(value)
@@ -136,35 +132,6 @@ class FreeDirections:
 def _is_implied(value: Vector, error: Vector, intercept: bool) -> bool:
     """Whether an equation says nothing new: its direction is exactly zero, or a multiple of the intercept's."""
     return not error.any() and (not value.any() or (intercept and bool(np.all(value == value[0]))))
-
-
-def _sums_are_exact(design: Design, w: Vector, size: Vector) -> bool:
-    """Whether all terms of X w are multiples of a unit whose sums (at most `size`) double precision holds."""
-    entries = design.matrix.data if design.is_sparse else design.matrix
-    if not float(size.max(initial=0.0)) < UNIT * 2.0**53 or design.constant:
-        return False
-    return bool(np.all(w / UNIT == np.rint(w / UNIT))) and bool(np.all(entries == np.rint(entries)))
-
-
-def _products(design: Design, w: Vector) -> tuple[Vector, Vector]:
-    """X w with a bound on its error, added pairwise where rows are dense: what is in doubt here is in doubt everywhere
-    later, and running sums over long rows leave much in doubt.
-    """
-    if design.is_sparse or not design.by_rows or design.constant:
-        product = design.matvec_bounded(w)
-        exact = _sums_are_exact(design, w, product.absolute)
-        return product.value, np.zeros_like(product.error) if exact else product.error
-    n, d = design.shape
-    value, size = np.empty(n), np.empty(n)
-    rows = max(1, BLOCK // d)
-    for start in range(0, n, rows):
-        part = slice(start, start + rows)
-        terms = design.matrix[part] * w
-        value[part], size[part] = terms.sum(axis=1), np.abs(terms).sum(axis=1)
-    if _sums_are_exact(design, w, size):
-        return value, np.zeros(n)
-    # numpy adds pairwise: a chain of at most 32 + log2(d) additions
-    return value, gamma(64 + np.log2(d)) * size + d * 5e-324
 
 
 def room_inside(problem: Problem, alpha: Vector) -> Vector:

@@ -2,7 +2,7 @@
 
 A dual point is a p_i in the probability simplex for every sample, kept as its entries off the true class (see
 `fenchel.problem.losses.multiclass`). With intercepts sum_i s_i p_ij must be n_j, the weight of class j. Floating point
-cannot say that exactly, but it can say how small a share of some other distribution would make it true.
+cannot say that exactly, but it can say how small a weight of some other distribution, mixed in, would make it true.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from fenchel.certificate.bounds.rounding import INPUT, PrimalBound
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.losses.multiclass import multipliers, within_simplex, without_class
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty
 
 UP, DOWN = 1.0 + EVALUATION, 1.0 - EVALUATION
-#: A relative gap above which a multiple of the dual point is worth a look.
+#: A relative gap above which a multiple of the dual point is tried, too.
 FAR = 0.01
-#: Shares of another distribution below which mixing it in is left to the bound.
+#: Weights of another distribution below which mixing it in is left to the bound.
 NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True)
 class BlockPoint:
-    """A dual point: in exact arithmetic, (1 - share) p_i + share q for some distribution q is feasible."""
+    """A dual point: in exact arithmetic, (1 - mix) p_i + mix q for some distribution q is feasible."""
 
     off: Vector
-    share: float = 0.0
+    mix: float = 0.0
     how: str = "gradient"
 
 
@@ -79,9 +80,9 @@ def zero_bound(problem: MulticlassProblem) -> BlockBound:
 def balanced(problem: MulticlassProblem, off: Vector, how: str, target: Vector | None = None) -> BlockPoint | None:
     """p moved to where its sums are right: n_j, or `target`_j. None where that would take more than half of it.
 
-    Let r_j = sum_i s_i p_ij - n_j. For any share >= max_j r_j / n_j, (1 - share) p_i + share q has the sums n_j for
-    q_j = (share n_j - (1 - share) r_j) / (share W), a distribution. The smallest share is mixed in, twice; what
-    rounding leaves of r is then a share that the bound allows for.
+    Let r_j = sum_i s_i p_ij - n_j. For any weight mix >= max_j r_j / n_j, (1 - mix) p_i + mix q has the sums n_j for
+    q_j = (mix n_j - (1 - mix) r_j) / (mix W), a distribution. The smallest one is mixed in, twice; what
+    rounding leaves of r is then a weight that the bound allows for.
     """
     if not problem.intercept:
         return BlockPoint(off, 0.0, how)
@@ -93,11 +94,11 @@ def balanced(problem: MulticlassProblem, off: Vector, how: str, target: Vector |
         most = float(np.max(np.where(n > 0.0, r / np.where(n > 0.0, n, 1.0), 0.0)))
         if most <= NEGLIGIBLE:
             break
-        share = most / (1.0 + most)
-        q = np.maximum(share * n - (1.0 - share) * r, 0.0) / (share * W)
-        off = within_simplex(without_class((1.0 - share) * off + share * q, problem.y))
-    share = leftover(problem, off, target)
-    return BlockPoint(off, share, how) if share < 0.5 else None
+        mix = most / (1.0 + most)
+        q = np.maximum(mix * n - (1.0 - mix) * r, 0.0) / (mix * W)
+        off = within_simplex(without_class((1.0 - mix) * off + mix * q, problem.y))
+    mix = leftover(problem, off, target)
+    return BlockPoint(off, mix, how) if mix < 0.5 else None
 
 
 def excess(problem: MulticlassProblem, off: Vector, target: Vector | None = None) -> tuple[Vector, Vector]:
@@ -111,7 +112,7 @@ def excess(problem: MulticlassProblem, off: Vector, target: Vector | None = None
 
 
 def leftover(problem: MulticlassProblem, off: Vector, target: Vector | None = None) -> float:
-    """A share that is enough in exact arithmetic."""
+    """A weight `mix` that is enough in exact arithmetic."""
     r, error = excess(problem, off, target)
     n = (problem.class_weights if target is None else target) * DOWN
     most = np.maximum(r + error, 0.0)
@@ -124,7 +125,7 @@ def lower_bounds(problem: MulticlassProblem, point: BlockPoint, primal_upper: fl
     """
     penalty = problem.penalty
     alpha = multipliers(point.off, problem.y)
-    V, error = dual_matrix(problem, alpha, point.share)
+    V, error = dual_matrix(problem, alpha, point.mix)
     if not (np.all(np.isfinite(V)) and np.all(np.isfinite(error))):
         return []
     if isinstance(penalty, NormPenalty):
@@ -149,11 +150,11 @@ def lower_bounds(problem: MulticlassProblem, point: BlockPoint, primal_upper: fl
     return found
 
 
-def dual_matrix(problem: MulticlassProblem, alpha: Vector, share: float) -> tuple[Vector, Vector]:
-    """V, and a bound on its error: the move by `share` is part of it, at most (share / W) sum_i s_i |x_i|."""
+def dual_matrix(problem: MulticlassProblem, alpha: Vector, mix: float) -> tuple[Vector, Vector]:
+    """V, and a bound on its error: it includes the move by `mix`, at most (mix / W) sum_i s_i |x_i|."""
     W = problem.total_weight
     V, error = problem.products.combination_bounded(alpha, evaluation(problem))
-    spread = share * np.sqrt(W) * problem.products.column_norms * UP if share else 0.0
+    spread = mix * np.sqrt(W) * problem.products.column_norms * UP if mix else 0.0
     return V / W, (error + spread) / W * UP
 
 
@@ -167,16 +168,16 @@ def _bound(
     conjugate_upper: float,
     alpha: Vector | None = None,
 ) -> BlockBound:
-    """D as computed and from below; g is concave and >= 0, so a share of anything else costs at most its part of g."""
+    """D as computed and from below; g is concave and >= 0, so mixing in a distribution costs at most that fraction."""
     off = point.off if theta == 1.0 else theta * point.off
-    value, doubt = _loss_part(problem, off)
-    lower = max(value - doubt, 0.0) * (1.0 - point.share) * DOWN - conjugate_upper
+    value, error_of_value = _loss_part(problem, off)
+    lower = max(value - error_of_value, 0.0) * (1.0 - point.mix) * DOWN - conjugate_upper
     lower -= EVALUATION * (abs(lower) + conjugate_upper)
     norm = isinstance(problem.penalty, NormPenalty)
     how = point.how + (", Lipschitzed" if norm and conjugate_upper else ", rescaled" if theta < 1.0 else "")
     alpha = multipliers(off, problem.y) if alpha is None else alpha
     feasible = not (norm and conjugate_upper)
-    scale = theta if norm else 1.0  # elsewhere V has been scaled by whoever asks
+    scale = theta if norm else 1.0  # elsewhere V is already scaled by the caller
     return BlockBound(value - conjugate, lower, alpha, how, scale * V, scale * error * UP, feasible)
 
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import search_plan
 from fenchel.certificate.multiclass.judge import MulticlassJudge
 from fenchel.data.convert import unmasked
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector, VectorLike
 from fenchel.problem import MulticlassProblem
 
 
 @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
 def certify_matrix(
     problem: MulticlassProblem,
-    B: Any,
-    b: Any = 0.0,
-    alpha: Any = None,
+    B: ArrayLike,
+    b: VectorLike = 0.0,
+    alpha: ArrayLike | None = None,
     effort: str = "auto",
     tol: float | None = None,
 ) -> Certificate:
@@ -36,11 +35,11 @@ def certify_matrix(
         judge.try_multipliers(_numbers(alpha, (n, k), "alpha", "a row for each sample"), how="given multipliers")
     judge.try_gradient()
     if np.isfinite(judge.primal.upper) and plan.passes and (np.isinf(problem.loss.smoothness) or plan.thorough):
-        judge.ascend(plan.tol, plan.most_passes(problem.design.nnz * k))
+        judge.ascend(plan.tol, plan.most_passes(problem.X.nnz * k))
     return judge.certificate(plan.tol)
 
 
-def _numbers(values: Any, shape: tuple[int, ...], name: str, meaning: str) -> Vector:
+def _numbers(values: ArrayLike, shape: tuple[int, ...], name: str, meaning: str) -> Vector:
     """Our own copy, finite and of the right shape: what is proven of it must stay true of it."""
     array = unmasked(values, name)
     if array.dtype.kind not in "fiub":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +10,11 @@ from numpy.typing import NDArray
 from fenchel.certificate.bounds.constructions import Construction
 from fenchel.certificate.bounds.rounding import INPUT, gap_between
 from fenchel.certificate.multiclass.bounds import UP, BlockBound
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
 from fenchel.data.multi_products import BlockProducts
+from fenchel.data.typing import Mask, MatrixLike, Vector
 from fenchel.problem import MulticlassProblem
-from fenchel.problem.vectors import Mask, dual_exponent
+from fenchel.problem.vectors import dual_exponent
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,16 @@ class MulticlassEvidence:
             return np.inf
         return float(np.sqrt(2.0 * max(self.gap, 0.0)) / np.sqrt(mu)) * UP
 
-    def labels(self, X: Any) -> tuple[NDArray[np.int_], Mask]:
+    def labels(self, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
         """The class of the highest score, and whether it is proven to be that of the optimum.
 
         Two scores differ by <(e_a - e_c) x', B>, and the optimum's difference is at most |(e_a - e_c) x'|_* radius
         away; in the 2-norm that is sqrt(2) |x| radius. With intercepts, which nothing penalises, nothing is proven.
         """
-        design = Design(X, constant=self.problem.design.constant)
+        design = Design(X, constant=self.problem.X.constant)
         if design.shape[1] != self.problem.shape[1]:
             raise ValueError(
-                f"X has {design.matrix.shape[1]} columns, "
-                f"but the model has {self.problem.design.matrix.shape[1]} weights"
+                f"X has {design.n_features} columns, but the model has {self.problem.X.n_features} weights"
             )
         Z, error = BlockProducts(design, np.ones(design.shape[0])).scores_bounded(self.B)
         Z = Z + self.b
@@ -60,11 +59,11 @@ class MulticlassEvidence:
         if self.problem.intercept or not np.isfinite(self.radius):
             return best, np.zeros(len(Z), dtype=bool)
         q = dual_exponent(self.problem.penalty.norm)
-        reach = 2.0 ** (1.0 / q) * design.row_norms(q) * self.radius * (1.0 + 1e-9)
-        reach = np.where(np.isnan(reach), 0.0, reach) + 2.0 * error + 2.0 * INPUT * np.abs(Z).max(axis=1)
+        spread = 2.0 ** (1.0 / q) * design.row_norms(q) * self.radius * (1.0 + 1e-9)
+        spread = np.where(np.isnan(spread), 0.0, spread) + 2.0 * error + 2.0 * INPUT * np.abs(Z).max(axis=1)
         lead = Z[rows, best][:, None] - Z
         lead[rows, best] = np.inf
-        return best, np.asarray(lead.min(axis=1) > reach)
+        return best, np.asarray(lead.min(axis=1) > spread)
 
     def zeros(self) -> Mask:
         """Gap-safe rule, k x d: with a beta-smooth loss sum_i s_i |alpha_i - alpha_i*|^2 <= 2 beta W G, so
@@ -77,9 +76,9 @@ class MulticlassEvidence:
             return np.zeros(self.B.shape, dtype=bool)
         with np.errstate(over="ignore", invalid="ignore"):
             columns = problem.products.column_norms / np.sqrt(problem.total_weight)
-            reach = columns * np.sqrt(2.0 * smoothness * gap) * (1.0 + 1e-9) + bound.error
-        reach = np.where(np.isfinite(reach), reach, np.inf)
-        return problem.penalty.zero_groups(bound.V.ravel(), reach.ravel()).reshape(self.B.shape)
+            radius = columns * np.sqrt(2.0 * smoothness * gap) * (1.0 + 1e-9) + bound.error
+        radius = np.where(np.isfinite(radius), radius, np.inf)
+        return problem.penalty.zero_groups(bound.V.ravel(), radius.ravel()).reshape(self.B.shape)
 
     def multipliers(self) -> tuple[Vector, Vector]:
         """Not known here."""

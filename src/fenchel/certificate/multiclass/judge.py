@@ -10,7 +10,7 @@ from fenchel.certificate.bounds.rounding import PrimalBound
 from fenchel.certificate.judge import Record, judge_of
 from fenchel.certificate.multiclass.bounds import BlockPoint, balanced, lower_bounds, primal_bound, zero_bound
 from fenchel.certificate.multiclass.consequences import MulticlassEvidence
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.losses.multiclass import off_of
 from fenchel.problem.vectors import frozen

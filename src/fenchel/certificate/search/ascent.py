@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.steps import FISTA, PDHG, SDCA, Candidate, Overflow, Solver, Start, TotalVariation, Trend
 
@@ -18,8 +18,8 @@ from fenchel.steps import FISTA, PDHG, SDCA, Candidate, Overflow, Solver, Start,
 def methods(problem: Problem, may_copy: bool) -> list[tuple[Problem, Solver[Any]]]:
     """What to try, in this order: each until it no longer helps.
 
-    Coordinate ascent, the best for kinks, walks over rows. Data stored by columns have to be copied for it, which costs
-    memory: only where that is allowed.
+    Coordinate ascent, the best for kinks, needs a stored matrix and visits its rows. Data stored by columns have to be
+    copied for it, which costs memory: only where that is allowed.
     """
     denoiser = next((kind() for kind in (TotalVariation, Trend) if kind().obstacle(problem) is None), None)
     if denoiser is not None:
@@ -27,8 +27,8 @@ def methods(problem: Problem, may_copy: bool) -> list[tuple[Problem, Solver[Any]
     traits = problem.loss.traits | problem.penalty.traits
     if traits >= FISTA.requires:
         return [(problem, FISTA())]
-    if traits >= SDCA.requires and (problem.design.by_rows or may_copy):
-        return [(problem.replace(design=problem.design.stored_by_rows()), SDCA(shrink=False)), (problem, PDHG())]
+    if traits >= SDCA.requires and problem.is_stored and (problem.X.walks_rows or may_copy):
+        return [(problem.replace(X=problem.design.stored_by_rows()), SDCA(shrink=False)), (problem, PDHG())]
     return [(problem, PDHG())]
 
 

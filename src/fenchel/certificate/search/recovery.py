@@ -21,11 +21,10 @@ from scipy.optimize import lsq_linear
 
 from fenchel.certificate.bounds.rounding import DualPoint
 from fenchel.certificate.bounds.unpenalised import FreeDirections, move_inside
-from fenchel.data.design import Vector
+from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import Subgradients
 from fenchel.problem.penalties.base import NormPenalty
-from fenchel.problem.vectors import Mask
 
 #: Distances to a kink, relative to the scores, within which a sample counts as lying on it.
 WINDOWS = (1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
@@ -52,7 +51,7 @@ def projected_points(
         normals = None if target is None else target.normals()
         if target is None or normals is None or normals.shape[1] == seen:
             continue
-        cost, most = n * normals.shape[1] * (normals.shape[1] + 10), MOST_ENTRIES + problem.design.nnz
+        cost, most = n * normals.shape[1] * (normals.shape[1] + 10), MOST_ENTRIES + problem.X.nnz
         if cost > 100 * most:
             return
         if cost > most:
@@ -60,7 +59,7 @@ def projected_points(
         seen = normals.shape[1]
         if seen == 0:
             return
-        F = np.hstack([free.F, problem.design.times(normals)])
+        F = np.hstack([free.F, problem.X.times(normals)])
         goal = np.append(np.zeros(free.F.shape[1]), (normals.T @ target.point) * problem.total_weight)
         alpha = start.alpha
         for _ in range(3):
@@ -70,8 +69,8 @@ def projected_points(
 
 def weight_size(w: Vector, z: Vector) -> float:
     """What a weight is compared with to call it zero: the largest one, or that of weights that move a score by 1."""
-    largest, reach = float(np.abs(w).max(initial=0.0)), float(np.ptp(z))
-    return max(largest, largest / reach) if reach > 0.0 else np.inf
+    largest, spread = float(np.abs(w).max(initial=0.0)), float(np.ptp(z))
+    return max(largest, largest / spread) if spread > 0.0 else np.inf
 
 
 def recovered_points(problem: Problem, free: FreeDirections, w: Vector, z: Vector) -> Iterator[DualPoint]:
@@ -134,13 +133,13 @@ def _least_squares(
     assert target is not None
     fixed = alpha.copy()
     fixed[which] = 0.0
-    share = problem.weights[which] / problem.total_weight
-    columns = problem.design.rows(which).T * share
+    fraction = problem.weights[which] / problem.total_weight
+    columns = problem.X.rows(which).T * fraction
     rhs = target.point - problem.dual_vector(fixed)
     keep, extra = _extra_columns(target, len(which))
     columns, rhs = columns[keep], rhs[keep]
     size = float(np.abs(columns).max(initial=0.0)) or 1.0
-    equations = free.F[which].T * share
+    equations = free.F[which].T * fraction
     equations_rhs = -free.F.T @ (problem.weights * fixed) / problem.total_weight
     weight = 10.0 * size / (np.abs(equations).max(axis=1, initial=0.0) + 1e-300)
     m = 0 if extra is None else extra.shape[1]
@@ -179,5 +178,5 @@ def _extra_columns(target: Subgradients, count: int) -> tuple[NDArray[np.intp], 
     if target.directions is None or target.directions.shape[1] == 0:
         return everything, None
     if target.directions.shape[1] + count <= 400:
-        return everything, target.directions.toarray() if sp.issparse(target.directions) else target.directions
+        return everything, target.dense_directions()
     return np.setdiff1d(everything, sp.coo_array(target.directions).coords[0]), None

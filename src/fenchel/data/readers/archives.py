@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable, Mapping
-from typing import IO, Any
+from typing import IO, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from fenchel.data.readers.arrays import (
     NUMERIC_KINDS,
-    Array,
+    Features,
     Loaded,
-    Matrix,
     check_target,
     check_width,
     finite,
 )
+from fenchel.data.typing import Array, Dtype
 
-Archive = Mapping[str, Array]
+Archive: TypeAlias = Mapping[str, Array]
+Layout: TypeAlias = Callable[[Archive, IO[bytes], Dtype], Features]
 
 
-def read_npz(stream: IO[bytes], *, dtype: np.dtype[Any], n_features: int | None) -> Loaded:
+def read_npz(stream: IO[bytes], *, dtype: Dtype, n_features: int | None) -> Loaded:
     """Read X, dense or sparse, and the array `y` where there is one."""
     if not zipfile.is_zipfile(stream):
         raise ValueError("this is not an npz archive")
@@ -36,14 +37,14 @@ def read_npz(stream: IO[bytes], *, dtype: np.dtype[Any], n_features: int | None)
     return X, None if y is None else check_target(y, X.shape[0])
 
 
-def _dense(archive: Archive, _: IO[bytes], dtype: np.dtype[Any]) -> Matrix:
+def _dense(archive: Archive, _: IO[bytes], dtype: Dtype) -> Features:
     X = archive["X"]
     if X.ndim != 2 or X.dtype.kind not in NUMERIC_KINDS:
         raise ValueError(f"X should be a matrix of numbers, but is {X.dtype} of shape {X.shape}")
     return finite(X, dtype, lambda k: "X[{}, {}]".format(*divmod(k, X.shape[1])))
 
 
-def _parts(archive: Archive, _: IO[bytes], dtype: np.dtype[Any]) -> Matrix:
+def _parts(archive: Archive, _: IO[bytes], dtype: Dtype) -> Features:
     for name in ("indices", "indptr"):
         if archive[name].dtype.kind not in "iu":
             raise ValueError(f"{name} holds {archive[name].dtype}, not whole numbers")
@@ -52,12 +53,12 @@ def _parts(archive: Archive, _: IO[bytes], dtype: np.dtype[Any]) -> Matrix:
     return _checked(sparse.csr_array(parts, shape=shape), dtype)
 
 
-def _saved_by_scipy(_: Archive, stream: IO[bytes], dtype: np.dtype[Any]) -> Matrix:
+def _saved_by_scipy(_: Archive, stream: IO[bytes], dtype: Dtype) -> Features:
     stream.seek(0)
     return _checked(sparse.csr_array(sparse.load_npz(stream)), dtype)
 
 
-def _checked(X: sparse.csr_array[Any], dtype: np.dtype[Any]) -> Matrix:
+def _checked(X: sparse.csr_array, dtype: Dtype) -> Features:
     """Trust no index of a file: kernels would follow it."""
     X.check_format(full_check=True)
     if X.data.dtype.kind not in NUMERIC_KINDS:
@@ -66,18 +67,14 @@ def _checked(X: sparse.csr_array[Any], dtype: np.dtype[Any]) -> Matrix:
     return X
 
 
-# The arrays that tell how an archive holds X, the most telling first.
-_LAYOUTS: tuple[tuple[frozenset[str], Callable[[Archive, IO[bytes], np.dtype[Any]], Matrix]], ...] = (
-    (frozenset({"format", "shape", "data"}), _saved_by_scipy),
-    (frozenset({"data", "indices", "indptr", "shape"}), _parts),
-    (frozenset({"X"}), _dense),
-)
-
-
-def _layout(names: set[str]) -> Callable[[Archive, IO[bytes], np.dtype[Any]], Matrix]:
-    for needed, layout in _LAYOUTS:
-        if needed <= names:
-            return layout
+def _layout(names: set[str]) -> Layout:
+    """How an archive with these arrays holds X; the most specific layout first."""
+    if names >= {"format", "shape", "data"}:
+        return _saved_by_scipy
+    if names >= {"data", "indices", "indptr", "shape"}:
+        return _parts
+    if "X" in names:
+        return _dense
     raise ValueError(
         f"the archive holds {', '.join(sorted(names)) or 'nothing'}; expected X (and y), the parts data, "
         "indices, indptr and shape of a CSR matrix (and y), or a file of scipy.sparse.save_npz"

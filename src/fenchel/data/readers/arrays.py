@@ -1,22 +1,22 @@
-"""What every reader needs: arrays that grow, numbers that are finite, targets that fit."""
+"""What every reader needs: growing arrays, checks of numbers and of targets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from fenchel._core import kernels
+from fenchel.data.typing import Array, Dtype
 
-Array: TypeAlias = NDArray[Any]
-Matrix: TypeAlias = "sparse.csr_array[Any] | NDArray[Any]"
-Loaded: TypeAlias = "tuple[Matrix, Array | None]"
+Features: TypeAlias = Array | sparse.csr_array
+Loaded: TypeAlias = tuple[Features, Array | None]
 
+#: The kinds of NumPy's types that are numbers.
 NUMERIC_KINDS = "biuf"
-LABEL_KINDS = NUMERIC_KINDS + "US"
 
 
 class Growing:
@@ -47,7 +47,7 @@ class Growing:
         return self._array
 
 
-def finite(values: Array, dtype: np.dtype[Any], where: Callable[[int], str]) -> Array:
+def finite(values: Array, dtype: Dtype, where: Callable[[int], str]) -> Array:
     """Return `values` in C order as `dtype`, or say which is the first that is not a finite number there.
 
     Parameters
@@ -74,7 +74,7 @@ def check_target(y: Array, samples: int) -> Array:
     """Return `y` if it is one finite number or label for each sample."""
     if y.shape != (samples,):
         raise ValueError(f"y has shape {y.shape}, but X has {samples} samples, so it should be ({samples},)")
-    if y.dtype.kind not in LABEL_KINDS:
+    if y.dtype.kind not in NUMERIC_KINDS + "US":
         raise ValueError(f"y holds {y.dtype}, which is neither numbers nor text labels")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         k = int(np.argmin(np.isfinite(y)))

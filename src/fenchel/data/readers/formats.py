@@ -7,9 +7,10 @@ import gzip
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +39,8 @@ FORMATS: dict[str, Format] = {
     "parquet": Format(read_parquet, (".parquet", ".pq"), frozenset({"target"})),
 }
 
+#: How to open a compressed file, by its suffix.
 _OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_DEFAULTS: dict[str, object] = {"target": None, "zero_based": "auto"}
-_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def read(
@@ -93,18 +93,21 @@ def read(
     name = format if format is not None else _format_of(path)
     if name not in FORMATS:
         raise ValueError(f"unknown format {name!r}; there are {', '.join(FORMATS)}")
-    if np.dtype(dtype) not in _DTYPES:
+    if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype {np.dtype(dtype)} is neither float32 nor float64")
     if n_features is not None and n_features < 1:
         raise ValueError(f"n_features={n_features} should be at least 1")
-    options = _given_options(name, target=target, zero_based=zero_based)
+    options: dict[str, object] = {} if target is None else {"target": target}
+    if zero_based != "auto":
+        options["zero_based"] = zero_based
+    _require_options(name, options)
     with _errors_name(path), _OPENERS.get(path.suffix.lower(), _open_plain)(path) as stream:
         if not stream.peek(1):
             raise ValueError("the file is empty")
         return FORMATS[name].read(stream, dtype=np.dtype(dtype), n_features=n_features, **options)
 
 
-def _open_plain(path: Path) -> Any:
+def _open_plain(path: Path) -> BufferedReader:
     return path.open("rb")
 
 
@@ -120,13 +123,11 @@ def _format_of(path: Path) -> str:
     )
 
 
-def _given_options(name: str, **options: object) -> dict[str, object]:
-    """Return the options that are not left at their defaults; one that the format lacks is an error."""
-    given = {option: value for option, value in options.items() if value is not _DEFAULTS[option]}
-    for option in given.keys() - FORMATS[name].options:
+def _require_options(name: str, given: Iterable[str]) -> None:
+    """Raise for an option that the format does not have."""
+    for option in sorted(set(given) - FORMATS[name].options):
         having = " and ".join(other for other, known in FORMATS.items() if option in known.options)
         raise ValueError(f"{option} applies to {having}, not to {name}")
-    return given
 
 
 @contextmanager

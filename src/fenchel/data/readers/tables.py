@@ -8,23 +8,23 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from types import ModuleType
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from fenchel.data.readers.arrays import Array, Growing, Loaded, check_target, check_width, finite
+from fenchel.data.readers.arrays import Growing, Loaded, check_target, check_width, finite
+from fenchel.data.typing import Array, Dtype
+
+if TYPE_CHECKING:
+    import pyarrow
 
 # The column of the target: a name, a position, None for the last column, False for none.
-Target = str | int | Literal[False] | None
+Target: TypeAlias = str | int | Literal[False] | None
 # The number of a line in the file, and its cells.
-Row = tuple[int, list[str]]
+Line: TypeAlias = tuple[int, list[str]]
 
-DELIMITERS = "\t;,"
+#: Cells that mean a missing value, in lower case.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
-BATCH_ROWS = 4096
-HEAD_LINES = 64
-# pandas stores an index that is not 0, 1, 2, ... as one more column, which is no feature.
-PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def target_position(target: Target, names: Sequence[str]) -> int | None:
@@ -46,13 +46,13 @@ def _listed(names: Sequence[str], most: int = 12) -> str:
     return ", ".join(map(repr, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def read_csv(stream: IO[bytes], *, dtype: np.dtype[Any], n_features: int | None, target: Target = None) -> Loaded:
+def read_csv(stream: IO[bytes], *, dtype: Dtype, n_features: int | None, target: Target = None) -> Loaded:
     """Read lines of numbers; the first line may name the columns."""
     with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
         return _read_rows(_rows(text), dtype, n_features, target)
 
 
-def _read_rows(rows: Iterator[Row], dtype: np.dtype[Any], n_features: int | None, target: Target) -> Loaded:
+def _read_rows(rows: Iterator[Line], dtype: Dtype, n_features: int | None, target: Target) -> Loaded:
     start = list(islice(rows, 2))
     if not start:
         raise ValueError("there are no samples")
@@ -62,7 +62,7 @@ def _read_rows(rows: Iterator[Row], dtype: np.dtype[Any], n_features: int | None
     check_width(len(features), n_features)
     X, labels = Growing(dtype), _Labels()
     samples = chain(start[1:] if header else start, rows)
-    while batch := list(islice(samples, BATCH_ROWS)):
+    while batch := list(islice(samples, 4096)):
         for line, cells in batch:
             if len(cells) != width:
                 raise ValueError(f"line {line} has {len(cells)} cells, but the first line has {width}")
@@ -87,9 +87,9 @@ def _columns(first: list[str], header: bool, target: Target) -> tuple[int | None
     return position, features
 
 
-def _rows(text: IO[str]) -> Iterator[Row]:
+def _rows(text: IO[str]) -> Iterator[Line]:
     """Yield the lines that are not blank, each with its number, in cells."""
-    head = list(islice(text, HEAD_LINES))
+    head = list(islice(text, 64))
     reader = csv.reader(chain(head, text), delimiter=_delimiter(head), skipinitialspace=True, strict=True)
     try:
         for cells in reader:
@@ -105,7 +105,7 @@ def _delimiter(head: Iterable[str]) -> str:
     The comma is tried last: it may be a decimal sign.
     """
     lines = list(islice((line for line in head if line.strip()), 2))
-    for delimiter in DELIMITERS:
+    for delimiter in "\t;,":
         widths = {len(cells) for cells in csv.reader(lines, delimiter=delimiter, skipinitialspace=True)}
         if len(widths) == 1 and widths != {1}:
             return delimiter
@@ -130,7 +130,7 @@ def _is_header(first: list[str], second: Sequence[str] = ()) -> bool:
     return above_number or not any(map(_is_number, first))
 
 
-def _numbers(batch: list[Row], features: list[str], dtype: np.dtype[Any]) -> Array:
+def _numbers(batch: list[Line], features: list[str], dtype: Dtype) -> Array:
     rows = [cells for _, cells in batch]
     try:
         if "_" in "".join(chain.from_iterable(rows)):
@@ -146,7 +146,7 @@ def _numbers(batch: list[Row], features: list[str], dtype: np.dtype[Any]) -> Arr
     return finite(values, dtype, where)
 
 
-def _first_bad_cell(batch: list[Row], features: list[str]) -> str:
+def _first_bad_cell(batch: list[Line], features: list[str]) -> str:
     line, name, cell = next(
         (line, name, cell)
         for line, cells in batch
@@ -186,14 +186,15 @@ class _Labels:
         return check_target(np.array(self._cells).astype(np.float64), len(self._cells))
 
 
-def read_parquet(stream: IO[bytes], *, dtype: np.dtype[Any], n_features: int | None, target: Target = None) -> Loaded:
+def read_parquet(stream: IO[bytes], *, dtype: Dtype, n_features: int | None, target: Target = None) -> Loaded:
     """Read columns of numbers, batch by batch."""
     arrow, parquet = _pyarrow()
     file = parquet.ParquetFile(stream)
     schema, samples = file.schema_arrow, file.metadata.num_rows
     if samples == 0:
         raise ValueError("there are no samples")
-    columns = [k for k, name in enumerate(schema.names) if not PANDAS_INDEX.fullmatch(name)]
+    # pandas stores an index that is not 0, 1, 2, ... as one more column, which is no feature
+    columns = [k for k, name in enumerate(schema.names) if not re.fullmatch(r"__index_level_\d+__", name)]
     position = target_position(target, [schema.names[k] for k in columns])
     label_column = None if position is None else columns.pop(position)
     if not columns:
@@ -234,19 +235,19 @@ class _Place:
         return f"row {self._start + k} (counting from 0), column {self._name!r}"
 
 
-def _check_numeric(arrow: ModuleType, field: Any) -> None:
+def _check_numeric(arrow: ModuleType, field: pyarrow.Field) -> None:
     kinds = ("is_integer", "is_floating", "is_boolean", "is_decimal")
     if not any(getattr(arrow.types, kind)(field.type) for kind in kinds):
         raise ValueError(f"column {field.name!r} holds {field.type}: encode it as numbers first")
 
 
-def _without_nulls(column: Any, name: str, start: int) -> Any:
+def _without_nulls(column: pyarrow.Array, name: str, start: int) -> pyarrow.Array:
     if column.null_count:
         raise ValueError(f"{_Place(name, start)(column.is_null().to_pylist().index(True))} is missing")
     return column
 
 
-def _column_labels(arrow: ModuleType, parts: list[Any]) -> Array:
+def _column_labels(arrow: ModuleType, parts: list[pyarrow.Array]) -> Array:
     column = arrow.chunked_array(parts)
     if arrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem.traits import Trait
 
 
@@ -100,14 +100,14 @@ class Loss(ABC):
 
     def _bracket(self, end: Vector, target: Vector, q: Vector | float, y: Vector, side: float) -> Vector:
         """A finite end of the bracket of the default `dual_step`, by doubling, where the domain gives none."""
-        reach = np.ones_like(target)
-        end = np.where(np.isfinite(end), end, target + side * reach)
+        width = np.ones_like(target)
+        end = np.where(np.isfinite(end), end, target + side * width)
         for _ in range(200):
             short = side * (end + q * self.derivative(end, y) - target) < 0
             if not short.any():
                 break
-            reach = np.where(short, 2 * reach, reach)
-            end = np.where(short, target + side * reach, end)
+            width = np.where(short, 2 * width, width)
+            end = np.where(short, target + side * width, end)
         return end
 
     def prox(self, x: Vector, t: Vector | float, y: Vector) -> Vector:

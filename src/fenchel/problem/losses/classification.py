@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import wrightomega, xlogy
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem.losses.base import Loss
 from fenchel.problem.vectors import inside, set_positive
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import wrightomega, xlog1py, xlogy
 
 from fenchel._core import kernels
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 from fenchel.problem.traits import Trait
 from fenchel.problem.vectors import inside
 
@@ -80,7 +81,7 @@ class MulticlassLoss(ABC):
         """A b that makes the mean loss at Z + b small; the best one where the loss is smooth."""
         return np.zeros(Z.shape[1])
 
-    def bend(self, P: Vector, U: Vector) -> Vector:
+    def hessian_product(self, P: Vector, U: Vector) -> Vector:
         """The Hessian of each sample, times u_i; P are the distributions whose p - e_y is the gradient."""
         raise TypeError(f"{type(self).__name__} has no Hessian")
 
@@ -184,7 +185,7 @@ class Multinomial(MulticlassLoss):
     def kernel(self) -> kernels.BlockLoss:
         return kernels.Multinomial()
 
-    def bend(self, P: Vector, U: Vector) -> Vector:
+    def hessian_product(self, P: Vector, U: Vector) -> Vector:
         """(diag(p) - p p') u."""
         product = P * U
         return np.asarray(product - P * product.sum(axis=1, keepdims=True))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem.losses.base import Loss
 from fenchel.problem.vectors import inside, set_nonnegative, set_number, set_positive, soft
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import null_space
 
 from fenchel._core import kernels
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Mask, Matrix, Vector
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.traits import Trait
-from fenchel.problem.vectors import Mask, dual_exponent, p_norm, square_over
+from fenchel.problem.vectors import dual_exponent, p_norm, square_over
 
 #: Relative error granted to one evaluation of a penalty or its conjugate: sums of same-signed terms, added pairwise.
 EVALUATION = 256 * UNIT_ROUNDOFF
@@ -31,11 +32,17 @@ class Subgradients:
     """The subdifferential of R at a point, as {point + directions u : low <= u <= high}."""
 
     point: Vector
-    directions: Any = None
+    directions: Matrix | sp.csc_array | None = None
     low: Vector | None = None
     high: Vector | None = None
 
-    def normals(self) -> Any:
+    def dense_directions(self) -> Matrix | None:
+        """The directions as an array."""
+        if self.directions is None or isinstance(self.directions, np.ndarray):
+            return self.directions
+        return np.asarray(self.directions.toarray())
+
+    def normals(self) -> Matrix | sp.csc_array | None:
         """A basis Q of what is orthogonal to the directions: every subgradient v has Q'v = Q'point. None if too
         costly.
         """
@@ -139,7 +146,7 @@ class Penalty(ABC):
         return t if self.separable else float(t.min())
 
     @property
-    def analysis(self) -> tuple[Any, Penalty] | None:
+    def analysis(self) -> tuple[sp.csr_array, Penalty] | None:
         """(D, S) if this penalty is R(w) = S(D w) and has no prox of its own; S has one."""
         return None
 
@@ -166,8 +173,8 @@ class Penalty(ABC):
         """The penalty of the kept weights where all others are zero; None if it is not described."""
         return None
 
-    def zero_groups(self, v: Vector, reach: Vector) -> Mask:
-        """Which coordinates are zero at an optimum whose dual vector lies within `reach` (per coordinate) of v;
+    def zero_groups(self, v: Vector, radius: Vector) -> Mask:
+        """Which coordinates are zero at an optimum whose dual vector lies within `radius` (per coordinate) of v;
         none known here.
         """
         return np.zeros(len(v), dtype=bool)
@@ -202,7 +209,7 @@ class NormPenalty(Penalty):
     def dual_norm_upper(self, v: Vector, error: Vector, near: Vector | None = None) -> float:
         """A bound on Om*(v') over |v' - v| <= error, in exact arithmetic; here for norms of absolute values.
 
-        Where the dual norm is itself a minimum, over u with D'u = v, `near` is a u from which to look for it.
+        Where the dual norm is itself a minimum, over u with D'u = v, `near` is a u from which to search for it.
         """
         return (1.0 + self.evaluation) * self.dual_norm(np.abs(v) + error)
 

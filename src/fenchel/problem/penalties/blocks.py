@@ -8,9 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.data.design import Vector
-
-Indices = NDArray[np.int64]
+from fenchel.data.typing import Indices, Vector
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import comb
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.data.design import UNIT_ROUNDOFF, Vector, gamma
+from fenchel.data.products import UNIT_ROUNDOFF, gamma
+from fenchel.data.typing import Vector
 from fenchel.problem.penalties.base import EVALUATION, NullSpace
 from fenchel.problem.vectors import p_norm
 
@@ -29,13 +29,13 @@ class Differences(ABC):
 
     @cached_property
     @abstractmethod
-    def matrix(self) -> Any:
+    def matrix(self) -> sp.csr_array:
         """D as a CSR matrix."""
 
     @property
     @abstractmethod
     def depth(self) -> int:
-        """The most roundings on the way to an entry of D w or D'u."""
+        """The most roundings in an entry of D w or D'u."""
 
     @cached_property
     def overlap(self) -> int:
@@ -147,7 +147,7 @@ class PowerDifferences(Differences):
         return self.d - self.order, self.d
 
     @cached_property
-    def matrix(self) -> Any:
+    def matrix(self) -> sp.csr_array:
         k = self.order
         stencil = [self.scale * (-1.0) ** (k - j) * comb(k, j) for j in range(k + 1)]
         return sp.diags_array(stencil, offsets=list(range(k + 1)), shape=self.shape).tocsr()
@@ -226,7 +226,7 @@ class PowerDifferences(Differences):
         return 51 - self.order
 
     @classmethod
-    def recognised(cls, D: Any) -> PowerDifferences | None:
+    def recognised(cls, D: sp.csr_array) -> PowerDifferences | None:
         """D as differences of this kind, row after row, if it is that."""
         m, d = D.shape
         k = d - m
@@ -250,9 +250,9 @@ class PowerDifferences(Differences):
 
 @dataclass(frozen=True, eq=False)
 class GeneralDifferences(Differences):
-    """Any matrix, small enough for a singular value decomposition."""
+    """A matrix of any kind, small enough for a singular value decomposition."""
 
-    matrix: Any
+    matrix: sp.csr_array
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]

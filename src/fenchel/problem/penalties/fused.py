@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector, gamma
+from fenchel.data.products import gamma
+from fenchel.data.typing import Vector
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty, NullSpace, Penalty, Subgradients
 from fenchel.problem.penalties.differences import Differences, GeneralDifferences, PowerDifferences
-from fenchel.problem.penalties.graphs import GraphDifferences, Grid, grid_matrix
+from fenchel.problem.penalties.graphs import GraphDifferences, PixelGrid, grid_matrix
 from fenchel.problem.penalties.l1 import L1
 from fenchel.problem.vectors import set_positive
 
@@ -42,7 +45,7 @@ class FusedL1(NormPenalty):
     """
 
     lam: float
-    D: Any = None
+    D: ArrayLike | sp.csr_array | None = None
 
     def __post_init__(self) -> None:
         set_positive(self, "lam")
@@ -79,9 +82,9 @@ class FusedL1(NormPenalty):
         return other
 
     @cached_property
-    def operator(self) -> Any:
+    def operator(self) -> sp.csr_array:
         """D as a CSR matrix."""
-        if np.iscomplexobj(self.D):
+        if self.D is not None and np.iscomplexobj(self.D):
             raise ValueError("FusedL1: D has complex entries; only real numbers are supported")
         return sp.csr_array(self.D, dtype=np.float64)
 
@@ -95,7 +98,7 @@ class FusedL1(NormPenalty):
         return PowerDifferences(d) if self.D is None else self._given
 
     @property
-    def grid(self) -> Grid | None:
+    def grid(self) -> PixelGrid | None:
         """The image whose neighbours D compares, if it does that."""
         return self._given.grid if self.D is not None and isinstance(self._given, GraphDifferences) else None
 
@@ -143,7 +146,7 @@ class FusedL1(NormPenalty):
         return super().value_upper(w) + (1.0 + EVALUATION) * rounding
 
     @property
-    def analysis(self) -> tuple[Any, Penalty] | None:
+    def analysis(self) -> tuple[sp.csr_array, Penalty] | None:
         return None if self.chain is not None else (self.operator, L1(self.lam))
 
     def prox(self, w: Vector, t: Vector | float) -> Vector:
@@ -190,7 +193,7 @@ class FusedL1(NormPenalty):
         return Subgradients(self.lam * D.adjoint(sign), D.matrix.T.tocsc()[:, flat], -ends, ends)
 
 
-def _sizes(sizes: Any, count: int, name: str) -> tuple[int, ...]:
+def _sizes(sizes: Iterable[int], count: int, name: str) -> tuple[int, ...]:
     """Whole numbers, at least 1."""
     try:
         found = tuple(sizes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,13 +12,13 @@ from scipy.fft import dctn, idctn
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lsqr
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem.penalties.base import NullSpace
 from fenchel.problem.penalties.differences import Differences
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class PixelGrid:
     """Where the edges of an image (height x width, flattened row by row) stand in D, and with which factors.
 
     Row `across[i, j]` of D is +-c_across (w[i, j+1] - w[i, j]); row `down[i, j]` is +-c_down (w[i+1, j] - w[i, j]).
@@ -41,10 +40,10 @@ class Grid:
 class GraphDifferences(Differences):
     """Every row of D is c (w_j - w_k)."""
 
-    matrix: Any
+    matrix: sp.csr_array
 
     @classmethod
-    def recognised(cls, D: Any) -> GraphDifferences | None:
+    def recognised(cls, D: sp.csr_array) -> GraphDifferences | None:
         """D as differences of this kind, if it is that."""
         if D.nnz != 2 * D.shape[0] or not np.all(np.diff(D.indptr) == 2):
             return None
@@ -117,7 +116,7 @@ class GraphDifferences(Differences):
         return self.apply(idctn(dctn(v.reshape(height, width)) / eigenvalues).ravel())
 
     @cached_property
-    def grid(self) -> Grid | None:
+    def grid(self) -> PixelGrid | None:
         """The image that this graph is, if it is one: all neighbours across and down, once each."""
         nodes, value = self.matrix.indices.reshape(-1, 2), self.matrix.data.reshape(-1, 2)
         first, step = nodes.min(axis=1), np.abs(nodes[:, 1] - nodes[:, 0])
@@ -139,10 +138,10 @@ class GraphDifferences(Differences):
         if not np.all(size == np.where(is_across, c_across, c_down)):
             return None
         later = np.where(nodes[:, 1] > nodes[:, 0], value[:, 1], value[:, 0])
-        return Grid(across[:, :-1], down[:-1], np.sign(later), c_across, c_down)
+        return PixelGrid(across[:, :-1], down[:-1], np.sign(later), c_across, c_down)
 
 
-def grid_matrix(shape: tuple[int, int]) -> Any:
+def grid_matrix(shape: tuple[int, int]) -> sp.csr_array:
     """The differences of neighbours in an image, those across first, row by row, then those down."""
     height, width = shape
     pixel = np.arange(height * width, dtype=np.int32).reshape(height, width)

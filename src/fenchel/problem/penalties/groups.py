@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from fenchel.data.design import Vector, gamma
+from fenchel.data.products import gamma
+from fenchel.data.typing import Mask, Vector, VectorLike
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty, Penalty, Subgradients
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.problem.vectors import Mask, set_number, set_positive, soft
+from fenchel.problem.vectors import set_number, set_positive, soft
+
+#: The group of every weight, or the members of every group.
+Groups: TypeAlias = ArrayLike | Sequence[ArrayLike]
 
 #: Newton steps towards a dual norm; each at least doubles the digits once it is near, and a dozen are common.
 MOST_STEPS = 200
@@ -23,8 +28,8 @@ class Grouped(NormPenalty):
     """What norms of disjoint groups have in common."""
 
     lam: float
-    groups: Any
-    weights: Any
+    groups: Groups
+    weights: VectorLike | None
 
     def __post_init__(self) -> None:
         set_positive(self, "lam")
@@ -101,8 +106,8 @@ class GroupL2(Grouped):
     """
 
     lam: float
-    groups: Any
-    weights: Any = None
+    groups: Groups
+    weights: VectorLike | None = None
 
     def blocks(self, d: int) -> Blocks:
         return Blocks.of(self._label, self.lam * self._weight)
@@ -135,9 +140,9 @@ class GroupL2(Grouped):
         labels = self._label[keep]
         return GroupL2(self.lam, labels, self._weight[np.unique(labels)])
 
-    def zero_groups(self, v: Vector, reach: Vector) -> Mask:
+    def zero_groups(self, v: Vector, radius: Vector) -> Mask:
         """|v_g| < lam weights_g forces w_g = 0; |v'_g| <= |v_g| + |reach_g|."""
-        return np.asarray((self.norms(v) + self.norms(reach) < self.lam * self._weight)[self._label])
+        return np.asarray((self.norms(v) + self.norms(radius) < self.lam * self._weight)[self._label])
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +163,9 @@ class SparseGroup(Grouped):
     """
 
     lam: float
-    groups: Any
+    groups: Groups
     l1_ratio: float = 0.5
-    weights: Any = None
+    weights: VectorLike | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -222,18 +227,18 @@ class SparseGroup(Grouped):
         labels = self._label[keep]
         return SparseGroup(self.lam, labels, self.l1_ratio, self._weight[np.unique(labels)])
 
-    def zero_groups(self, v: Vector, reach: Vector) -> Mask:
+    def zero_groups(self, v: Vector, radius: Vector) -> Mask:
         """|v_j| < lam l1_ratio forces w_j = 0, and so does |soft(v_g, lam l1_ratio)| < lam (1 - l1_ratio) weights_g for
         its group; |v'_j| <= |v_j| + reach_j.
         """
-        worst = (np.abs(v) + reach) * (1.0 + self.evaluation)
+        worst = (np.abs(v) + radius) * (1.0 + self.evaluation)
         rest = self.norms(np.maximum(0.0, worst - self.lam * self.l1_ratio))
         # what is lost in the difference is a part of the threshold
         bound = self.lam * ((1.0 - self.l1_ratio) * self._weight * (1.0 - self.evaluation) - self.evaluation)
         return np.asarray((worst < self.lam * self.l1_ratio) | (rest < bound)[self._label])
 
 
-def _labels(groups: Any, name: str) -> NDArray[np.intp]:
+def _labels(groups: Groups, name: str) -> NDArray[np.intp]:
     """The group of each coordinate, numbered from 0."""
     if isinstance(groups, list | tuple) and len(groups) and np.ndim(groups[0]) == 1:
         members = [np.asarray(g, dtype=np.intp) for g in groups]

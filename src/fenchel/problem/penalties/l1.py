@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Mask, Vector
 from fenchel.problem.penalties.base import NormPenalty, Penalty, Subgradients
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.penalties.strongly_convex import signs_and_intervals
-from fenchel.problem.vectors import Mask, set_positive, soft
+from fenchel.problem.vectors import set_positive, soft
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,6 @@ class L1(NormPenalty):
         """A sum over coordinates: zeros add nothing."""
         return self
 
-    def zero_groups(self, v: Vector, reach: Vector) -> Mask:
+    def zero_groups(self, v: Vector, radius: Vector) -> Mask:
         """|v_j| < lam forces w_j = 0."""
-        return np.abs(v) + reach < self.lam
+        return np.abs(v) + radius < self.lam

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 from fenchel.problem.penalties.base import FEASIBILITY, Penalty, Subgradients
 from fenchel.problem.vectors import (
     bracketed_root,

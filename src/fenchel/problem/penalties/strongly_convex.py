@@ -9,20 +9,12 @@ import scipy.sparse as sp
 from scipy.special import logsumexp, softmax, wrightomega, xlogy
 
 from fenchel._core import kernels
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Mask, Vector
 from fenchel.problem.penalties.base import EVALUATION, FEASIBILITY, Penalty, Subgradients
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.sets import Simplex
-from fenchel.problem.vectors import (
-    Mask,
-    bracketed_root,
-    p_norm,
-    set_number,
-    set_positive,
-    soft,
-    square_over,
-    times_square,
-)
+from fenchel.problem.vectors import bracketed_root, p_norm, set_number, set_positive, soft, square_over, times_square
 
 
 @dataclass(frozen=True)
@@ -118,9 +110,9 @@ class ElasticNet(Penalty):
         """A sum over coordinates: zeros add nothing."""
         return self
 
-    def zero_groups(self, v: Vector, reach: Vector) -> Mask:
+    def zero_groups(self, v: Vector, radius: Vector) -> Mask:
         """w_j = soft(v_j, l1) / l2 is zero where |v_j| <= l1."""
-        return np.abs(v) + reach <= self.l1
+        return np.abs(v) + radius <= self.l1
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.data.design import Design
-from fenchel.data.fold_cache import Hold
+from fenchel.data.fold_cache import FoldCache
 from fenchel.problem import Problem, Statement
 from fenchel.solver.blas import blas_threads
 from fenchel.solver.choose import choose
@@ -26,18 +26,18 @@ def shared_design(problem: Statement, **options: Any) -> Design | None:
     """
     request = Request.of(**options)
     solver = choose(problem, request.solver, request.options, request.tol, is_path=True)
-    if not isinstance(problem, Problem) or not isinstance(solver, PrimalCD | SparsePath):
+    if not (isinstance(problem, Problem) and problem.is_stored) or not isinstance(solver, PrimalCD | SparsePath):
         return None
-    cache, design = Hold(), problem.design.using(request.n_threads)
+    cache, design = FoldCache(), problem.design.using(request.n_threads)
     with blas_threads(design.threads):
         if isinstance(solver, SparsePath):
             design = design.sharing(cache)
             n, d = problem.shape
             try:  # its screen fills the cache
-                solver.begin(problem.replace(design=design), Start(np.zeros(d), 0.0, np.zeros(n)), seed=0)
+                solver.begin(problem.replace(X=design), Start(np.zeros(d), 0.0, np.zeros(n)), seed=0)
             except Overflow:
                 return None
         elif is_cheap(problem) and problem.loss.quadratic and problem.weightless:
             design = (design.stored_by_rows() if design.is_sparse else design).sharing(cache)
-            cache.gram = gram_for_folds(problem.replace(design=design))
-    return design if cache.shorts or cache.gram else None
+            cache.gram = gram_for_folds(problem.replace(X=design))
+    return design if cache.screens or cache.gram else None

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from fenchel.certificate import Certificate
 from fenchel.certificate.certificate import percent
-from fenchel.data.design import Vector
 from fenchel.data.target import as_vector
+from fenchel.data.typing import Vector
 from fenchel.draw.paths import plot_path
 from fenchel.draw.tables import table
 from fenchel.problem import Problem, Statement

@@ -11,7 +11,7 @@ from fenchel.certificate import Certificate
 from fenchel.certificate.certificate import NOTHING
 from fenchel.certificate.evidence import Evidence
 from fenchel.certificate.judge import Judge
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.vectors import frozen
 from fenchel.solver.paths.intervals import Anchor, CertifiedPath, Knot, between
@@ -71,7 +71,7 @@ class Walk:
     def __init__(
         self, problem: Problem, lam_min: float, lam_max: float, eps: float, share: float, clock: Clock, options: Any
     ) -> None:
-        problem = problem.replace(design=problem.design.using(options.get("n_threads", 1)))
+        problem = problem.replace(X=problem.X.using(options.get("n_threads", 1)))
         self.problem, self.lam_min, self.lam_max, self.eps, self.share = problem, lam_min, lam_max, eps, share
         self.clock, self.request = clock, Request.of(tol=share * eps, **options)
         self.n_solves = 0

@@ -12,7 +12,8 @@ import numpy as np
 
 from fenchel.certificate import Certificate
 from fenchel.certificate.bounds.rounding import gap_between
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 from fenchel.draw.paths import plot_certified_path
 from fenchel.draw.tables import table
 

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificate.judge import Judge
-from fenchel.data.design import Design
 from fenchel.problem import Problem
-from fenchel.problem.vectors import Mask
 from fenchel.solver.choose import choose
 from fenchel.solver.result import Result
 from fenchel.solver.solve import Clock, Request, solve_request
@@ -28,7 +26,7 @@ def solve_near(problem: Problem, start: Any, request: Request, clock: Clock) -> 
     included, and where that falls short of the tolerance the solver goes on with the whole of it. `start` is a result
     or a tuple (w, b, alpha).
     """
-    problem = problem.replace(design=problem.design.using(request.n_threads))
+    problem = problem.replace(X=problem.X.using(request.n_threads))
     tol, atol = request.tol, request.atol
     everything = np.ones(problem.shape[1], dtype=bool)
     if choose(problem, request.solver, request.options, tol, has_start=True).screens:
@@ -42,10 +40,10 @@ def solve_near(problem: Problem, start: Any, request: Request, clock: Clock) -> 
         judge.try_multipliers(alpha, how="the multipliers before")
         judge.try_gradient()
         keep = ~judge.evidence.zeros()
-    stored = keep[: problem.design.matrix.shape[1]]
+    stored = keep[: problem.X.n_features]
     if not (stored.any() and keep.sum() <= WORTH_A_COPY * len(keep)):
         return solve_request(problem, request, start, clock)
-    reduced = problem.replace(design=_columns(problem.design, keep), penalty=problem.penalty.restricted(keep))
+    reduced = problem.replace(X=problem.design.restricted(keep), penalty=problem.penalty.restricted(keep))
     part = solve_request(reduced, request, (w[keep], b, alpha), clock)
     found = np.zeros(len(keep))
     found[keep] = part.w
@@ -62,10 +60,3 @@ def solve_near(problem: Problem, start: Any, request: Request, clock: Clock) -> 
         return replace(part, model=Model(w, b), multipliers=alpha, certificate=certificate, status=status)
     rest = solve_request(problem, request, whole, clock)
     return replace(rest, n_iter=part.n_iter + rest.n_iter)
-
-
-def _columns(design: Design, keep: Mask) -> Design:
-    """A design of some columns, copied; the constant column, which is not stored, is the last."""
-    stored = keep[: design.matrix.shape[1]]
-    constant = design.constant if design.constant and keep[-1] else 0.0
-    return Design(design.matrix[:, np.flatnonzero(stored)], constant=constant, threads=design.threads)

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 
 
 class GapBound(Protocol):

@@ -112,7 +112,7 @@ def elastic_net(problem: Problem, over: str = "weights") -> SmoothBound:
     if np.ptp(problem.weights) > 0:
         raise ValueError("the corollary needs samples of equal weight")
     # A_i = x_i / n, g_i = phi*(-.) / n, f = R*
-    return descent_smooth(n, float(problem.design.row_norms().max()) / n, 1.0 / (smoothness * n), mu, zero)
+    return descent_smooth(n, float(problem.X.row_norms().max()) / n, 1.0 / (smoothness * n), mu, zero)
 
 
 def _require(problem: Problem, penalty: type) -> None:
@@ -131,7 +131,7 @@ def _at_zero(problem: Problem) -> float:
 
 def _widest_column(problem: Problem) -> float:
     """The largest root mean square of a column."""
-    widest = float(problem.design.column_norms(2.0, problem.weights).max()) / float(np.sqrt(problem.total_weight))
+    widest = float(problem.X.column_norms(2.0, problem.weights).max()) / float(np.sqrt(problem.total_weight))
     if widest == 0.0:
         raise ValueError("every column of X is zero")
     return widest

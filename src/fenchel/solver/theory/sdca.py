@@ -107,7 +107,7 @@ def sdca(problem: Problem, init: str = "zeros") -> GapBound:
     if init not in ("zeros", "sgd"):
         raise ValueError(f"init must be 'zeros' or 'sgd', got {init!r}")
     lam = problem.penalty.strong_convexity
-    radius = float(problem.design.row_norms().max())
+    radius = float(problem.X.row_norms().max())
     if radius == 0.0:
         raise ValueError("every row of X is zero")
     low, high = loss.domain(y)

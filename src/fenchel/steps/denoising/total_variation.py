@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import FusedL1
@@ -23,7 +23,7 @@ def not_denoising(problem: Problem) -> str | None:
         return "has no place for an intercept"
     if not problem.weightless:
         return "takes no sample weights"
-    return None if problem.design.is_identity else "denoises: X must be the identity (scipy.sparse.eye_array(n))"
+    return None if problem.X.is_identity else "denoises: X must be the identity (scipy.sparse.eye_array(n))"
 
 
 def fused_penalty(problem: Problem) -> FusedL1:
@@ -58,7 +58,7 @@ class DenoisedImage:
 
     def rows(self, y: Vector) -> Vector:
         """Every row denoised."""
-        return kernels.total_variation_of_rows(y, *self.shape, self.across, self.problem.design.threads)
+        return kernels.total_variation_of_rows(y, *self.shape, self.across, self.problem.X.threads)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def accelerated(image: DenoisedImage, at: ImageSplit) -> ImageSplit:
     """From the extrapolated b: the best a, then the best b for it; momentum is dropped where it points uphill."""
     momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * at.momentum**2))
     beta = (at.momentum - 1.0) / momentum
-    threads = image.problem.design.threads
+    threads = image.problem.X.threads
     w, a, b, (variation, square, aw, bw, uphill) = kernels.alternating_step(
         image.y, at.b, at.before, beta, *image.shape, image.across, image.down, threads
     )

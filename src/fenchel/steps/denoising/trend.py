@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.penalties.differences import Differences, PowerDifferences
 from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start

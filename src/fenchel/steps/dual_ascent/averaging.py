@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 
 
 @dataclass

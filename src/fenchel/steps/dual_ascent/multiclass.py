@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
 from fenchel.data.multi_products import padded
+from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.penalties import L2, ElasticNet, Penalty
 from fenchel.steps.base import Candidate, Progress, Solver, Start
@@ -79,7 +79,7 @@ class BlockSDCA(Solver[BlockState]):
 
     def begin(self, problem: MulticlassProblem, start: Start, seed: int) -> BlockState:
         if not problem.design.by_rows:
-            problem = problem.replace(design=problem.design.stored_by_rows())
+            problem = problem.replace(X=problem.design.stored_by_rows())
         design, mu, k = problem.design, problem.penalty.strong_convexity, problem.n_classes
         norms = design.squared_row_norms
         if design.constant:
@@ -182,7 +182,7 @@ class BlockSDCA(Solver[BlockState]):
     @staticmethod
     def _u(problem: MulticlassProblem, alpha: Vector) -> Vector:
         """V' / mu, padded, and a row of zeros."""
-        stored, k = problem.design.matrix.shape[1], problem.n_classes
+        stored, k = problem.design.n_features, problem.n_classes
         u = np.zeros((stored + 1, padded(k)))
         u[:-1, :k] = problem.dual_vector(alpha)[:, :stored].T / problem.penalty.strong_convexity
         return u

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.losses.multiclass import multipliers, off_of, probabilities, within_simplex, without_class
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 
 

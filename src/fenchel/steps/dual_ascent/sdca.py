@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.data.design import UNIT_ROUNDOFF, Vector
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.problem.vectors import dual_exponent
@@ -116,7 +117,7 @@ class SDCA(Solver[SDCAState]):
 
     def begin(self, problem: Problem, start: Start, seed: int) -> SDCAState:
         design, penalty = problem.design, problem.penalty
-        mu, width = penalty.strong_convexity, design.matrix.shape[1]
+        mu, width = penalty.strong_convexity, design.n_features
         norms = design.lines.norms_along(dual_exponent(penalty.norm), None)
         momentum = self._momentum(problem, norms)
         mu += momentum.kappa if momentum else 0.0

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import UNIT_ROUNDOFF, Vector, gamma
+from fenchel.data.products import UNIT_ROUNDOFF, gamma
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.losses import Loss
 from fenchel.problem.losses.multiclass import MulticlassLoss

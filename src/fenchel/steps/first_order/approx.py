@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel._core import kernels
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_flag, require_one_of
 from fenchel.problem.penalties.blocks import Blocks
@@ -232,8 +233,7 @@ def group_curvature(columns: Design, blocks: Blocks, problem: Problem) -> Vector
         return curvature
     sizes = np.diff(blocks.first)
     for g in np.flatnonzero((sizes > 1) & (sizes <= TUNING.widest_group) & np.isfinite(curvature)):
-        X_g = columns.matrix[:, blocks.column[blocks.first[g] : blocks.first[g + 1]]]
-        X_g = np.asarray(X_g.toarray() if columns.is_sparse else X_g, dtype=np.float64)
+        X_g = columns.dense_columns(blocks.column[blocks.first[g] : blocks.first[g + 1]])
         largest = float(np.linalg.eigvalsh(X_g.T @ (s[:, None] * X_g))[-1])
         curvature[g] = min(curvature[g], largest * (1.0 + 1e-9))
     return curvature
@@ -277,7 +277,7 @@ class APPROX(Solver[ApproxState]):
     def obstacle(self, problem: Problem) -> str | None:
         """Why it cannot solve this problem, beyond missing traits."""
         loss, penalty = problem.loss, problem.penalty
-        if problem.design.constant:
+        if problem.X.constant:
             return "has no penalised intercept; state it with intercept=True, which is not penalised"
         if self._side(problem) == "weights":
             if not np.isfinite(loss.smoothness):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_flag
 from fenchel.problem.penalties.blocks import Blocks
@@ -126,6 +126,7 @@ class FISTA(Solver[FistaState]):
 
     restart: bool = True
     name = "fista"
+    needs_storage = False
     requires = frozenset({Trait.DIFFERENTIABLE_LOSS, Trait.PROX_PENALTY})
     steps_per_check = 20
     passes_per_step = 2

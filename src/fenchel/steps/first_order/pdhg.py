@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.penalties.base import Penalty
 from fenchel.steps.base import Candidate, Overflow, Solver, Start
@@ -192,6 +192,7 @@ class PDHG(Solver[tuple[Saddle, SaddleState]]):
     requires = frozenset[Trait]()
     steps_per_check = 30
     passes_per_step = 2
+    needs_storage = False
 
     def begin(self, problem: Problem, start: Start, seed: int) -> tuple[Saddle, SaddleState]:
         saddle = Saddle(problem, seed)

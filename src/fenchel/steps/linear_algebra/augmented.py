@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from fenchel.data.design import Design, Vector, gamma
+from fenchel.data.design import Design
+from fenchel.data.products import gamma
 from fenchel.data.storage import largest_entry
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.steps.base import length
 
@@ -36,7 +38,7 @@ class AugmentedDesign:
         """For a problem with an L2 penalty."""
         constant = problem.design.constant
         column = 1.0 if problem.intercept else constant
-        ridge = np.full(problem.design.matrix.shape[1] + (column != 0.0), problem.penalty.lam)
+        ridge = np.full(problem.design.n_features + (column != 0.0), problem.penalty.lam)
         if problem.intercept:
             ridge[-1] = 0.0
         return cls(problem, column, ridge)
@@ -57,7 +59,7 @@ class AugmentedDesign:
     def row_bound(self) -> tuple[int, float]:
         """The most entries of a row of [X, c], and an upper bound on the 2-norm of any row."""
         design = self.problem.design
-        entries = int(np.diff(design.matrix.indptr).max()) if design.is_sparse else design.matrix.shape[1]
+        entries = int(np.diff(design.matrix.indptr).max()) if design.is_sparse else design.n_features
         return entries + 1, float(np.hypot(np.sqrt(entries) * self.largest, self.column)) * (1.0 + 1e-12)
 
     def score_error(self, w: Vector) -> float:
@@ -85,7 +87,7 @@ class AugmentedDesign:
 
     def gram(self, rows: NDArray[np.int64], h: Vector) -> Vector:
         """[X, c]' diag(h) [X, c] over some rows: its lower triangle."""
-        inner, width = gram_of(self.problem.design, rows, h), self.problem.design.matrix.shape[1]
+        inner, width = gram_of(self.problem.design, rows, h), self.problem.design.n_features
         if not self.column:
             return inner
         gram = np.zeros((width + 1, width + 1), order="F")

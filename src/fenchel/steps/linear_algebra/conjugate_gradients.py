@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 
 Operator = Callable[[Vector], Vector]
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from fenchel.data.design import Design, Vector
+from fenchel.data.design import Design
+from fenchel.data.typing import Vector
 from fenchel.steps.base import Overflow
 from fenchel.steps.linear_algebra.augmented import AugmentedDesign
 from fenchel.steps.linear_algebra.conjugate_gradients import Operator, conjugate_gradients

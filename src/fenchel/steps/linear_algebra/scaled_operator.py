@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 
 
@@ -31,9 +31,9 @@ class ScaledOperator:
         """Column means, steps and the norm for a problem."""
         d = problem.shape[1]
         s, W = problem.weights, problem.total_weight
-        mean = problem.design.rmatvec(s) / W if problem.intercept else np.zeros(d)
+        mean = problem.X.rmatvec(s) / W if problem.intercept else np.zeros(d)
         with np.errstate(over="ignore"):
-            square = problem.design.column_norms(2.0, s) ** 2 / W
+            square = problem.X.column_norms(2.0, s) ** 2 / W
         spread = np.maximum(square - mean**2, 1e-12 * square)
         spread = np.where((spread > 0) & np.isfinite(spread), spread, np.inf)
         floor = float(spread.min())
@@ -45,7 +45,7 @@ class ScaledOperator:
 
     def forward(self, w: Vector, shift: float) -> Vector:
         """Centred scores."""
-        z = self.problem.design.matvec(w)
+        z = self.problem.X.matvec(w)
         if self.problem.intercept:
             z += shift - float(self.mean @ w)
         return z
@@ -58,7 +58,7 @@ class ScaledOperator:
     def weighted_adjoint(self, a: Vector, total: float) -> tuple[Vector, float]:
         """The adjoint of alpha, from a_i = s_i alpha_i and their sum."""
         W = self.problem.total_weight
-        v = self.problem.design.rmatvec(a)
+        v = self.problem.X.rmatvec(a)
         v /= W
         if not self.problem.intercept:
             return v, 0.0

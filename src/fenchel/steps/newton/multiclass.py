@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.losses.multiclass import probabilities
 from fenchel.steps.base import Candidate, Overflow, Solver, Start
@@ -132,7 +132,7 @@ def _newton_direction(state: MulticlassNewtonState, gradient: Vector, value: flo
 
     def hessian(D: Vector) -> Vector:
         U = problem.scores(D[:, :-1], D[:, -1])
-        return _adjoint(problem, problem.loss.bend(P, U)) + _ridge(problem, D)
+        return _adjoint(problem, problem.loss.hessian_product(P, U)) + _ridge(problem, D)
 
     def goal(first: float) -> float:
         return first * min(0.01, float(np.sqrt(first / (1e-300 + abs(value)))))
@@ -178,7 +178,7 @@ def _gram(problem: MulticlassProblem, rows: NDArray[np.int64], s: Vector, own: f
     design, d = problem.design, problem.shape[1]
     if design.is_sparse and not design.by_rows:
         design = design.stored_by_rows()
-    stored, total = design.matrix.shape[1], float(s.sum())
+    stored, total = design.n_features, float(s.sum())
     weights = np.zeros(problem.shape[0])
     weights[rows] = s
     sums = np.asarray(design.matrix.T @ weights)

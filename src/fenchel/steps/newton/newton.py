@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.steps.base import Candidate, Progress, Solver, Start, expected_epochs
 from fenchel.steps.linear_algebra import newton_system

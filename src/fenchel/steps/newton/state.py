@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel._core import kernels
-from fenchel.data.design import UNIT_ROUNDOFF, Vector, gamma
+from fenchel.data.products import UNIT_ROUNDOFF, gamma
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.steps.base import Overflow, Residual, Scores, length
 from fenchel.steps.linear_algebra import newton_system

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.data.design import Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.steps.base import Candidate, Overflow, Solver, Start
@@ -77,7 +77,7 @@ class _Descent(Solver[SGDState]):
         """
         design, loss = problem.design, problem.loss.kernel()
         assert loss is not None
-        width = design.matrix.shape[1]
+        width = design.n_features
         sampler = Sampler.of(problem, self.sampling, seed, np.ones(problem.shape[0]))
         t = -(-len(sampler.pool) // self._batch) if start.w.any() else 0
         v = np.zeros(width + 1)

@@ -151,7 +151,7 @@ def _difference(problem: Problem, mean: Vector | None) -> Vector | None:
     are no means.
     """
     design, n = problem.design, problem.shape[0]
-    known = None if design.hold is None else design.hold.gram
+    known = None if design.fold_cache is None else design.fold_cache.gram
     if known is None:
         return None
     out, kept = np.flatnonzero(problem.weights == 0.0), problem.weights[problem.weights > 0.0]

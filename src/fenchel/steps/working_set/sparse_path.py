@@ -150,15 +150,15 @@ def _screen(problem: Problem, p: Vector, mean: Vector | None) -> tuple[kernels.I
     What folds share has equal fractions 1/n, and its own means: with S_j = sqrt(sum_i x_ij^2 / n), sums of p_i x_ij^2
     over samples with p <= c/n are at most c S_j^2. So are the squares of differences between means.
     """
-    design, n, shared = problem.design, len(p), problem.design.hold
+    design, n, shared = problem.design, len(p), problem.design.fold_cache
     times = float(p.max()) * n
     if shared is None or shared.over or not times <= TUNING.most_times:
         return kernels.int16_screen(design.lines, design.by_rows, mean, p), 1.0, 0.0
-    known = shared.shorts.get(mean is not None)
+    known = shared.screens.get(mean is not None)
     if known is None:
         even = np.full(n, 1.0 / n)
         centre = mean if mean is None or problem.weightless else design.rmatvec(even)
-        known = shared.shorts[mean is not None] = kernels.int16_screen(design.lines, design.by_rows, centre, even)
+        known = shared.screens[mean is not None] = kernels.int16_screen(design.lines, design.by_rows, centre, even)
     times = max(1.0, times)
     return known, times, 0.0 if mean is None else float(np.sqrt(times))
 

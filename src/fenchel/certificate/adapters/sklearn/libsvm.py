@@ -12,19 +12,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
-from fenchel.certificate.adapters.fitted import codes, coefficients, design, elastic_net, require
-from fenchel.certificate.adapters.registry import adapter
-from fenchel.data.design import Design, Vector
+from fenchel.certificate.adapters.fitted import FittedModel, codes, coefficients, design, elastic_net, require
+from fenchel.certificate.adapters.registry import adapters_of
+from fenchel.data.design import Design
 from fenchel.data.target import as_weights
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem import Problem
 from fenchel.problem.losses import EpsilonInsensitive, Hinge
 from fenchel.problem.scaling import lam_from_C
 
-PACKAGE = "sklearn.svm"
+svm = adapters_of("sklearn.svm")
 
 
-@adapter("SVC", package=PACKAGE)
-def svc(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@svm("SVC")
+def svc(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """|w|_2^2 / 2 + C sum_i s_i c_i max(0, 1 - y_i (x_i.w + b)) for every pair of classes, over the samples of the two.
 
     c_i is the weight of the class. Of a pair, the first class is the positive one; of two classes in all, the second.
@@ -48,8 +49,8 @@ def svc(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
     return claims
 
 
-@adapter("SVR", package=PACKAGE)
-def svr(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@svm("SVR")
+def svr(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """|w|_2^2 / 2 + C sum_i s_i max(0, |x_i.w + b - y_i| - epsilon); b is free."""
     coef, intercept, matrix = _linear(model, X)
     n = matrix.shape[0]
@@ -61,7 +62,7 @@ def svr(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
     return [LinearClaim(problem, coef[0], intercept[0], _multipliers(duals, float(model.C), s))]
 
 
-def _linear(model: Any, X: Any) -> tuple[Vector, Vector, Design]:
+def _linear(model: FittedModel, X: MatrixLike) -> tuple[Vector, Vector, Design]:
     require(model, model.kernel == "linear", f"its kernel is {model.kernel!r}; only kernel='linear' is supported")
     coef, intercept = coefficients(model)
     matrix = design(X, coef.shape[1])
@@ -73,7 +74,7 @@ def _linear(model: Any, X: Any) -> tuple[Vector, Vector, Design]:
     return coef, intercept, matrix
 
 
-def _pair_duals(model: Any, n: int, first: int, second: int) -> Vector:
+def _pair_duals(model: FittedModel, n: int, first: int, second: int) -> Vector:
     """The dual coefficients of one pair.
 
     LIBSVM keeps them in k - 1 rows; support vectors are sorted by class, and a vector of class i has its coefficient

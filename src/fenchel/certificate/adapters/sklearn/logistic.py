@@ -7,13 +7,12 @@ and multi_class="ovr", before version 1.8) one problem for each class.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim, MulticlassClaim
 from fenchel.certificate.adapters.fitted import (
     Codes,
+    FittedModel,
     chosen,
     class_weights,
     codes,
@@ -25,40 +24,45 @@ from fenchel.certificate.adapters.fitted import (
     signs_by_class,
 )
 from fenchel.certificate.adapters.liblinear import penalised_intercept
-from fenchel.certificate.adapters.registry import adapter
-from fenchel.data.design import Design, Vector
+from fenchel.certificate.adapters.registry import adapters_of
+from fenchel.data.design import Design
 from fenchel.data.target import as_weights
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.losses import Logistic, Multinomial
 from fenchel.problem.scaling import lam_from_C
 
-PACKAGE = "sklearn.linear_model"
-#: What the parameter `penalty` says of l1_ratio; for other values of it (or none), the parameter l1_ratio counts.
-L1_RATIO = {"l2": 0.0, "l1": 1.0}
-NO_PENALTY = (
-    "it has no penalty, and without one there is no certificate of this kind (separable data have no minimiser)"
-)
+linear_model = adapters_of("sklearn.linear_model")
 
 
-@adapter("LogisticRegression", package=PACKAGE)
-def logistic_regression(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@linear_model("LogisticRegression")
+def logistic_regression(
+    model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None
+) -> list[Claim]:
     """The parameters as given."""
     return _claims(model, X, y, sample_weight, intercept_scaling=float(model.intercept_scaling))
 
 
-@adapter("LogisticRegressionCV", package=PACKAGE)
-def logistic_regression_cv(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@linear_model("LogisticRegressionCV")
+def logistic_regression_cv(
+    model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None
+) -> list[Claim]:
     """The parameters that cross-validation chose; the last fit does not use intercept_scaling."""
     require(model, model.refit, "with refit=False its weights are means over the folds, and minimise no one objective")
     return _claims(model, X, y, sample_weight, intercept_scaling=1.0)
 
 
-def _claims(model: Any, X: Any, y: Any, sample_weight: Any, intercept_scaling: float) -> list[Claim]:
+def _claims(
+    model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None, intercept_scaling: float
+) -> list[Claim]:
     coef, intercept = coefficients(model)
-    require(model, getattr(model, "penalty", "l2") is not None, NO_PENALTY)
     k, solver = len(model.classes_), model.solver
     C, ratio = _parameters(model, len(coef))
-    require(model, bool(np.all(np.isfinite(C))), NO_PENALTY)
+    require(
+        model,
+        getattr(model, "penalty", "l2") is not None and bool(np.all(np.isfinite(C))),
+        "it has no penalty, and without one there is no certificate of this kind (separable data have no minimiser)",
+    )
     scheme = getattr(model, "multi_class", "auto")
     if solver == "liblinear":
         by_label = hasattr(model, "C_")  # under cross-validation class weights become sample weights
@@ -85,16 +89,16 @@ def _claims(model: Any, X: Any, y: Any, sample_weight: Any, intercept_scaling: f
     return claims
 
 
-def _parameters(model: Any, rows: int) -> tuple[Vector, Vector]:
-    """C and l1_ratio of each row of coef_."""
+def _parameters(model: FittedModel, rows: int) -> tuple[Vector, Vector]:
+    """C and l1_ratio of each row of coef_; `penalty` says what l1_ratio is if it is "l1" or "l2"."""
     named = getattr(model, "penalty", "deprecated")
-    ratio = L1_RATIO[named] if named in L1_RATIO else chosen(model, "l1_ratio")
+    ratio = float(named == "l1") if named in ("l1", "l2") else chosen(model, "l1_ratio")
     ratio = [0.0 if value is None else value for value in np.asarray(ratio, dtype=object).reshape(-1)]
     C = np.asarray(chosen(model, "C"), dtype=np.float64).reshape(-1)
     return np.broadcast_to(C, rows), np.broadcast_to(np.asarray(ratio, dtype=np.float64), rows)
 
 
-def _weights_against_rest(model: Any, sample_weight: Any, labels: Codes, signs: Vector) -> Vector:
+def _weights_against_rest(model: FittedModel, sample_weight: VectorLike | None, labels: Codes, signs: Vector) -> Vector:
     """Class weights of one problem: by label, but "balanced" weighs the class against the rest (unless under CV)."""
     if model.class_weight != "balanced" or len(model.classes_) == 2 or hasattr(model, "C_"):
         return class_weights(model, labels, sample_weight)[labels]
@@ -107,11 +111,11 @@ class _Sides:
 
     classes_ = np.array([-1.0, 1.0])
 
-    def __init__(self, class_weight: Any) -> None:
+    def __init__(self, class_weight: object) -> None:
         self.class_weight = class_weight
 
 
-def _two_class_softmax(model: Any, matrix: Design, labels: Codes, s: Vector) -> list[Claim]:
+def _two_class_softmax(model: FittedModel, matrix: Design, labels: Codes, s: Vector) -> list[Claim]:
     """Two classes with a softmax (multi_class="multinomial", before version 1.8): weights -w and w, coef_ is w.
 
     The loss is that of u = 2 w. Of all pairs with difference u, -w and w have the least

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
 from fenchel.certificate.adapters.fitted import (
+    FittedModel,
     chosen,
     class_weights,
     codes,
@@ -22,18 +21,19 @@ from fenchel.certificate.adapters.fitted import (
     targets,
 )
 from fenchel.certificate.adapters.huber import HuberClaim
-from fenchel.certificate.adapters.registry import adapter
-from fenchel.data.design import Design, Vector
+from fenchel.certificate.adapters.registry import adapters_of
+from fenchel.data.design import Design
 from fenchel.data.target import as_vector, as_weights
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem import Problem
 from fenchel.problem.losses import Pinball, Squared
 from fenchel.problem.scaling import lam_from_mean, lam_from_sum
 
-PACKAGE = "sklearn.linear_model"
+linear_model = adapters_of("sklearn.linear_model")
 
 
-@adapter("Ridge", "RidgeCV", package=PACKAGE)
-def ridge(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@linear_model("Ridge", "RidgeCV")
+def ridge(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_2^2, for each target; b is free."""
     require_free_signs(model)
     coef, intercept = coefficients(model)
@@ -43,8 +43,8 @@ def ridge(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
     return _ridge_claims(model, matrix, targets(y, n, len(coef)), s, coef, intercept)
 
 
-@adapter("RidgeClassifier", "RidgeClassifierCV", package=PACKAGE)
-def ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@linear_model("RidgeClassifier", "RidgeClassifierCV")
+def ridge_classifier(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """Ridge with targets -1 and +1 for each class against the rest; class weights multiply those of the samples."""
     require_free_signs(model)
     coef, intercept = coefficients(model)
@@ -57,7 +57,7 @@ def ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Cla
 
 
 def _ridge_claims(
-    model: Any, matrix: Design, columns: list[Vector], s: Vector, coef: Vector, intercept: Vector
+    model: FittedModel, matrix: Design, columns: list[Vector], s: Vector, coef: Vector, intercept: Vector
 ) -> list[Claim]:
     alphas = np.broadcast_to(np.asarray(chosen(model, "alpha"), dtype=np.float64).reshape(-1), len(coef))
     claims: list[Claim] = []
@@ -68,26 +68,28 @@ def _ridge_claims(
     return claims
 
 
-@adapter("Lasso", "LassoCV", package=PACKAGE)
-def lasso(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@linear_model("Lasso", "LassoCV")
+def lasso(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_1, for each target; b is free."""
     return _least_squares(model, X, y, sample_weight, l1_ratio=1.0)
 
 
-@adapter("ElasticNet", "ElasticNetCV", package=PACKAGE)
-def elastic(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@linear_model("ElasticNet", "ElasticNetCV")
+def elastic(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2), for each target."""
     return _least_squares(model, X, y, sample_weight, l1_ratio=float(chosen(model, "l1_ratio")))
 
 
-@adapter("LassoLars", "LassoLarsCV", "LassoLarsIC", package=PACKAGE)
-def lasso_lars(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@linear_model("LassoLars", "LassoLarsCV", "LassoLarsIC")
+def lasso_lars(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha |w|_1, where the path stopped; b is free."""
     require_no_weights(model, sample_weight)
     return _least_squares(model, X, y, None, l1_ratio=1.0)
 
 
-def _least_squares(model: Any, X: Any, y: Any, sample_weight: Any, l1_ratio: float) -> list[Claim]:
+def _least_squares(
+    model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None, l1_ratio: float
+) -> list[Claim]:
     require_free_signs(model)
     coef, intercept = coefficients(model)
     matrix = design(X, coef.shape[1])
@@ -100,8 +102,8 @@ def _least_squares(model: Any, X: Any, y: Any, sample_weight: Any, l1_ratio: flo
     ]
 
 
-@adapter("QuantileRegressor", package=PACKAGE)
-def quantile(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@linear_model("QuantileRegressor")
+def quantile(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """(1/W) sum_i s_i pinball(y_i - x_i.w - b) + alpha |w|_1; b is free."""
     coef, intercept = coefficients(model)
     matrix = design(X, coef.shape[1])
@@ -110,8 +112,8 @@ def quantile(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
     return [LinearClaim(problem, coef[0], intercept[0])]
 
 
-@adapter("HuberRegressor", package=PACKAGE)
-def huber(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@linear_model("HuberRegressor")
+def huber(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """sum_i s_i (sigma + sigma H((x_i.w + b - y_i) / sigma)) + alpha |w|_2^2 in w, b and sigma; see `HuberClaim`."""
     coef, intercept = coefficients(model)
     matrix = design(X, coef.shape[1])

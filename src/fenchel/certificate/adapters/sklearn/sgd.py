@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
 from fenchel.certificate.adapters.fitted import (
+    FittedModel,
     against_rest,
     class_weights,
     codes,
@@ -21,8 +21,9 @@ from fenchel.certificate.adapters.fitted import (
     require,
     require_rows,
 )
-from fenchel.certificate.adapters.registry import adapter
+from fenchel.certificate.adapters.registry import adapters_of
 from fenchel.data.target import as_weights
+from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.problem import Problem
 from fenchel.problem.losses import (
     EpsilonInsensitive,
@@ -38,7 +39,7 @@ from fenchel.problem.losses import (
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.scaling import lam_from_sum
 
-PACKAGE = "sklearn.linear_model"
+linear_model = adapters_of("sklearn.linear_model")
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,10 @@ LOSSES = {
     "epsilon_insensitive": _Scaled(EpsilonInsensitive),
     "squared_epsilon_insensitive": _Scaled(SquaredEpsilonInsensitive),
 }
-L1_RATIO: dict[str | None, Callable[[Any], float]] = {
-    "l2": lambda _: 0.0,
-    "l1": lambda _: 1.0,
-    "elasticnet": lambda model: float(model.l1_ratio),
-}
 
 
-@adapter("SGDRegressor", package=PACKAGE)
-def sgd_regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@linear_model("SGDRegressor")
+def sgd_regressor(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """(1/n) sum_i s_i loss(x_i.w + b; y_i) + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2); b is free."""
     loss, factor = _loss(model)
     coef, intercept = coefficients(model)
@@ -78,8 +74,8 @@ def sgd_regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]
     return [LinearClaim(Problem(matrix, y, loss, penalty, s, bool(model.fit_intercept)), coef[0], intercept[0])]
 
 
-@adapter("SGDClassifier", package=PACKAGE)
-def sgd_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@linear_model("SGDClassifier")
+def sgd_classifier(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """(1/n) sum_i s_i c_i loss(x_i.w + b; y_i) + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2) for each class.
 
     y is -1 and +1, for the regression losses too; b is free; c_i is the weight of the class, of the positive class only
@@ -100,7 +96,7 @@ def sgd_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim
     return claims
 
 
-def _loss(model: Any) -> tuple[Loss, float]:
+def _loss(model: FittedModel) -> tuple[Loss, float]:
     known = ", ".join(LOSSES)
     require(model, model.loss in LOSSES, f"its loss {model.loss!r} is none of those with a certificate ({known})")
     require(
@@ -112,6 +108,8 @@ def _loss(model: Any) -> tuple[Loss, float]:
     return scaled.make(float(model.epsilon)), scaled.factor
 
 
-def _penalty(model: Any, n: int, W: float, factor: float) -> Penalty:
-    lam = lam_from_sum(model.alpha * n, W, factor) if model.penalty in L1_RATIO else 0.0
-    return elastic_net(model, float(lam), L1_RATIO.get(model.penalty, L1_RATIO["l2"])(model))
+def _penalty(model: FittedModel, n: int, W: float, factor: float) -> Penalty:
+    known = model.penalty in ("l2", "l1", "elasticnet")
+    lam = lam_from_sum(model.alpha * n, W, factor) if known else 0.0
+    l1_ratio = float(model.l1_ratio) if model.penalty == "elasticnet" else float(model.penalty == "l1")
+    return elastic_net(model, float(lam), l1_ratio)

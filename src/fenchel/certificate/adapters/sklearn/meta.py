@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
-from fenchel.certificate.adapters.fitted import codes, require
+from fenchel.certificate.adapters.fitted import FittedModel, codes, require
 from fenchel.certificate.adapters.registry import adapter, claims_of
+from fenchel.data.typing import MatrixLike, VectorLike
 
 
 @adapter("Pipeline", package="sklearn.pipeline")
-def pipeline(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+def pipeline(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """The objective of the last step, on what the steps before it make of X.
 
     The certificate has its numbers only: its labels would take what the last step sees for what the pipeline is given.
@@ -32,14 +32,14 @@ def pipeline(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
     "HalvingRandomSearchCV",
     package="sklearn.model_selection",
 )
-def search(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+def search(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """The objective of the best estimator, which was fitted to all of the data."""
     require(model, hasattr(model, "best_estimator_"), "it has no best_estimator_ (it is not fitted, or refit is False)")
     return claims_of(model.best_estimator_, X, y, sample_weight, {})
 
 
 @adapter("OneVsRestClassifier", package="sklearn.multiclass")
-def one_vs_rest(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+def one_vs_rest(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """The sum of the objectives of all classes, each against the rest."""
     require(model, hasattr(model, "estimators_"), "it is not fitted")
     require(model, not model.multilabel_, "it was fitted to several labels for each sample")
