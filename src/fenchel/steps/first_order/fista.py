@@ -11,6 +11,7 @@ from fenchel.data.design import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_flag
 from fenchel.steps.base import Candidate, Overflow, Solver, Start
+from fenchel.steps.first_order.fused_face import FusedFace
 from fenchel.steps.first_order.passes import SamplePasses, WeightPasses
 from fenchel.steps.linear_algebra.scaled_operator import ScoreMap
 
@@ -41,6 +42,7 @@ class FistaState:
     momentum: float
     curvature: float  # the current guess of the Lipschitz constant of the gradient
     limit: float  # the most it can be
+    face: FusedFace | None
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class FISTA(Solver[FistaState]):
         smoothness = problem.loss.smoothness
         curvature = 0.5 * map_.norm2 * (smoothness if np.isfinite(smoothness) else 1.0)
         passes = SamplePasses(problem), WeightPasses.of(problem, map_.steps)
-        return FistaState(map_, *passes, point, point, 1.0, curvature, DOUBT * map_.norm2 * smoothness)
+        limit = DOUBT * map_.norm2 * smoothness
+        return FistaState(map_, *passes, point, point, 1.0, curvature, limit, FusedFace.of(problem))
 
     def step(self, state: FistaState) -> FistaState:
         momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.momentum**2))
@@ -85,7 +88,9 @@ class FISTA(Solver[FistaState]):
         return replace(state, now=x, before=state.now, momentum=momentum, curvature=0.97 * curvature)
 
     def candidates(self, state: FistaState) -> Sequence[Candidate]:
-        return [Candidate(state.now.w, state.map.intercept(state.now.w, state.now.shift))]
+        w, b = state.now.w, state.map.intercept(state.now.w, state.now.shift)
+        exact = None if state.face is None else state.face.minimiser(w)
+        return [Candidate(w, b)] if exact is None else [Candidate(w, b), Candidate(*exact)]
 
     def _descend(self, state: FistaState, factor: float) -> tuple[Point, float, float]:
         """One proximal gradient step from y = now + factor (now - before), the curvature doubled until it is large
