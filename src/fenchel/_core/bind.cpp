@@ -200,6 +200,10 @@ bool runs_x86_64_v3() {
 
 NB_MODULE(FENCHEL_MODULE, m) {
     using namespace fenchel;
+#ifdef NDEBUG
+    // What Python itself never frees (locals of daemon threads, tracebacks that are kept) is no leak of ours.
+    nb::set_leak_warnings(false);
+#endif
     m.def("runs_x86_64_v3", &runs_x86_64_v3);
 
     const auto exact = [](const char *name) { return nb::arg(name).noconvert(); };
