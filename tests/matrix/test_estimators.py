@@ -80,7 +80,7 @@ MODELS = {
         lambda m, W: m.alpha_,
     ),
 }
-#: Judged in tests of their own below.
+#: Not in this matrix: one has a scale among its unknowns, the other no targets.
 OTHERS = {"HuberRegressor", "TotalVariationDenoiser"}
 CLASSIFIERS = {name for name in MODELS if is_classifier(MODELS[name][0])}
 
