@@ -73,6 +73,31 @@ def test_any_storage(storage):
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-3)
 
 
+@pytest.mark.parametrize("alpha", [1.0, 0.1, 0.01])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    "D",
+    [None, fl.penalties.FusedL1.of_image(1.0, (5, 4)).operator, np.diff(np.eye(20), 2, axis=0)],
+    ids=["line", "image", "trend"],
+)
+def test_whole_weights_are_repeated_rows_whatever_the_order_of_sums(D, storage, alpha):
+    rng = np.random.default_rng(0)
+    X, y, count = rng.random((15, 20)), rng.normal(size=15), rng.integers(0, 5, size=15)
+    order = rng.permutation(15)
+    weighted = FusedLasso(alpha, D=D).fit(storage(X[order]), y[order], sample_weight=count[order])
+    repeated = FusedLasso(alpha, D=D).fit(storage(X.repeat(count, axis=0)), y.repeat(count))
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=0.0, atol=1e-9)
+
+
+def test_the_finish_on_a_face_is_the_optimum():
+    X, y = regression(n=60)
+    for alpha in (0.3, 0.03):
+        problem = fl.Problem(X, y, penalty=fl.penalties.FusedL1(alpha), intercept=True)
+        coarse = fl.solve(problem, solver="fista", tol=1e-3, check_every=5)
+        fine = fl.solve(problem, solver="fista", tol=1e-9, check_every=1000, warn=False)
+        np.testing.assert_allclose(coarse.w, fine.w, rtol=0.0, atol=1e-9)
+
+
 def test_parameters_can_be_searched_and_cloned():
     X, y = regression()
     search = GridSearchCV(FusedLasso(), {"alpha": [1e-3, 1e-1, 10.0]}, cv=3).fit(X, y)

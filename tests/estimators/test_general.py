@@ -1,6 +1,7 @@
 """LinearClassifier and LinearRegressor as a scikit-learn user meets them."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -78,6 +79,37 @@ def test_parameters_of_losses_and_penalties_can_be_set():
 def test_bad_parameters_are_refused(model, message):
     with pytest.raises((ValueError, TypeError), match=message):
         model.fit(CANCER_X, CANCER_Y)
+
+
+def offered_names(model):
+    """The names of losses and penalties that the model's own error messages list."""
+    names = {}
+    for parameter in ("loss", "penalty"):
+        with pytest.raises(ValueError, match="or one of") as error:
+            clone(model).set_params(**{parameter: "none of them"}).fit(CANCER_X[:20], CANCER_Y[:20])
+        names[parameter] = re.findall(r"'([a-z0-9_]+)'", str(error.value).partition("one of ")[2].partition(";")[0])
+    return names
+
+
+@pytest.mark.parametrize("model", [LinearClassifier(lam=0.1), LinearRegressor(lam=0.1)], ids=["classes", "numbers"])
+def test_every_name_that_is_offered_can_be_fitted(model):
+    names = offered_names(model)
+    assert len(names["loss"]) >= 6
+    assert set(names["penalty"]) == {"elastic_net", "entropy", "fused_l1", "l1", "l2", "lp_squared"}
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    y = X @ rng.normal(size=4) > 0 if isinstance(model, LinearClassifier) else X @ rng.normal(size=4)
+    for loss in names["loss"]:
+        assert clone(model).set_params(loss=loss).fit(X, y).certificate_.ok
+    for penalty in names["penalty"]:
+        assert clone(model).set_params(penalty=penalty).fit(X, y).certificate_.ok
+
+
+def test_penalties_that_a_name_cannot_describe_say_what_they_need():
+    for penalty, kind in (("group_l2", "GroupL2"), ("sparse_group", "SparseGroup")):
+        for model in (LinearClassifier(penalty=penalty), LinearRegressor(penalty=penalty, lam=0.1)):
+            with pytest.raises(ValueError, match=rf"'{penalty}' needs groups.*fenchel\.penalties\.{kind}\(lam, groups"):
+                model.fit(CANCER_X, CANCER_Y)
 
 
 def test_weight_two_is_the_row_twice_to_the_last_digits():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any, TypeVar
 
@@ -22,24 +23,33 @@ def _by_name(module: Any, base: type) -> dict[str, type]:
     return {name: kind for name, kind in sorted(found.items()) if issubclass(kind, base) and kind is not base}
 
 
+def _required(kind: type) -> list[str]:
+    """The parameters without a default, lam apart."""
+    missing = dataclasses.MISSING
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    return [f.name for f in fields if f.name != "lam" and f.default is missing and f.default_factory is missing]
+
+
 LOSSES = _by_name(losses, Loss)
-#: GroupL2 cannot be had by its name alone: it must be told the groups.
-PENALTIES = {name: kind for name, kind in _by_name(penalties, Penalty).items() if name != "group_l2"}
+REGRESSION_LOSSES = {name: kind for name, kind in LOSSES.items() if not kind().is_classification}
+_ALL_PENALTIES = _by_name(penalties, Penalty)
+#: Penalties that a name and lam determine; those on groups must be told the groups.
+PENALTIES = {name: kind for name, kind in _ALL_PENALTIES.items() if not _required(kind)}
 
 
-def resolve_loss(loss: Any) -> Loss:
+def resolve_loss(loss: Any, offered: dict[str, type] = LOSSES) -> Loss:
     """A loss from its name (with default parameters), or the object itself."""
     if isinstance(loss, str) and loss in LOSSES:
         built: Loss = LOSSES[loss]()
         return built
     if not isinstance(loss, Loss):
-        raise ValueError(f"loss must be a fenchel loss or one of {', '.join(map(repr, LOSSES))}; got {loss!r}")
+        raise ValueError(f"loss must be a fenchel loss or one of {', '.join(map(repr, offered))}; got {loss!r}")
     return loss
 
 
 def resolve_regression_loss(loss: Any) -> Loss:
     """The same, for a loss of numbers."""
-    found = resolve_loss(loss)
+    found = resolve_loss(loss, REGRESSION_LOSSES)
     if found.is_classification:
         raise ValueError(f"{found!r} is a classification loss; use LinearClassifier")
     return found
@@ -50,6 +60,13 @@ def resolve_penalty(penalty: Any, lam: float | None, total_weight: float) -> Pen
     if isinstance(penalty, str) and penalty in PENALTIES:
         built: Penalty = PENALTIES[penalty](1.0 / total_weight if lam is None else lam)
         return built
+    if isinstance(penalty, str) and penalty in _ALL_PENALTIES:
+        kind = _ALL_PENALTIES[penalty]
+        needs = ", ".join(_required(kind))
+        raise ValueError(
+            f"penalty={penalty!r} needs {needs}, which a name cannot say; "
+            f"pass an object, penalty=fenchel.penalties.{kind.__name__}(lam, {needs})"
+        )
     if not isinstance(penalty, Penalty):
         raise ValueError(
             f"penalty must be a fenchel penalty or one of {', '.join(map(repr, PENALTIES))}; got {penalty!r}"

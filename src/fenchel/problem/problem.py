@@ -201,7 +201,10 @@ class Problem(Statement):
         return self.penalty.grad_conjugate(self.dual_vector(alpha))
 
     def lam_max(self) -> float:
-        """The smallest lam for which w = 0 is optimal (with the best b); for penalties that make zeros."""
+        """The smallest lam for which w = 0 is optimal (with the best b); for penalties that make zeros.
+
+        Where the loss has a kink at the best b, a lam for which w = 0 is optimal, not always the smallest.
+        """
         sparsity = self.penalty.sparsity
         if not sparsity:
             raise TypeError(f"{type(self.penalty).__name__} has no lam_max: no lam makes w exactly zero")
@@ -210,9 +213,19 @@ class Problem(Statement):
         z = np.zeros(self.shape[0])
         if self.intercept:
             z += best_shift(self.loss, z, self.y, self.weights)
-        v = self.dual_vector(-self.loss.derivative(z, self.y))
+        v = self.dual_vector(self._balanced_multipliers(z))
         largest = self.penalty.dual_norm(v) if isinstance(self.penalty, NormPenalty) else float(np.abs(v).max())
         return largest / sparsity
+
+    def _balanced_multipliers(self, z: Vector) -> Vector:
+        """Multipliers in the subdifferentials at z; with an intercept, at its best, of sum 0 where kinks allow it."""
+        alpha = -self.loss.derivative(z, self.y)
+        if not self.intercept or Trait.DIFFERENTIABLE_LOSS in self.loss.traits:
+            return alpha
+        high, low = (-end for end in self.loss.subdifferential(z, self.y))
+        least, most = float(self.weights @ low), float(self.weights @ high)
+        fraction = float(np.clip(-least / (most - least), 0.0, 1.0)) if most > least else 0.0
+        return np.asarray(low + fraction * (high - low))
 
     def __repr__(self) -> str:
         n, d = self.shape

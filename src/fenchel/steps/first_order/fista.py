@@ -21,6 +21,7 @@ from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_flag
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Candidate, Overflow, Solver, Start
+from fenchel.steps.first_order.fused_face import FusedFace
 from fenchel.steps.linear_algebra.scaled_operator import ScaledOperator
 
 
@@ -112,6 +113,7 @@ class FistaState:
     momentum: float
     curvature: float  # L, the current estimate of the Lipschitz constant of the gradient
     limit: float  # an upper bound on L
+    face: FusedFace | None
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,8 @@ class FISTA(Solver[FistaState]):
         smoothness = problem.loss.smoothness
         curvature = 0.5 * operator.norm2 * (smoothness if np.isfinite(smoothness) else 1.0)
         passes = SamplePasses(problem), WeightPasses.of(problem, operator.steps)
-        return FistaState(operator, *passes, point, point, 1.0, curvature, TUNING.limit * operator.norm2 * smoothness)
+        limit = TUNING.limit * operator.norm2 * smoothness
+        return FistaState(operator, *passes, point, point, 1.0, curvature, limit, FusedFace.of(problem))
 
     def step(self, state: FistaState) -> FistaState:
         momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.momentum**2))
@@ -156,7 +159,9 @@ class FISTA(Solver[FistaState]):
         return replace(state, now=x, before=state.now, momentum=momentum, curvature=0.97 * curvature)
 
     def candidates(self, state: FistaState) -> Sequence[Candidate]:
-        return [Candidate(state.now.w, state.operator.intercept(state.now.w, state.now.shift))]
+        w, b = state.now.w, state.operator.intercept(state.now.w, state.now.shift)
+        exact = None if state.face is None else state.face.minimiser(w)
+        return [Candidate(w, b)] if exact is None else [Candidate(w, b), Candidate(*exact)]
 
     def _descend(self, state: FistaState, factor: float) -> tuple[FistaPoint, float, float]:
         """One proximal gradient step from y = now + factor (now - before), with L doubled until it is large enough; and

@@ -22,6 +22,7 @@ from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.penalties.base import Penalty
 from fenchel.steps.base import Candidate, Overflow, Solver, Start
+from fenchel.steps.first_order.fused_face import FusedFace
 from fenchel.steps.linear_algebra.scaled_operator import ScaledOperator
 
 
@@ -182,7 +183,16 @@ class Saddle:
 
 
 @dataclass(frozen=True)
-class PDHG(Solver[tuple[Saddle, SaddleState]]):
+class PDHGState:
+    """The iteration, where it is, and the faces of a fused Lasso."""
+
+    saddle: Saddle
+    at: SaddleState
+    face: FusedFace | None
+
+
+@dataclass(frozen=True)
+class PDHG(Solver[PDHGState]):
     """Primal-dual steps with restarts, primal and dual step sizes balanced at each restart.
 
     The certificate uses the same steps to raise the dual bound of a given model.
@@ -194,17 +204,19 @@ class PDHG(Solver[tuple[Saddle, SaddleState]]):
     passes_per_step = 2
     needs_storage = False
 
-    def begin(self, problem: Problem, start: Start, seed: int) -> tuple[Saddle, SaddleState]:
+    def begin(self, problem: Problem, start: Start, seed: int) -> PDHGState:
         saddle = Saddle(problem, seed)
-        return saddle, saddle.start(start.w, start.b, start.alpha)
+        return PDHGState(saddle, saddle.start(start.w, start.b, start.alpha), FusedFace.of(problem))
 
-    def step(self, state: tuple[Saddle, SaddleState]) -> tuple[Saddle, SaddleState]:
-        saddle, at = state
-        return saddle, saddle.step(at)
+    def step(self, state: PDHGState) -> PDHGState:
+        return replace(state, at=state.saddle.step(state.at))
 
-    def candidates(self, state: tuple[Saddle, SaddleState]) -> Sequence[Candidate]:
-        saddle, at = state
-        return [Candidate(*saddle.candidate(at), u=at.output.u if saddle.rows else None)]
+    def candidates(self, state: PDHGState) -> Sequence[Candidate]:
+        saddle, output = state.saddle, state.at.output
+        u = output.u if saddle.rows else None
+        own = Candidate(*saddle.candidate(state.at), u=u)
+        exact = None if state.face is None else state.face.minimiser(output.w, u)
+        return [own] if exact is None else [own, Candidate(*exact, u=u)]
 
 
 def _conjugate_prox(penalty: Penalty, u: Vector, sigma: float) -> Vector:

@@ -1,0 +1,136 @@
+"""Least squares on a face of lam |D w|_1: an exact end for first-order steps on the fused Lasso.
+
+Where the jumps (D w)_k that are not zero, and their signs, are known, the fused Lasso is a linear system. First-order
+steps find the jumps long before they find the weights, and the weights they stop at depend on the order of every sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from fenchel.data.typing import Mask, Vector
+from fenchel.problem import Problem
+from fenchel.problem.losses import Squared
+from fenchel.problem.penalties import FusedL1
+from fenchel.problem.penalties.differences import Differences, PowerDifferences
+from fenchel.problem.penalties.graphs import GraphDifferences
+from fenchel.problem.vectors import sum_of_squares
+
+
+@dataclass(frozen=True)
+class FaceTuning:
+    """Not measured; guesses that tests hold. A face is to cost little beside the steps between two certificates."""
+
+    rounds: int = 5  # faces that one search may try
+    narrow: int = 20  # the dimension that any face may have
+    squares_per_weight: int = 2  # the dimension k of a wider one has k^2 <= this times d
+    widest_dense: int = 200  # weights, for a D whose null spaces take a singular value decomposition
+    worst_condition: float = 1e14  # of A'A; beyond it the minimiser on the face counts as not unique
+
+
+TUNING = FaceTuning()
+#: How far from lam, relative to it, a multiplier counts as rounded and not as different.
+AT_BOUND = 1e-10
+
+
+class FusedFace:
+    """The search for the minimiser of P = (1/(2W)) sum_i s_i (x_i.w + b - y_i)^2 + lam |D w|_1 from near-optimal w.
+
+    It begins on the face of w. A jump that changes its sign on the way to the face's minimiser is dropped. Where the
+    multipliers u of D w are unique, a jump is added where |u| is largest, until |u| <= lam: that is the optimum. P
+    falls all the time if w lies on the face.
+    """
+
+    def __init__(self, problem: Problem, penalty: FusedL1) -> None:
+        self.problem, self.lam = problem, penalty.lam
+        self.D: Differences = penalty.on(problem.shape[1])
+        self._last: Vector | None = None
+
+    @classmethod
+    def of(cls, problem: Problem) -> FusedFace | None:
+        """For the squared loss with FusedL1; None for other problems, and where squares of the targets overflow."""
+        penalty = problem.penalty
+        if not (isinstance(penalty, FusedL1) and isinstance(problem.loss, Squared)):
+            return None
+        return cls(problem, penalty) if np.isfinite(sum_of_squares(problem.y)) else None
+
+    def minimiser(self, w: Vector, u: Vector | None = None) -> tuple[Vector, float] | None:
+        """Weights and intercept of the best face found.
+
+        None where the face is that of the last call, too wide, or without a unique minimiser.
+
+        Parameters
+        ----------
+        w : array
+            Weights near the optimum.
+        u : array, optional
+            Multipliers of D w within [-lam, lam]: there is a jump where they are at a bound. By default, the jumps are
+            those of w.
+        """
+        D, lam = self.D, self.lam
+        sign = np.sign(D.apply(w) if u is None else np.where(np.abs(u) >= lam * (1.0 - AT_BOUND), u, 0.0))
+        if self._last is not None and np.array_equal(sign, self._last):
+            return None
+        self._last, found = sign.copy(), None
+        for _ in range(TUNING.rounds):
+            best = self._on_face(sign)
+            if best is None:
+                break
+            old, new = D.apply(w), D.apply(best[0])
+            turned = np.flatnonzero(sign * new < 0.0)
+            if len(turned):  # go as far as the first jump that vanishes
+                fraction = np.clip(old[turned] / (old[turned] - new[turned]), 0.0, 1.0)
+                first = int(np.argmin(fraction))
+                w = w + float(fraction[first]) * (best[0] - w)
+                sign[turned[first]] = 0.0
+                continue
+            w, found = best[0], best
+            if not isinstance(D, PowerDifferences):
+                break
+            v = self.problem.dual_vector(self.problem.y - self.problem.scores(*best))
+            multipliers = np.where(sign == 0.0, D.potential(v), 0.0)
+            most = int(np.argmax(np.abs(multipliers)))
+            if abs(multipliers[most]) <= lam * (1.0 + AT_BOUND):
+                break
+            sign[most] = np.sign(multipliers[most])
+        return found
+
+    def _on_face(self, sign: Vector) -> tuple[Vector, float] | None:
+        """The minimiser of the loss + lam sign.D w over w with D w = 0 where sign is 0.
+
+        With w = Q c, A the centred scores of the columns of Q and r the centred targets, both times sqrt(s / W), it is
+        A'A c = A'r - lam Q'D'sign.
+        """
+        problem, Q = self.problem, _basis(self.D, sign == 0.0)
+        if Q is None:
+            return None
+        k = Q.shape[1]
+        if k > len(problem.y) or k > max(TUNING.narrow, np.sqrt(TUNING.squares_per_weight * len(sign))):
+            return None
+        fraction = problem.weights / problem.total_weight
+        A, y = problem.X.times(Q), problem.y
+        centre, level = (fraction @ A, float(fraction @ y)) if problem.intercept else (np.zeros(k), 0.0)
+        root = np.sqrt(fraction)
+        A = root[:, None] * (A - centre)
+        gram, right = A.T @ A, A.T @ (root * (y - level)) - self.lam * (Q.T @ self.D.adjoint(sign))
+        if not np.all(np.isfinite(gram)) or not np.linalg.cond(gram) <= TUNING.worst_condition:
+            return None
+        c = np.linalg.solve(gram, right)
+        return Q @ c, level - float(centre @ c)
+
+
+def _basis(D: Differences, flat: Mask) -> sp.csr_array | None:
+    """Columns that span the w with (D w)_k = 0 for all flat k: indicators of connected weights, where D is a graph."""
+    d = D.shape[1]
+    if not np.any(flat):
+        return sp.eye_array(d, format="csr")
+    rows = D.matrix[np.flatnonzero(flat)]
+    if isinstance(D, GraphDifferences) or (isinstance(D, PowerDifferences) and D.order == 1):
+        count, label = connected_components(abs(rows).T @ abs(rows), directed=False)
+        return sp.csr_array((np.ones(d), (np.arange(d), label)), shape=(d, count))
+    return sp.csr_array(scipy.linalg.null_space(rows.toarray())) if d <= TUNING.widest_dense else None

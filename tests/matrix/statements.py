@@ -1,0 +1,226 @@
+"""Small problems of every shape and storage, their objectives in plain NumPy, and their optima by a conic solver.
+
+Nothing here asks fenchel what an objective is worth. Entries of X are float32 numbers, so that every storage states the
+same problem and has the same optimum.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fenchel as fl
+from fenchel import losses, penalties
+from tests.oracle.conic import reliable_optimum
+
+SHAPES = {"n<d": (5, 9), "n=d": (6, 6), "n>d": (12, 4), "n=1": (1, 5), "d=1": (9, 1)}
+STORAGES = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "CSR": sp.csr_array,
+    "CSC": sp.csc_array,
+    "float32": lambda X: X.astype(np.float32),
+}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A shape, with or without an intercept, with or without weights of samples."""
+
+    shape: str
+    intercept: bool
+    weighted: bool
+
+    def __str__(self):
+        return f"{self.shape}{'-b' if self.intercept else ''}{'-s' if self.weighted else ''}"
+
+
+VARIANTS = [Variant(*values) for values in product(SHAPES, (False, True), (False, True))]
+
+
+@cache
+def data(variant):
+    """X, numbers, labels (both of them, unless there is one sample) and weights (one of them zero)."""
+    n, d = SHAPES[variant.shape]
+    rng = np.random.default_rng([n, d])
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7) + 0.5 * rng.normal(size=d)
+    X = np.round(64.0 * X) / 64.0
+    numbers = X @ rng.normal(size=d) + 0.5 * rng.normal(size=n) + 1.0
+    labels = np.where(numbers > np.median(numbers), 1.0, -1.0) if n > 1 else np.ones(1)
+    s = rng.integers(1, 8, size=n) / 4.0
+    s[n // 2] *= n < 4  # a sample that does not count
+    return X, numbers, labels, s if variant.weighted else np.ones(n)
+
+
+def mean(values, s):
+    return float(np.sum(s * values) / np.sum(s))
+
+
+LOSSES = {
+    losses.Squared: lambda z, y: (z - y) ** 2 / 2,
+    losses.Absolute: lambda z, y: np.abs(z - y),
+    losses.Pinball: lambda z, y: np.maximum(0.2 * (y - z), 0.8 * (z - y)),
+    losses.EpsilonInsensitive: lambda z, y: np.maximum(0.0, np.abs(z - y) - 0.1),
+    losses.SquaredEpsilonInsensitive: lambda z, y: np.maximum(0.0, np.abs(z - y) - 0.1) ** 2,
+    losses.Huber: lambda z, y: np.where(np.abs(z - y) <= 0.7, (z - y) ** 2 / 2, 0.7 * np.abs(z - y) - 0.245),
+    losses.Hinge: lambda z, y: np.maximum(0.0, 1.0 - y * z),
+    losses.SmoothedHinge: lambda z, y: np.where(
+        y * z >= 1.0, 0.0, np.where(y * z <= 0.5, 1.0 - y * z - 0.25, (1.0 - y * z) ** 2)
+    ),
+    losses.SquaredHinge: lambda z, y: np.maximum(0.0, 1.0 - y * z) ** 2,
+    losses.Logistic: lambda z, y: np.logaddexp(0.0, -y * z),
+    losses.Exponential: lambda z, y: np.exp(-y * z),
+}
+PENALTIES = {
+    penalties.L2: lambda w: np.sum(w**2) / 2,
+    penalties.L1: lambda w: np.sum(np.abs(w)),
+    penalties.ElasticNet: lambda w: 0.6 * np.sum(np.abs(w)) + 0.4 * np.sum(w**2) / 2,
+    penalties.LpSquared: lambda w: np.sum(np.abs(w) ** 1.5) ** (2.0 / 1.5) / 2,
+    penalties.GroupL2: lambda w: sum(np.sqrt(np.sum(w[k : k + 2] ** 2)) for k in range(0, len(w), 2)),
+    penalties.SparseGroup: lambda w: (
+        0.4 * np.sum(np.abs(w)) + 0.6 * sum(np.sqrt(np.sum(w[k : k + 2] ** 2)) for k in range(0, len(w), 2))
+    ),
+    penalties.FusedL1: lambda w: np.sum(np.abs(np.diff(w))),
+    penalties.Entropy: lambda w: np.sum(w * np.log(np.maximum(w, 1e-300))),
+}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A loss and a penalty, with the parameters of the formulas above."""
+
+    loss: losses.Loss
+    kind: type
+    lam: float = 0.05
+
+    def __str__(self):
+        return f"{type(self.loss).__name__}-{self.kind.__name__}"
+
+    @property
+    def is_classification(self):
+        return type(self.loss) in (
+            losses.Hinge,
+            losses.SmoothedHinge,
+            losses.SquaredHinge,
+            losses.Logistic,
+            losses.Exponential,
+        )
+
+    def fits(self, variant):
+        """Whether there is such a problem: one weight has no differences, one sample has no two classes."""
+        n, d = SHAPES[variant.shape]
+        return (self.kind is not penalties.FusedL1 or d > 1) and not (self.is_classification and n == 1)
+
+    def penalty(self, d, lam=None):
+        lam = self.lam if lam is None else lam
+        makers: dict[type, Callable] = {
+            penalties.ElasticNet: lambda: penalties.ElasticNet(lam, 0.6),
+            penalties.LpSquared: lambda: penalties.LpSquared(lam, 1.5),
+            penalties.GroupL2: lambda: penalties.GroupL2(lam, np.arange(d) // 2, np.ones(-(-d // 2))),
+            penalties.SparseGroup: lambda: penalties.SparseGroup(lam, np.arange(d) // 2, 0.4, np.ones(-(-d // 2))),
+        }
+        return makers.get(self.kind, lambda: self.kind(lam))()
+
+    def targets(self, variant):
+        _, numbers, labels, _ = data(variant)
+        return labels if self.is_classification else numbers
+
+    def problem(self, variant, storage="C", lam=None):
+        """The problem as fenchel states it."""
+        X, _, _, s = data(variant)
+        weights = s if variant.weighted else None
+        penalty = self.penalty(X.shape[1], lam)
+        return fl.Problem(
+            STORAGES[storage](X), self.targets(variant), self.loss, penalty, weights, intercept=variant.intercept
+        )
+
+    def objective(self, variant, w, b, lam=None):
+        """P(w, b)."""
+        X, _, _, s = data(variant)
+        z = X @ w + b
+        penalty = (self.lam if lam is None else lam) * float(PENALTIES[self.kind](w))
+        return mean(LOSSES[type(self.loss)](z, self.targets(variant)), s) + penalty
+
+    def optimum(self, variant, lam=None):
+        """Weights, intercept and objective of a model that a conic solver finds: an upper bound on the optimum."""
+        return _optimum(self, variant, self.lam if lam is None else lam)
+
+
+@cache
+def _optimum(statement, variant, lam):
+    w, b = reliable_optimum(statement.problem(variant, lam=lam))
+    return w, b, statement.objective(variant, w, b, lam)
+
+
+REGRESSION = [
+    Statement(losses.Squared(), penalties.L2),
+    Statement(losses.Squared(), penalties.L1),
+    Statement(losses.Squared(), penalties.ElasticNet),
+    Statement(losses.Squared(), penalties.GroupL2),
+    Statement(losses.Squared(), penalties.SparseGroup),
+    Statement(losses.Squared(), penalties.FusedL1),
+    Statement(losses.Squared(), penalties.LpSquared),
+    Statement(losses.Squared(), penalties.Entropy),
+    Statement(losses.Huber(0.7), penalties.L1),
+    Statement(losses.Absolute(), penalties.L1),
+    Statement(losses.Pinball(0.2), penalties.L2),
+    Statement(losses.EpsilonInsensitive(0.1), penalties.ElasticNet),
+    Statement(losses.SquaredEpsilonInsensitive(0.1), penalties.L2),
+]
+CLASSIFICATION = [
+    Statement(losses.Hinge(), penalties.L2),
+    Statement(losses.SmoothedHinge(0.5), penalties.L2),
+    Statement(losses.SquaredHinge(), penalties.L1),
+    Statement(losses.Logistic(), penalties.L2),
+    Statement(losses.Logistic(), penalties.L1),
+    Statement(losses.Exponential(), penalties.L2),
+]
+STATEMENTS = REGRESSION + CLASSIFICATION
+CASES = [(statement, variant) for statement in STATEMENTS for variant in VARIANTS if statement.fits(variant)]
+
+
+def storages_of(case):
+    """Two storages for each case, in turn: every statement and every shape meets each of the five several times."""
+    first, names = CASES.index(case), list(STORAGES)
+    return names[first % 5], names[(first + 2) % 5]
+
+
+def by_storage(cases):
+    """Cases with each of their storages; the fast paths of the Lasso's family choose by storage, and meet all five."""
+    family = (penalties.L1, penalties.ElasticNet, penalties.GroupL2)
+    return [
+        pytest.param(case, storage, id=f"{case_id(case)}-{storage}")
+        for case in cases
+        for storage in (STORAGES if case[0].kind in family else storages_of(case))
+    ]
+
+
+#: What plain sums of a dozen terms may be off by.
+SUMS = 1e-13
+
+
+def case_id(case):
+    return f"{case[0]}-{case[1]}"
+
+
+def check_certificate(certificate, objective, best, tol, size=1.0):
+    """A certificate against the objective of its model, and one that some model attains; `size` is that of P's terms.
+
+    `best` is at least the optimum, so that no proven lower bound may exceed it.
+    """
+    c, slack = certificate, SUMS * (size + abs(objective))
+    assert abs(c.primal - objective) <= slack + c.rounding
+    assert c.gap >= objective - best - slack
+    assert c.dual <= best + slack + c.rounding
+    assert c.primal - c.gap <= best + slack
+    assert min(c.gap, c.rounding) >= 0.0
+    if c.primal:
+        np.testing.assert_allclose(c.relative_gap, c.gap / abs(c.primal), rtol=1e-12)
+    if tol is not None:
+        assert c.ok
+        assert c.tol == tol
+        assert c.gap <= tol * abs(c.primal) or c.vanishes

@@ -1,0 +1,43 @@
+"""solve and certify on every shape and storage, judged by objectives and optima that share no code with them."""
+
+import numpy as np
+import pytest
+
+import fenchel as fl
+from tests.matrix.statements import CASES, by_storage, case_id, check_certificate, data, storages_of
+
+TOL = 1e-6
+
+
+def size(statement, variant):
+    """The objective of a model that knows nothing."""
+    _, d = data(variant)[0].shape
+    return statement.objective(variant, np.full(d, 1.0 / d), 0.0)
+
+
+@pytest.mark.parametrize(("case", "storage"), by_storage(CASES))
+def test_solve(case, storage):
+    statement, variant = case
+    result = fl.solve(statement.problem(variant, storage), tol=TOL)
+    best = statement.optimum(variant)[2]
+    objective = statement.objective(variant, result.w, result.b)
+    check_certificate(result.certificate, objective, best, TOL, size(statement, variant))
+    assert result.status == "certified"
+    assert variant.intercept or result.b == 0.0
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_id)
+def test_certify(case):
+    """Of the optimum of another solver, of what it is after rounding, and of a model that knows nothing."""
+    statement, variant = case
+    w, b, best = statement.optimum(variant)
+    for storage in storages_of(case):
+        problem = statement.problem(variant, storage)
+        for factor, effort in ((1.0, "auto"), (0.9, "low"), (0.0, "low")):
+            if statement.kind is fl.penalties.Entropy and factor != 1.0:
+                continue  # its weights have a sum of one
+            objective = statement.objective(variant, factor * w, factor * b)
+            certificate = fl.certify(problem, factor * w, factor * b, effort=effort)
+            check_certificate(certificate, objective, best, None, size(statement, variant))
+            if factor == 1.0:
+                assert certificate.gap <= 1e-3 * size(statement, variant)
