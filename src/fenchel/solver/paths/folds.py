@@ -28,7 +28,8 @@ def shared_design(problem: Statement, **options: Any) -> Design | None:
     solver = choose(problem, request.solver, request.options, request.tol, is_path=True)
     if not (isinstance(problem, Problem) and problem.is_stored) or not isinstance(solver, PrimalCD | SparsePath):
         return None
-    cache, design = FoldCache(), problem.X.using(request.n_threads)
+    cache, design = FoldCache(), problem.design
+    design = design.using(request.n_threads)
     with blas_threads(design.threads):
         if isinstance(solver, SparsePath):
             design = design.sharing(cache)
