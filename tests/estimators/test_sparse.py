@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
 import fenchel as fl
-from fenchel.estimator.group_lasso import groups_of
+from fenchel.estimator.sparse.group_lasso import groups_of
 from tests.oracle.conic import reliable_optimum
 
 DIABETES_X, DIABETES_Y = load_diabetes(return_X_y=True)

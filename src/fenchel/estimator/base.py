@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from fenchel.certificate import Certificate
 from fenchel.data import Design
 from fenchel.data.design import Vector
-from fenchel.estimator.parameters import threads
+from fenchel.estimator.objective import threads
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Loss

@@ -16,7 +16,7 @@ from fenchel.certificate import Certificate
 from fenchel.data import Design
 from fenchel.data.convert import as_numbers, unmasked
 from fenchel.data.design import Vector
-from fenchel.estimator.parameters import positive
+from fenchel.estimator.objective import positive
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import FusedL1

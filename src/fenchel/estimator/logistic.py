@@ -10,7 +10,7 @@ from scipy.special import log_expit, log_softmax, softmax
 
 from fenchel.estimator.base import SparseWeights
 from fenchel.estimator.classification import Classification, one_against_rest_probabilities
-from fenchel.estimator.parameters import L1_RATIO, elastic, l1_ratio_of, one_of, penalised_constant, positive_C
+from fenchel.estimator.objective import L1_RATIO, elastic, l1_ratio_of, one_of, penalised_constant, positive_C
 from fenchel.problem.losses import Logistic, Loss, MulticlassLoss, Multinomial
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.scaling import lam_from_C

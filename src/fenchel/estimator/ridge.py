@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.estimator.classification import Classification
-from fenchel.estimator.parameters import no_bounds_on_weights, positive_alpha
+from fenchel.estimator.objective import no_bounds_on_weights, positive_alpha
 from fenchel.estimator.regression import Regression
 from fenchel.problem import Problem
 from fenchel.problem.losses import Loss, Squared

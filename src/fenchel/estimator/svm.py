@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fenchel.data.design import Vector
 from fenchel.estimator.base import SparseWeights
 from fenchel.estimator.classification import Classification, Codes, class_weights
-from fenchel.estimator.parameters import L1_RATIO, elastic, one_of, penalised_constant, positive_C
+from fenchel.estimator.objective import L1_RATIO, elastic, one_of, penalised_constant, positive_C
 from fenchel.estimator.regression import Regression
 from fenchel.problem.losses import (
     CrammerSinger,

@@ -10,9 +10,9 @@ import numpy as np
 from fenchel.certificate.adapters.huber import HuberClaim
 from fenchel.data.design import Vector
 from fenchel.data.target import as_vector
-from fenchel.estimator.parameters import positive_alpha
+from fenchel.estimator.objective import positive_alpha
 from fenchel.estimator.regression import Regression
-from fenchel.estimator.scale import ScaleSearch
+from fenchel.estimator.robust.huber_scale import ScaleSearch
 from fenchel.problem.penalties import L2, Penalty
 from fenchel.problem.scaling import lam_from_sum
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from typing import Any, ClassVar
 
-from fenchel.estimator.parameters import positive_alpha
+from fenchel.estimator.objective import positive_alpha
 from fenchel.estimator.regression import Regression
 from fenchel.problem.losses import Loss, Pinball
 from fenchel.problem.penalties import L1, Penalty

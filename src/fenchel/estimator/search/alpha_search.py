@@ -13,8 +13,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from fenchel.data.design import Vector
 from fenchel.estimator.base import CertifiedZeros
-from fenchel.estimator.parameters import one_of
-from fenchel.estimator.paths import (
+from fenchel.estimator.objective import one_of
+from fenchel.estimator.search.cross_validation import (
     RULES,
     Fold,
     alpha_grid,

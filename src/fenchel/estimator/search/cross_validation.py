@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from fenchel.data.design import Vector
-from fenchel.estimator.parameters import positive, positive_alpha
+from fenchel.estimator.objective import positive, positive_alpha
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result
 from fenchel.solver.paths.grid import along

@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from fenchel.data.design import Vector
-from fenchel.estimator.lasso import SparseRegression
-from fenchel.estimator.lasso_path import elastic_net_path, lasso_path
-from fenchel.estimator.parameters import check_hints, elastic, l1_ratio_of
-from fenchel.estimator.paths import folds_of
-from fenchel.estimator.search import AlphaSearch, Data
+from fenchel.estimator.objective import check_hints, elastic, l1_ratio_of
+from fenchel.estimator.search.alpha_search import AlphaSearch, Data
+from fenchel.estimator.search.cross_validation import folds_of
+from fenchel.estimator.sparse.lasso import SparseRegression
+from fenchel.estimator.sparse.lasso_path import elastic_net_path, lasso_path
 from fenchel.problem.penalties import Penalty
 
 

@@ -13,8 +13,17 @@ from fenchel.data import encode_labels
 from fenchel.data.design import Vector
 from fenchel.estimator.classification import Codes, one_label_each
 from fenchel.estimator.logistic import LogisticClassification, LogisticRegression, l1_share
-from fenchel.estimator.parameters import one_of, positive_C
-from fenchel.estimator.paths import Fold, folds_of, mean_start, path, score_on, scorer_of, side_by_side, warn_of
+from fenchel.estimator.objective import one_of, positive_C
+from fenchel.estimator.search.cross_validation import (
+    Fold,
+    folds_of,
+    mean_start,
+    path,
+    score_on,
+    scorer_of,
+    side_by_side,
+    warn_of,
+)
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import Result
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from fenchel.data.design import Vector
-from fenchel.estimator.leave_one_out import LeaveOneOut
-from fenchel.estimator.parameters import one_of, positive_alpha
-from fenchel.estimator.paths import folds_of, path, score_on, scorer_of, warn_of
+from fenchel.estimator.objective import one_of, positive_alpha
 from fenchel.estimator.regression import columns
 from fenchel.estimator.ridge import Ridge, RidgeRegression, ridge_penalty
+from fenchel.estimator.search.cross_validation import folds_of, path, score_on, scorer_of, warn_of
+from fenchel.estimator.search.leave_one_out import LeaveOneOut
 
 
 class RidgeCV(RidgeRegression):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fenchel.estimator.base import CertifiedZeros
-from fenchel.estimator.parameters import positive_alpha
+from fenchel.estimator.objective import positive_alpha
 from fenchel.estimator.regression import Regression
 from fenchel.problem.losses import Loss, Squared
 from fenchel.problem.penalties import FusedL1, Penalty

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.estimator.lasso import SparseRegression
-from fenchel.estimator.lasso_cv import SparseRegressionCV
 from fenchel.estimator.names import resolve_regression_loss
-from fenchel.estimator.parameters import positive_alpha
+from fenchel.estimator.objective import positive_alpha
+from fenchel.estimator.search.lasso_cv import SparseRegressionCV
+from fenchel.estimator.sparse.lasso import SparseRegression
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import GroupL2, Penalty
 

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.estimator.base import CertifiedZeros
-from fenchel.estimator.lasso_path import elastic_net_path
-from fenchel.estimator.parameters import check_hints, elastic, l1_ratio_of, positive_alpha
+from fenchel.estimator.objective import check_hints, elastic, l1_ratio_of, positive_alpha
 from fenchel.estimator.regression import Regression
+from fenchel.estimator.sparse.lasso_path import elastic_net_path
 from fenchel.problem.losses import Loss, Squared
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import Result

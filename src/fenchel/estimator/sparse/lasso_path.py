@@ -10,8 +10,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from fenchel.data.target import as_vector
-from fenchel.estimator.parameters import check_hints, elastic, l1_ratio_of
-from fenchel.estimator.paths import alpha_grid, alphas_of, require_ends, slim, walk, warn_of
+from fenchel.estimator.objective import check_hints, elastic, l1_ratio_of
+from fenchel.estimator.search.cross_validation import alpha_grid, alphas_of, require_ends, slim, walk, warn_of
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 

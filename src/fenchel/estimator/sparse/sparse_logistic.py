@@ -11,11 +11,11 @@ from fenchel.data import encode_labels
 from fenchel.data.design import Vector
 from fenchel.estimator.base import CertifiedZeros
 from fenchel.estimator.classification import one_label_each
-from fenchel.estimator.lasso_cv import ratios_of
 from fenchel.estimator.logistic import LogisticClassification
-from fenchel.estimator.parameters import elastic, l1_ratio_of, positive_alpha
-from fenchel.estimator.paths import folds_of, scorer_of
-from fenchel.estimator.search import AlphaSearch, Data, Walk
+from fenchel.estimator.objective import elastic, l1_ratio_of, positive_alpha
+from fenchel.estimator.search.alpha_search import AlphaSearch, Data, Walk
+from fenchel.estimator.search.cross_validation import folds_of, scorer_of
+from fenchel.estimator.search.lasso_cv import ratios_of
 from fenchel.problem.penalties import Penalty
 
 
