@@ -7,13 +7,15 @@ from fenchel.estimator.logistic import LogisticRegression
 from fenchel.estimator.ridge import Ridge, RidgeClassifier
 from fenchel.estimator.robust.huber import HuberRegressor
 from fenchel.estimator.robust.quantile import QuantileRegressor
+from fenchel.estimator.search.group_lasso_cv import GroupLassoCV
 from fenchel.estimator.search.lasso_cv import ElasticNetCV, LassoCV
 from fenchel.estimator.search.logistic_cv import LogisticRegressionCV
 from fenchel.estimator.search.ridge_cv import RidgeCV
+from fenchel.estimator.search.sparse_logistic_cv import SparseLogisticRegressionCV
 from fenchel.estimator.sparse.fused import FusedLasso
-from fenchel.estimator.sparse.group_lasso import GroupLasso, GroupLassoCV
+from fenchel.estimator.sparse.group_lasso import GroupLasso
 from fenchel.estimator.sparse.lasso import ElasticNet, Lasso
-from fenchel.estimator.sparse.sparse_logistic import SparseLogisticRegression, SparseLogisticRegressionCV
+from fenchel.estimator.sparse.sparse_logistic import SparseLogisticRegression
 from fenchel.estimator.svm import LinearSVC, LinearSVR
 
 __all__ = [

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any, TypeVar
+from types import ModuleType
 
 from fenchel.problem import losses, penalties
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
-
-Kind = TypeVar("Kind", Loss, Penalty)
 
 
 def snake_case(name: str) -> str:
@@ -17,9 +15,9 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def _by_name(module: Any, base: type) -> dict[str, type]:
-    found = {snake_case(name): getattr(module, name) for name in module.__all__}
-    return {name: kind for name, kind in sorted(found.items()) if issubclass(kind, base) and kind is not base}
+def _by_name(module: ModuleType, base: type) -> dict[str, type]:
+    kinds = {snake_case(name): getattr(module, name) for name in module.__all__}
+    return {name: kind for name, kind in sorted(kinds.items()) if issubclass(kind, base) and kind is not base}
 
 
 LOSSES = _by_name(losses, Loss)
@@ -27,7 +25,7 @@ LOSSES = _by_name(losses, Loss)
 PENALTIES = {name: kind for name, kind in _by_name(penalties, Penalty).items() if name != "group_l2"}
 
 
-def resolve_loss(loss: Any) -> Loss:
+def resolve_loss(loss: object) -> Loss:
     """A loss from its name (with default parameters), or the object itself."""
     if isinstance(loss, str) and loss in LOSSES:
         built: Loss = LOSSES[loss]()
@@ -37,15 +35,15 @@ def resolve_loss(loss: Any) -> Loss:
     return loss
 
 
-def resolve_regression_loss(loss: Any) -> Loss:
+def resolve_regression_loss(loss: object) -> Loss:
     """The same, for a loss of numbers."""
-    found = resolve_loss(loss)
-    if found.is_classification:
-        raise ValueError(f"{found!r} is a classification loss; use LinearClassifier")
-    return found
+    resolved = resolve_loss(loss)
+    if resolved.is_classification:
+        raise ValueError(f"{resolved!r} is a classification loss; use LinearClassifier")
+    return resolved
 
 
-def resolve_penalty(penalty: Any, lam: float | None, total_weight: float) -> Penalty:
+def resolve_penalty(penalty: object, lam: float | None, total_weight: float) -> Penalty:
     """A penalty from its name and lam, or the object itself; lam = 1 / W by default, the C = 1 of the sum form."""
     if isinstance(penalty, str) and penalty in PENALTIES:
         built: Penalty = PENALTIES[penalty](1.0 / total_weight if lam is None else lam)

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from fenchel.certificate.adapters.huber import HuberClaim
-from fenchel.data.design import Vector
+from fenchel.data import Design
 from fenchel.data.target import as_vector
-from fenchel.estimator.objective import positive_alpha
-from fenchel.estimator.regression import Regression
+from fenchel.data.typing import Mask, MatrixLike, Seed, Vector, VectorLike
+from fenchel.estimator.base import (
+    SolverLike,
+    sample_weights,
+    solver_options,
+    storage_for,
+    store,
+    validated,
+    warn_short,
+)
+from fenchel.estimator.documentation import TARGET, documented
+from fenchel.estimator.objective import Objective, positive_alpha
+from fenchel.estimator.regression import Regression, take_shape_of
 from fenchel.estimator.robust.huber_scale import ScaleSearch
-from fenchel.problem.penalties import L2, Penalty
+from fenchel.problem.losses import Huber
+from fenchel.problem.penalties import L2
 from fenchel.problem.scaling import lam_from_sum
 
 
+@documented(TARGET)
 class HuberRegressor(Regression):
     """Linear regression that is robust to outliers, with its scale, certified.
 
@@ -34,23 +47,11 @@ class HuberRegressor(Regression):
         At least 1. The smaller, the more samples count as outliers.
     max_iter : int, optional
         Most steps of our solver, over all scales; 100000 by default.
-    alpha : float, default 0.0001
     warm_start : bool, default False
         Begin at the last fit's weights and scale if shapes agree.
-    fit_intercept : bool, default True
-    tol : float, default 1e-5
-        The fit ends when its certified gap is at most tol times the objective.
-    solver : str, default "auto"
-    random_state : int, RandomState or None
-    verbose : int, default 0
-        Anything but 0 shows a progress bar for each scale.
-    max_seconds : float, optional
-    n_threads : int or None, default 1
 
     Attributes
     ----------
-    coef_ : array of shape (d,)
-    intercept_ : float
     scale_ : float
         The sigma.
     outliers_ : array of n booleans
@@ -82,8 +83,8 @@ class HuberRegressor(Regression):
         warm_start: bool = False,
         fit_intercept: bool = True,
         tol: float = 1e-5,
-        solver: Any = "auto",
-        random_state: Any = None,
+        solver: SolverLike = "auto",
+        random_state: Seed = None,
         verbose: int = 0,
         max_seconds: float | None = None,
         n_threads: int | None = 1,
@@ -100,36 +101,59 @@ class HuberRegressor(Regression):
         self.max_seconds = max_seconds
         self.n_threads = n_threads
 
+    scale_: np.float64
+
     def _check_parameters(self) -> None:
         positive_alpha(self.alpha)
         if not 1.0 <= self.epsilon < np.inf:
             raise ValueError(f"epsilon must be at least 1 and finite, got {self.epsilon!r}")
 
-    def _penalty(self, total_weight: float) -> Penalty:
-        return L2(lam_from_sum(2.0 * positive_alpha(self.alpha), total_weight))
+    def _objective(self) -> Objective:
+        """For the scale 1: the joint objective divided by the sum of the weights is 1 plus twice this one there."""
+        alpha = positive_alpha(self.alpha)
+        return Objective(Huber(self.epsilon), lambda total: L2(lam_from_sum(alpha, total)), self.fit_intercept)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the targets y; weight 2 is the row twice."""
-        X, y = self._validate(X, y, multi_output=False)
-        d = X.shape[1]
-        claim = self._claim(X, y, sample_weight, np.zeros(d), 0.0, 0.0)
+        features, targets = validated(self, X, y, multi_output=False)
+        claim, d = huber_claim(self, features, targets, sample_weight), features.shape[1]
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (d,):
             b = self.intercept_ if self.fit_intercept else 0.0
-            claim = self._claim(X, y, sample_weight, self.coef_, b, self.scale_)
-        claim = replace(claim, design=self._stored_for_fit(claim.design, claim.penalty))
-        search = ScaleSearch(claim, self._options())
-        self._finish([search.run()], constant=0.0)
-        self._take_shape_of(y)
-        self.scale_: np.float64 = np.float64(search.claim.sigma)
+            claim = replace(claim, w=self.coef_, b=b, sigma=self.scale_)
+        options = solver_options(self)
+        claim = replace(claim, design=storage_for(options["solver"], claim.design, claim.penalty))
+        search = ScaleSearch(claim, options)
+        results = [search.run()]
+        store(self, results, constant=0.0)
+        warn_short(results, "targets")
+        take_shape_of(self, targets)
+        self.scale_ = np.float64(search.claim.sigma)
         r = claim.design.matvec(self.coef_) + self.intercept_ - claim.y
-        self.outliers_ = np.abs(r) > self.scale_ * self.epsilon
+        self.outliers_: Mask = np.abs(r) > self.scale_ * self.epsilon
         return self
 
-    def _claim(
-        self, X: Any, y: Any, sample_weight: Any, w: Vector, b: float, sigma: float, slopes: Vector | None = None
-    ) -> HuberClaim:
-        design, weights = self._design(X), self._weights(sample_weight, X)
-        penalty = self._penalty(float(weights.sum()))
-        y = as_vector(y, design.shape[0], "y")
-        free = bool(self.fit_intercept)
-        return HuberClaim(design, y, weights, penalty, float(self.epsilon), free, w, b, sigma, slopes)
+
+def huber_claim(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> HuberClaim:
+    """The joint objective, with zero weights and no scale yet."""
+    design, weights = Design(X), sample_weights(sample_weight, X)
+    n, d = design.shape
+    objective = model._objective()
+    (penalty,) = objective.penalties([float(weights.sum())])
+    return HuberClaim(
+        design,
+        as_vector(y, n, "y"),
+        weights,
+        L2(2.0 * penalty.lam),
+        float(model.epsilon),
+        objective.free_intercept,
+        np.zeros(d),
+        0.0,
+        0.0,
+    )
+
+
+def fitted_claim(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> HuberClaim:
+    """The joint objective with the weights, the intercept and the scale of a fitted model."""
+    slopes: Vector | None = -model.dual_coef_ if len(model.dual_coef_) == np.shape(X)[0] else None
+    claim = huber_claim(model, X, y, sample_weight)
+    return replace(claim, w=model.coef_, b=model.intercept_, sigma=model.scale_, slopes=slopes)

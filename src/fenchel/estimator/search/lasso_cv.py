@@ -2,40 +2,98 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from abc import abstractmethod
+from typing import Self
 
 import numpy as np
 
-from fenchel.data.design import Vector
-from fenchel.estimator.objective import check_hints, elastic, l1_ratio_of
-from fenchel.estimator.search.alpha_search import AlphaSearch, Data
-from fenchel.estimator.search.cross_validation import folds_of
-from fenchel.estimator.sparse.lasso import SparseRegression
+from fenchel.data.typing import MatrixLike, Seed, Vector, VectorLike
+from fenchel.estimator.base import SolverLike, fit_problems, sample_weights, solver_options, validated
+from fenchel.estimator.documentation import TARGET, documented
+from fenchel.estimator.objective import Objective, check_hints, elastic
+from fenchel.estimator.regression import SparseRegression, store_zeros, take_shape_of, target_problems
+from fenchel.estimator.search.cross_validation import (
+    AlphaSearch,
+    CrossValidation,
+    FoldData,
+    FoldModels,
+    alphas_of,
+    check_search,
+    folds_of,
+    ratios_of,
+    search_alpha,
+)
 from fenchel.estimator.sparse.lasso_path import elastic_net_path, lasso_path
+from fenchel.problem.losses import Loss, Squared
 from fenchel.problem.penalties import Penalty
 
 
-class SparseRegressionCV(AlphaSearch, SparseRegression):
-    """What regressions share that choose alpha by their squared error on folds."""
+class SparseRegressionCV(SparseRegression):
+    """Regressions that choose alpha by their squared error on folds."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    alpha_: float
+
+    def _loss(self) -> Loss:
+        return Squared()
+
+    @abstractmethod
+    def _penalty(self, alpha: float, ratio: float) -> Penalty:
+        """The penalty for one alpha and l1_ratio."""
+
+    def _asked(self) -> tuple[int | Vector, list[float]]:
+        """The number of alphas, or the alphas; and the l1_ratios."""
+        own = self.get_params(deep=False)
+        return alphas_of(self.alphas, own.get("n_alphas")), ratios_of(own.get("l1_ratio", 1.0))
+
+    def _check_parameters(self) -> None:
+        check_search(self.rule, *self._asked(), self.eps)
+
+    def _objective_at(self, alpha: float, ratio: float) -> Objective:
+        return Objective(self._loss(), lambda total: self._penalty(alpha, ratio), self.fit_intercept)
+
+    def _objective(self) -> Objective:
+        return self._objective_at(self.alpha_, getattr(self, "l1_ratio_", 1.0))
+
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Choose alpha, and fit to the targets y; weights count in fits and in errors."""
-        X, y = self._validate(X, y)
-        y = np.asarray(y, dtype=np.float64)
-        weights = self._weights(sample_weight, X)
-        data = Data(X, y, weights, None if sample_weight is None else weights)
-        self.mse_path_ = np.squeeze(self._search(data, folds_of(self.cv, X, y, classifier=False)))
-        self._take_shape_of(y)
+        features, targets = validated(self, X, y)
+        y = np.asarray(targets, dtype=np.float64)
+        weights = sample_weights(sample_weight, features)
+        data = FoldData(features, y, weights, None if sample_weight is None else weights)
+        alphas, ratios = self._asked()
+        unit = self._objective_at(1.0, ratios[0])
+        search = AlphaSearch(
+            alphas,
+            ratios,
+            self.eps,
+            self.rule,
+            self._penalty,
+            problems=lambda data: target_problems(unit, data.X, data.y, data.weights),
+            errors=self._errors,
+            require=_some_weight,
+        )
+        best = search_alpha(search, data, folds_of(self.cv, features, y, classifier=False), solver_options(self))
+        self.alpha_, self.alphas_, self.mse_path_ = best.alpha, best.alphas, np.squeeze(best.errors)
+        if hasattr(self, "l1_ratio"):
+            self.l1_ratio_ = best.ratio
+        results = fit_problems(self, best.problems, best.starts, of="targets")
+        take_shape_of(self, y)
+        store_zeros(self, results)
         return self
 
-    def _stated(self, data: Data) -> list[Any]:
-        return self._problems(data.X, data.y, data.weights)
-
-    def _error(self, scores: Vector, test: Data) -> float:
+    def _errors(self, models: FoldModels, test: FoldData) -> list[float]:
         """Twice the mean loss: the mean squared error."""
-        return 2.0 * float(np.average(self._loss().value(scores[0], test.y), weights=test.counted))
+        loss = self._loss()
+        each = (loss.value(scores[0], test.y) for scores in models.scores(test.X))
+        return [2.0 * float(np.average(values, weights=test.error_weights)) for values in each]
 
 
+def _some_weight(y: Vector, weights: Vector) -> None:
+    if not weights.any():
+        raise ValueError("no sample outside of a fold has weight; use fewer folds")
+
+
+@documented(TARGET)
 class ElasticNetCV(SparseRegressionCV):
     """The elastic net with the best of some alphas and l1_ratios, certified.
 
@@ -47,43 +105,15 @@ class ElasticNetCV(SparseRegressionCV):
     ----------
     l1_ratio : float or array of numbers between 0 and 1, default 0.5
         0 needs alphas.
-    eps : float, default 1e-3
-        The smallest alpha as a share of the largest.
     alphas : int or array of positive numbers, default 100
         A number of alphas, which begin at the least that makes all weights zero; or the alphas. None is 100.
-    fit_intercept : bool, default True
-    precompute : bool, "auto" or array, default "auto"
-        A hint to scikit-learn's algorithm; the minimiser is the same, so any value will do.
-    max_iter : int, optional
-        Most steps of each fit.
-    tol : float, default 1e-4
-        Every fit ends when its certified gap is at most tol times the objective.
-    cv : int, splitter, iterable or None
-        None is five folds.
-    copy_X : bool, default True
-        X is never changed, so either value will do.
-    verbose : int, default 0
-        Anything but 0 shows progress bars, one fold after the other.
-    n_jobs : int, optional
-        Folds at a time: None is one, -1 is as many as there are cores.
-    positive : bool, default False
-        True is refused: no solver here keeps w >= 0.
-    random_state : int, RandomState or None
-    selection : {"cyclic", "random"}, default "cyclic"
-        A hint to scikit-learn's algorithm; either will do.
-    n_alphas : int, optional
-        What `alphas` was before scikit-learn 1.7, where it is a number.
-    rule : {"best", "one_standard_error"}, default "best"
-        The least mean error; or the largest alpha (with the same l1_ratio) whose mean error exceeds it by no more than
-        its standard error.
-    solver : str, default "auto"
 
     Attributes
     ----------
     alpha_, l1_ratio_ : float
     alphas_ : array of shape (alphas,), or (ratios, alphas)
     mse_path_ : array of shape (alphas, folds), or (ratios, alphas, folds)
-    coef_, intercept_, sparse_coef_, certified_zeros_, dual_coef_, dual_gap_, certificate_, trace_, n_iter_
+    sparse_coef_, certified_zeros_, dual_gap_
         As in `ElasticNet`, of the last fit, to all samples.
 
     Examples
@@ -101,23 +131,23 @@ class ElasticNetCV(SparseRegressionCV):
     def __init__(
         self,
         *,
-        l1_ratio: Any = 0.5,
+        l1_ratio: VectorLike = 0.5,
         eps: float = 1e-3,
-        alphas: Any = 100,
+        alphas: VectorLike | None = 100,
         fit_intercept: bool = True,
-        precompute: Any = "auto",
+        precompute: object = "auto",
         max_iter: int | None = None,
         tol: float = 1e-4,
-        cv: Any = None,
+        cv: CrossValidation = None,
         copy_X: bool = True,
         verbose: int = 0,
         n_jobs: int | None = None,
         positive: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         selection: str = "cyclic",
         n_alphas: int | None = None,
         rule: str = "best",
-        solver: Any = "auto",
+        solver: SolverLike = "auto",
     ) -> None:
         self.l1_ratio = l1_ratio
         self.eps = eps
@@ -139,37 +169,25 @@ class ElasticNetCV(SparseRegressionCV):
 
     def _check_parameters(self) -> None:
         check_hints(self.selection, self.positive)
-        self._check_search()
+        super()._check_parameters()
 
-    def _ratios(self) -> list[float]:
-        return ratios_of(self.l1_ratio)
-
-    def _choose(self, alpha: Any, ratio: float) -> None:
-        super()._choose(alpha, ratio)
-        self.l1_ratio_ = ratio
-
-    def _penalty_at(self, alpha: float, ratio: float) -> Penalty:
+    def _penalty(self, alpha: float, ratio: float) -> Penalty:
         return elastic(alpha, ratio)
 
 
+@documented(TARGET)
 class LassoCV(SparseRegressionCV):
     """The Lasso with the best of some alphas, certified.
 
     Minimises what `Lasso` does. alpha is chosen by the squared error on folds, along paths of alphas on which each fit
     begins at its neighbour's weights and multipliers; the last fit, to all samples, begins at the mean over the folds.
 
-    Parameters
-    ----------
-    eps, alphas, fit_intercept, precompute, max_iter, tol, copy_X, cv, verbose, n_jobs, positive, random_state, \
-selection, n_alphas, rule, solver
-        As in `ElasticNetCV`.
-
     Attributes
     ----------
     alpha_ : float
     alphas_ : array of shape (alphas,)
     mse_path_ : array of shape (alphas, folds)
-    coef_, intercept_, sparse_coef_, certified_zeros_, dual_coef_, dual_gap_, certificate_, trace_, n_iter_
+    sparse_coef_, certified_zeros_, dual_gap_
         As in `ElasticNet`, of the last fit, to all samples.
 
     Examples
@@ -189,21 +207,21 @@ selection, n_alphas, rule, solver
         self,
         *,
         eps: float = 1e-3,
-        alphas: Any = 100,
+        alphas: VectorLike | None = 100,
         fit_intercept: bool = True,
-        precompute: Any = "auto",
+        precompute: object = "auto",
         max_iter: int | None = None,
         tol: float = 1e-4,
         copy_X: bool = True,
-        cv: Any = None,
+        cv: CrossValidation = None,
         verbose: int = 0,
         n_jobs: int | None = None,
         positive: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         selection: str = "cyclic",
         n_alphas: int | None = None,
         rule: str = "best",
-        solver: Any = "auto",
+        solver: SolverLike = "auto",
     ) -> None:
         self.eps = eps
         self.alphas = alphas
@@ -224,15 +242,7 @@ selection, n_alphas, rule, solver
 
     def _check_parameters(self) -> None:
         check_hints(self.selection, self.positive)
-        self._check_search()
+        super()._check_parameters()
 
-    def _penalty_at(self, alpha: float, ratio: float) -> Penalty:
+    def _penalty(self, alpha: float, ratio: float) -> Penalty:
         return elastic(alpha, ratio)
-
-
-def ratios_of(l1_ratio: Any) -> list[float]:
-    """One l1_ratio or several, checked."""
-    values = [l1_ratio_of(ratio) for ratio in np.ravel(np.asarray(l1_ratio, dtype=object))]
-    if not values:
-        raise ValueError("l1_ratio is empty; give at least one")
-    return values

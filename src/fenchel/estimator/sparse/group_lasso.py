@@ -1,38 +1,27 @@
-"""Regression with a group Lasso, alone and with alpha chosen by cross-validation."""
+"""Regression with a group Lasso."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.data.typing import Seed, VectorLike
+from fenchel.estimator.base import SolverLike
+from fenchel.estimator.documentation import TARGETS, documented
 from fenchel.estimator.names import resolve_regression_loss
-from fenchel.estimator.objective import positive_alpha
-from fenchel.estimator.search.lasso_cv import SparseRegressionCV
-from fenchel.estimator.sparse.lasso import SparseRegression
+from fenchel.estimator.objective import Objective, positive_alpha
+from fenchel.estimator.regression import SparseRegression
 from fenchel.problem.losses import Loss
-from fenchel.problem.penalties import GroupL2, Penalty
+from fenchel.problem.penalties import GroupL2
+
+Groups: TypeAlias = VectorLike | Sequence[Sequence[int]]
 
 
-class GroupRegression(SparseRegression):
-    """What GroupLasso and its cross-validated form share: a loss, and groups of columns with their weights."""
-
-    def _loss(self) -> Loss:
-        return resolve_regression_loss(self.loss)
-
-    def _grouped(self, alpha: float) -> GroupL2:
-        """The penalty for as many columns as the data have."""
-        groups = groups_of(self.groups, self.n_features_in_)
-        weights = self.weights
-        if isinstance(weights, str):
-            if weights != "sqrt":
-                raise ValueError(f"weights must be None, 'sqrt' or one number for each group; got {weights!r}")
-            weights = np.sqrt(np.bincount(groups))
-        return GroupL2(alpha, groups, weights)
-
-
-class GroupLasso(GroupRegression):
+@documented(TARGETS)
+class GroupLasso(SparseRegression):
     """Regression in which groups of weights are zero together, certified.
 
     Minimises ::
@@ -44,7 +33,6 @@ class GroupLasso(GroupRegression):
 
     Parameters
     ----------
-    alpha : float, default 1.0
     groups : int, array of labels or sizes, or list of index lists; default 1
         How the columns are grouped: so many neighbours each; d labels, one for each column; fewer numbers, the sizes
         of groups of neighbours, which add up to d; or the columns of each group.
@@ -53,31 +41,14 @@ class GroupLasso(GroupRegression):
         sizes.
     loss : str or Loss, default "squared"
         "squared", "huber", ... or an object such as Huber(0.5).
-    fit_intercept : bool, default True
-    solver : str, default "auto"
-    tol : float, default 1e-4
-        The fit ends when its certified gap is at most tol times the objective.
-    max_iter, max_seconds : limits, optional
-    random_state : int, RandomState or None
-    warm_start : bool, default False
-        Begin at the last fit's solution if shapes agree.
-    verbose : int, default 0
-        Anything but 0 shows a progress bar.
-    n_threads : int or None, default 1
 
     Attributes
     ----------
-    coef_ : array of shape (d,), or (targets, d)
-    intercept_ : float, or array of shape (targets,)
     sparse_coef_ : sparse matrix of shape (targets, d)
     certified_zeros_ : array of booleans, of the shape of `coef_`
         Which weights are proven to be zero in the exact optimum; those of a group are so together.
-    dual_coef_ : array of shape (n,), or (targets, n)
     dual_gap_ : float, or array of shape (targets,)
         The certified gap.
-    certificate_ : Certificate
-        Of the objective; summed over the targets.
-    trace_ : Trace, or a list of them
     n_iter_ : int, or an array of them
 
     Examples
@@ -97,16 +68,16 @@ class GroupLasso(GroupRegression):
     def __init__(
         self,
         alpha: float = 1.0,
-        groups: Any = 1,
-        weights: Any = None,
+        groups: Groups = 1,
+        weights: VectorLike | None = None,
         *,
-        loss: Any = "squared",
+        loss: str | Loss = "squared",
         fit_intercept: bool = True,
-        solver: Any = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_iter: int | None = None,
         max_seconds: float | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
         n_threads: int | None = 1,
@@ -127,104 +98,24 @@ class GroupLasso(GroupRegression):
 
     def _check_parameters(self) -> None:
         positive_alpha(self.alpha)
-        self._loss()
+        resolve_regression_loss(self.loss)
 
-    def _penalty(self, total_weight: float) -> Penalty:
-        return self._grouped(positive_alpha(self.alpha))
-
-
-class GroupLassoCV(SparseRegressionCV, GroupRegression):
-    """The group Lasso with the best of some alphas, certified.
-
-    Minimises what `GroupLasso` does. alpha is chosen by twice the mean loss on folds (the squared error), along paths
-    of alphas on which each fit begins at its neighbour's weights and multipliers; the last fit, to all samples, begins
-    at the mean over the folds.
-
-    Parameters
-    ----------
-    groups, weights, loss, fit_intercept
-        As in `GroupLasso`.
-    eps : float, default 1e-3
-        The smallest alpha as a share of the largest.
-    alphas : int or array of positive numbers, default 100
-        A number of alphas, which begin at the least that makes all weights zero; or the alphas.
-    cv : int, splitter, iterable or None
-        None is five folds.
-    rule : {"best", "one_standard_error"}, default "best"
-        As in `ElasticNetCV`.
-    solver : str, default "auto"
-    tol : float, default 1e-4
-        Every fit ends when its certified gap is at most tol times the objective.
-    max_iter : int, optional
-        Most steps of each fit.
-    random_state : int, RandomState or None
-    verbose : int, default 0
-        Anything but 0 shows progress bars, one fold after the other.
-    n_jobs : int, optional
-        Folds at a time: None is one, -1 is as many as there are cores.
-
-    Attributes
-    ----------
-    alpha_ : float
-    alphas_ : array of shape (alphas,)
-    mse_path_ : array of shape (alphas, folds)
-        Twice the mean loss of the samples left out.
-    coef_, intercept_, sparse_coef_, certified_zeros_, dual_coef_, dual_gap_, certificate_, trace_, n_iter_
-        As in `GroupLasso`, of the last fit, to all samples.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.preprocessing import scale
-    >>> from fenchel import GroupLassoCV
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = GroupLassoCV([2, 2, 6], "sqrt", alphas=10, rule="one_standard_error").fit(scale(X), y)
-    >>> model.mse_path_.shape, model.certificate_.ok
-    ((10, 5), True)
-    """
-
-    def __init__(
-        self,
-        groups: Any = 1,
-        weights: Any = None,
-        *,
-        loss: Any = "squared",
-        eps: float = 1e-3,
-        alphas: Any = 100,
-        fit_intercept: bool = True,
-        cv: Any = None,
-        rule: str = "best",
-        solver: Any = "auto",
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.groups = groups
-        self.weights = weights
-        self.loss = loss
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.rule = rule
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        self._loss()
-        self._check_search()
-
-    def _penalty_at(self, alpha: float, ratio: float) -> Penalty:
-        return self._grouped(alpha)
+    def _objective(self) -> Objective:
+        penalty = grouped(positive_alpha(self.alpha), self.groups, self.weights, self.n_features_in_)
+        return Objective(resolve_regression_loss(self.loss), lambda total: penalty, self.fit_intercept)
 
 
-def groups_of(groups: Any, d: int) -> NDArray[np.intp]:
+def grouped(alpha: float, groups: Groups, weights: VectorLike | None, d: int) -> GroupL2:
+    """The penalty of d columns."""
+    labels = groups_of(groups, d)
+    if isinstance(weights, str):
+        if weights != "sqrt":
+            raise ValueError(f"weights must be None, 'sqrt' or one number for each group; got {weights!r}")
+        weights = np.sqrt(np.bincount(labels))
+    return GroupL2(alpha, labels, weights)
+
+
+def groups_of(groups: Groups, d: int) -> NDArray[np.intp]:
     """The group of each of d columns, numbered from 0."""
     if isinstance(groups, int | np.integer) and not isinstance(groups, bool):
         if groups < 1 or d % groups:
@@ -247,7 +138,7 @@ def groups_of(groups: Any, d: int) -> NDArray[np.intp]:
     )
 
 
-def _from_members(members: list[NDArray[Any]], d: int) -> NDArray[np.intp]:
+def _from_members(members: list[NDArray[np.generic]], d: int) -> NDArray[np.intp]:
     flat = np.concatenate(members)
     if flat.dtype.kind not in "iu" or not np.array_equal(np.sort(flat), np.arange(d)):
         raise ValueError(f"groups must name every column from 0 to {d - 1} exactly once")
