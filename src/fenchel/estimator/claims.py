@@ -21,7 +21,8 @@ from fenchel.problem import MulticlassProblem, Problem
 ours = partial(adapter, package="fenchel.estimator")
 
 
-@ours("Regression", "LinearSVR", "Ridge", "RidgeCV", "SparseRegression", "FusedLasso", "SparseRegressionCV")
+@ours("Regression", "LinearSVR", "Ridge", "RidgeCV", "SparseRegression", "Lasso", "ElasticNet", "FusedLasso")
+@ours("SparseRegressionCV", "LassoCV", "ElasticNetCV")
 def regressor(model: Regression, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """The weighted mean loss plus the penalty, for each target."""
     check_is_fitted(model)

@@ -178,7 +178,7 @@ def require_ends(asked: int | Vector, ratios: Sequence[float], eps: float) -> No
         if positive("eps", eps, "it is a ratio") > 1.0:
             raise ValueError(f"eps is the smallest alpha relative to the largest: at most 1, got {eps!r}")
         if 0.0 in ratios:
-            raise ValueError("l1_ratio=0 never gives an all-zero model, so no grid can be derived; pass alphas=[...]")
+            raise ValueError("l1_ratio=0 makes no zeros, so no grid can be derived; pass alphas=[...]")
 
 
 def alpha_grid(problems: Sequence[Problem], asked: int | Vector, eps: float) -> Vector:
