@@ -125,7 +125,7 @@ class TotalVariationDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     max_iter : int, optional
         Most steps of the solver, for each row.
     max_seconds : float, optional
-        For all rows together.
+        Time limit for all rows.
     n_threads : int or None, default 1
 
     Attributes

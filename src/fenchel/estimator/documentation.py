@@ -100,8 +100,9 @@ def documented(attributes: Entries) -> Callable[[Kind], Kind]:
     """
 
     def complete(kind: Kind) -> Kind:
-        text = inspect.cleandoc(kind.__doc__ or "")
-        head, parameters, own_attributes, tail = _sections(text)
+        if kind.__doc__ is None:  # python -OO
+            return kind
+        head, parameters, own_attributes, tail = _sections(inspect.cleandoc(kind.__doc__))
         sections = {
             "Parameters": _merged(parameters, _shared_parameters(kind), f"parameters of {kind.__name__}"),
             "Attributes": _merged(own_attributes, attributes, f"attributes of {kind.__name__}"),
@@ -127,10 +128,10 @@ def _shared_parameters(kind: type) -> Entries:
 
 def _sections(text: str) -> tuple[str, str, str, str]:
     """What comes before the two sections, the sections, and what comes after them."""
-    parts = re.split(r"\n(Parameters|Attributes|Notes|Examples)\n-+\n", text)
-    found = dict(zip(parts[1::2], parts[2::2], strict=True))
-    tail = [f"{name}\n{'-' * len(name)}\n{found[name].strip()}" for name in ("Notes", "Examples") if name in found]
-    return parts[0].strip(), found.get("Parameters", ""), found.get("Attributes", ""), "\n\n".join(tail)
+    head, *rest = re.split(r"\n(Parameters|Attributes|Notes|Examples)\n-+\n", text)
+    bodies = dict(zip(rest[::2], rest[1::2], strict=True))
+    tail = [f"{name}\n{'-' * len(name)}\n{bodies[name].strip()}" for name in ("Notes", "Examples") if name in bodies]
+    return head.strip(), bodies.get("Parameters", ""), bodies.get("Attributes", ""), "\n\n".join(tail)
 
 
 def _merged(own: str, shared: Entries, of: str) -> str:

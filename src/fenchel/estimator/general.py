@@ -118,7 +118,7 @@ class LinearRegressor(Regression):
     ----------
     loss : str or Loss, default "squared"
         "squared", "absolute", "huber", "epsilon_insensitive", ... or an object such as Pinball(0.9).
-    penalty, lam, fit_intercept, solver, tol, atol, max_iter, max_seconds, random_state, warm_start, n_threads, progress
+    penalty, lam, tol, atol
         As in `LinearClassifier`.
     """
 

@@ -179,7 +179,7 @@ class LogisticRegression(LogisticModel):
 
 
 def resolve_l1_ratio(penalty: str | None, l1_ratio: float | None) -> float:
-    """The l1_ratio that scikit-learn's two parameters mean together."""
+    """The l1_ratio that scikit-learn's two parameters stand for."""
     if one_of("penalty", penalty, ("auto", "l2", "l1", "elasticnet", "deprecated", None)) is None:
         raise ValueError(
             "penalty=None is not available: there would be no certificate; a large C such as 1e6 comes close"

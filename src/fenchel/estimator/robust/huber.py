@@ -33,13 +33,13 @@ from fenchel.problem.scaling import lam_from_sum
 class HuberRegressor(Regression):
     """Linear regression that is robust to outliers, with its scale, certified.
 
-    Minimises, as scikit-learn's class of this name does, over w, b and sigma > 0 together ::
+    Minimises, as scikit-learn's class of this name does, over w, b and sigma > 0 jointly ::
 
         sum_i s_i (sigma + sigma H((x_i.w + b - y_i) / sigma)) + alpha |w|_2^2
 
     with H(z) = z^2 for |z| <= epsilon and 2 epsilon |z| - epsilon^2 beyond. The intercept b is not penalised. The
     least value for a given sigma is convex in sigma; a search for the zero of its slope solves one certified problem
-    for each scale that it looks at, and the certificate is that of the joint objective.
+    for each scale that it tries, and the certificate is that of the joint objective.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class HuberRegressor(Regression):
     max_iter : int, optional
         Most steps of our solver, over all scales; 100000 by default.
     warm_start : bool, default False
-        Begin at the last fit's weights and scale if shapes agree.
+        Start from the weights and the scale of the last fit if shapes agree.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class HuberRegressor(Regression):
     def _objective(self) -> Objective:
         """For the scale 1: the joint objective divided by the sum of the weights is 1 plus twice this one there."""
         alpha = positive_alpha(self.alpha)
-        return Objective(Huber(self.epsilon), lambda total: L2(lam_from_sum(alpha, total)), self.fit_intercept)
+        return Objective(Huber(float(self.epsilon)), lambda total: L2(lam_from_sum(alpha, total)), self.fit_intercept)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the targets y; weight 2 is the row twice."""

@@ -36,7 +36,7 @@ from fenchel.solver.run import DEFAULT_MAX_ITER
 
 @dataclass(frozen=True)
 class ScaleTuning:
-    """Constants of the search; not measured, guesses that the tests hold."""
+    """Constants of the search; not measured, guesses that tests check."""
 
     inner: tuple[float, ...] = (0.2, 0.02, 0.002)  # tolerances of the rounds, relative to that of the joint problem
     smallest: float = 1e-7  # below this, relative to the largest |y|, the scale is taken to vanish
@@ -121,7 +121,7 @@ class ScaleSearch:
         raise _Ended(solved.status if solved.status != "certified" else "stalled")
 
     def _spread(self) -> float:
-        """The deviation of y: a scale to begin with that is rather too large."""
+        """The deviation of y: an initial scale that is rather too large."""
         y, s = self.claim.y, self.claim.weights
         with np.errstate(over="ignore", invalid="ignore"):
             middle = np.average(y, weights=s) if self.claim.intercept else 0.0

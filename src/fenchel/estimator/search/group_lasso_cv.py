@@ -18,8 +18,8 @@ class GroupLassoCV(SparseRegressionCV):
     """The group Lasso with the best of some alphas, certified.
 
     Minimises what `GroupLasso` does. alpha is chosen by twice the mean loss on folds (the squared error), along paths
-    of alphas on which each fit begins at its neighbour's weights and multipliers; the last fit, to all samples, begins
-    at the mean over the folds.
+    of alphas on which each fit starts from its neighbour's weights and multipliers; the last fit, to all samples,
+    starts from the mean over the folds.
 
     Parameters
     ----------

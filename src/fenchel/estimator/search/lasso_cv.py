@@ -98,7 +98,7 @@ class ElasticNetCV(SparseRegressionCV):
     """The elastic net with the best of some alphas and l1_ratios, certified.
 
     Minimises what `ElasticNet` does. alpha and l1_ratio are chosen by the squared error on folds, along paths of alphas
-    on which each fit begins at its neighbour's weights and multipliers; the last fit, to all samples, begins at the
+    on which each fit starts from its neighbour's weights and multipliers; the last fit, to all samples, starts from the
     mean over the folds.
 
     Parameters
@@ -106,7 +106,8 @@ class ElasticNetCV(SparseRegressionCV):
     l1_ratio : float or array of numbers between 0 and 1, default 0.5
         0 needs alphas.
     alphas : int or array of positive numbers, default 100
-        A number of alphas, which begin at the least that makes all weights zero; or the alphas. None is 100.
+        The number of alphas, from the least that makes all weights zero down to eps times that; or the alphas. None is
+        100.
 
     Attributes
     ----------
@@ -180,7 +181,8 @@ class LassoCV(SparseRegressionCV):
     """The Lasso with the best of some alphas, certified.
 
     Minimises what `Lasso` does. alpha is chosen by the squared error on folds, along paths of alphas on which each fit
-    begins at its neighbour's weights and multipliers; the last fit, to all samples, begins at the mean over the folds.
+    starts from its neighbour's weights and multipliers; the last fit, to all samples, starts from the mean over the
+    folds.
 
     Attributes
     ----------

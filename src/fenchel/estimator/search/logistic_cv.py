@@ -47,7 +47,7 @@ class LogisticRegressionCV(LogisticModel):
     """Logistic regression with the best of some C and l1_ratios, certified.
 
     Minimises what `LogisticRegression` does. C and l1_ratio are chosen on folds, along paths of C on which each
-    fit begins at its neighbour's; the last fit, to all samples, begins at the mean over the folds.
+    fit starts from its neighbour's; the last fit, to all samples, starts from the mean over the folds.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class LogisticRegressionCV(LogisticModel):
     ----------
     C_, l1_ratio_ : arrays of shape (1,) or (classes,), the best values repeated; or floats
     Cs_, l1_ratios_ : arrays of the values
-        If `l1_ratios` is None, `l1_ratios_` and the arrays `l1_ratio_` hold None.
+        If `l1_ratios` is None, `l1_ratios_` and the arrays `l1_ratio_` contain None.
     scores_ : dict from labels to arrays of shape (folds, Cs, ratios); or an array of shape (folds, ratios, Cs)
     coefs_paths_ : dict from labels to arrays of shape (folds, Cs, ratios, d + 1); or an array of shape \
 (folds, ratios, Cs, classes, d + 1)

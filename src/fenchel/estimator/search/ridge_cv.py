@@ -40,7 +40,7 @@ class RidgeCV(Regression):
     """Ridge regression with the best of some alphas, certified.
 
     Minimises what `Ridge` does. Without `cv`, alpha is chosen by leaving out one sample at a time, exactly and in
-    closed form; with it, on folds, along a path of alphas on which each fit begins at its neighbour's.
+    closed form; with it, on folds, along a path of alphas on which each fit starts from its neighbour's.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class RidgeCV(Regression):
     cv : int, splitter, iterable or None
         None leaves out one sample at a time.
     gcv_mode : {None, "auto", "svd", "eigen"}
-        A hint to scikit-learn's algorithm; the errors are the same, so any value will do.
+        A hint to scikit-learn's algorithm; it has no effect on the errors.
     store_cv_results : bool, default False
         Keep `cv_results_`; for cv=None.
     alpha_per_target : bool, default False

@@ -41,8 +41,8 @@ class SparseLogisticRegressionCV(SparseLogisticModel):
     """Sparse logistic regression with the best of some alphas and l1_ratios, certified.
 
     Minimises what `SparseLogisticRegression` does. alpha and l1_ratio are chosen on folds, along paths of alphas on
-    which each fit begins at its neighbour's weights and multipliers; the last fit, to all samples, begins at the mean
-    over the folds.
+    which each fit starts from its neighbour's weights and multipliers; the last fit, to all samples, starts from the
+    mean over the folds.
 
     Parameters
     ----------

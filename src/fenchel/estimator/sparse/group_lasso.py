@@ -22,7 +22,7 @@ Groups: TypeAlias = VectorLike | Sequence[Sequence[int]]
 
 @documented(TARGETS)
 class GroupLasso(SparseRegression):
-    """Regression in which groups of weights are zero together, certified.
+    """Regression with weights that are zero in whole groups, certified.
 
     Minimises ::
 
@@ -46,7 +46,7 @@ class GroupLasso(SparseRegression):
     ----------
     sparse_coef_ : sparse matrix of shape (targets, d)
     certified_zeros_ : array of booleans, of the shape of `coef_`
-        Which weights are proven to be zero in the exact optimum; those of a group are so together.
+        Which weights are proven to be zero in the exact optimum; those of a group all are, or none.
     dual_gap_ : float, or array of shape (targets,)
         The certified gap.
     n_iter_ : int, or an array of them
