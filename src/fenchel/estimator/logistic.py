@@ -48,7 +48,8 @@ def log_probabilities(scores: Matrix, is_softmax: bool) -> Matrix:
 
 def logistic_objective(model: LogisticModel, C: object, l1_ratio: float) -> Objective:
     """The objective of LogisticRegression and of its cross-validated form, for one C and l1_ratio."""
-    checked, constant = positive_C(C), penalised_constant(*_intercept_parameters(model))
+    checked = positive_C(C)
+    constant = penalised_constant(model.fit_intercept, model.penalize_intercept, model.intercept_scaling)
     is_softmax = model._is_softmax()
     if is_softmax:
         check_softmax_penalty(l1_ratio, constant, len(model.classes_))
@@ -58,10 +59,6 @@ def logistic_objective(model: LogisticModel, C: object, l1_ratio: float) -> Obje
         model.fit_intercept,
         constant,
     )
-
-
-def _intercept_parameters(model: LogisticModel) -> tuple[bool, bool, object]:
-    return model.fit_intercept, model.penalize_intercept, model.intercept_scaling
 
 
 def check_softmax_penalty(l1_ratio: float, constant: float, count: int) -> None:

@@ -112,7 +112,8 @@ class LinearSVC(SparseWeights, Classification):
         positive_C(self.C)
 
     def _objective(self) -> Objective:
-        C, constant = positive_C(self.C), _constant(self)
+        C = positive_C(self.C)
+        constant = penalised_constant(self.fit_intercept, self.penalize_intercept, self.intercept_scaling)
         l1_ratio = 1.0 if self.penalty == "l1" else 0.0
         loss: Loss | MulticlassLoss = Hinge() if self.loss == "hinge" else SquaredHinge()
         factor = 1.0
@@ -134,10 +135,6 @@ class LinearSVC(SparseWeights, Classification):
         results = fit_classes(self, X, y, sample_weight)
         self.n_iter_ = max(result.n_iter for result in results)
         return self
-
-
-def _constant(model: LinearSVC | LinearSVR) -> float:
-    return penalised_constant(model.fit_intercept, model.penalize_intercept, model.intercept_scaling)
 
 
 @documented(TARGET)
@@ -215,7 +212,8 @@ class LinearSVR(Regression):
     def _objective(self) -> Objective:
         C, squared = positive_C(self.C), self.loss == "squared_epsilon_insensitive"
         loss = SquaredEpsilonInsensitive(self.epsilon) if squared else EpsilonInsensitive(self.epsilon)
-        return Objective(loss, lambda total: L2(lam_from_C(C, total)), self.fit_intercept, _constant(self))
+        constant = penalised_constant(self.fit_intercept, self.penalize_intercept, self.intercept_scaling)
+        return Objective(loss, lambda total: L2(lam_from_C(C, total)), self.fit_intercept, constant)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the targets y; weight 2 is the row twice."""

@@ -53,14 +53,14 @@ def elastic_net_path(
         The smallest alpha relative to the largest.
     n_alphas : int, optional
     alphas : int or array of positive numbers, default 100
-        A number of alphas, from the least that makes all weights zero down; or the alphas.
+        The number of alphas, from the least that makes all weights zero down to eps times that; or the alphas.
     coef_init : array of d weights, optional
         Start of the first solve.
     return_n_iter : bool, default False
     tol, max_iter, random_state, solver
         As in `ElasticNet`.
     precompute, Xy, copy_X, check_input, selection
-        Hints to scikit-learn's algorithm; the minimiser is the same, for any value.
+        Hints to scikit-learn's algorithm; they have no effect on the minimiser.
     positive : bool, default False
         True is refused.
     verbose : bool, default False
