@@ -314,7 +314,7 @@ def test_the_softmax_with_an_elastic_net_agrees(l1_ratio, fit_intercept):
 
 
 def test_n_jobs_counts_as_joblib_does():
-    from fenchel.estimator.parameters import threads
+    from fenchel.estimator.objective import threads
 
     assert [threads(n_jobs) for n_jobs in (None, 1, 3, np.int64(2))] == [1, 1, 3, 2]
     for n_jobs in (-1, -2, -3, -1000):

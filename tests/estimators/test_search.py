@@ -12,7 +12,7 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.preprocessing import scale
 
 import fenchel as fl
-from fenchel.estimator.leave_one_out import LeaveOneOut as Decomposition
+from fenchel.estimator.search.leave_one_out import LeaveOneOut as Decomposition
 from fenchel.solver.solve import solve
 
 CANCER_X, CANCER_Y = load_breast_cancer(return_X_y=True)

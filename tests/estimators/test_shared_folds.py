@@ -37,7 +37,7 @@ def errors_of(model):
 
 def on_copies(model, X, y, weights=None):
     """The same search where no fold is quicker on X as it is."""
-    search = importlib.import_module("fenchel.estimator.search")
+    search = importlib.import_module("fenchel.estimator.search.cross_validation")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "in_common", lambda problem, options: None)
         return clone(model).fit(X, y, weights)
@@ -136,7 +136,7 @@ def test_few_weights_form_one_gram_matrix(model, form, monkeypatch):
 
 @pytest.mark.parametrize("data", [WIDE, NARROW], ids=["wide", "narrow"])
 def test_a_search_ends_what_it_holds(data, monkeypatch):
-    search = importlib.import_module("fenchel.estimator.search")
+    search = importlib.import_module("fenchel.estimator.search.cross_validation")
     shared, prepare = [], search.in_common
     monkeypatch.setattr(search, "in_common", lambda *args: shared.append(prepare(*args)) or shared[-1])
     fl.LassoCV(alphas=4, cv=3).fit(data.X, data.y)

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
 import fenchel as fl
-from fenchel.estimator.group_lasso import groups_of
+from fenchel.estimator.sparse.group_lasso import groups_of
 from tests.oracle.conic import reliable_optimum
 
 DIABETES_X, DIABETES_Y = load_diabetes(return_X_y=True)
@@ -231,7 +231,8 @@ def proven_zeros(model, tol, seed):
     if labels:
         y = np.where(y + 2.0 * np.random.default_rng(seed).normal(size=30) > 0, 1, -1)
     fitted = clone(model).set_params(tol=tol, fit_intercept=bool(seed % 2)).fit(X, y)
-    (problem,) = fitted._problems(X, (y + 1) // 2 if labels else y, None)
+    objective = fitted._objective()
+    (problem,) = objective.problems(fl.Design(X), [y.astype(float)], [np.ones(30)])
     penalty = problem.penalty
     if isinstance(penalty, fl.penalties.GroupL2) and penalty.weights is None:
         problem = problem.replace(penalty=fl.penalties.GroupL2(penalty.lam, penalty.groups, np.ones(6)))

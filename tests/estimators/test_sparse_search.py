@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, cross_val_score
 from sklearn.preprocessing import scale
 
 import fenchel as fl
-from fenchel.estimator.paths import choice
+from fenchel.estimator.search.cross_validation import choice
 from fenchel.solver.solve import solve
 
 DIABETES_X, DIABETES_Y = load_diabetes(return_X_y=True)

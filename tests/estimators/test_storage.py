@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import fenchel as fl
-from fenchel.estimator import base, scale
+from fenchel.estimator import base
+from fenchel.estimator.robust import huber_scale
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(120, 4))
@@ -51,7 +52,7 @@ def designs(monkeypatch):
     """The design of every problem that is solved."""
     seen = []
     along, near = (importlib.import_module(f"fenchel.solver.paths.{name}") for name in ("grid", "screening"))
-    for module, name in ((base, "solve_many"), (along, "solve"), (near, "solve"), (scale, "solve")):
+    for module, name in ((base, "solve_many"), (along, "solve"), (near, "solve"), (huber_scale, "solve")):
         run = getattr(module, name)
 
         def watched(what, *args, run=run, **options):

@@ -1,10 +1,13 @@
-"""What all estimators share: parameters, checking, fitting, and the fitted attributes."""
+"""What all estimators share: parameters, checks of the data, fitting, and the fitted attributes."""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 import warnings
-from typing import Any, ClassVar, Self
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,47 +18,56 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from fenchel.certificate import Certificate
 from fenchel.data import Design
-from fenchel.data.typing import Vector
-from fenchel.estimator.parameters import threads
-from fenchel.problem import Problem, Trait
+from fenchel.data.typing import Label, Mask, Matrix, MatrixLike, Vector, VectorLike
+from fenchel.estimator.objective import Objective, threads
+from fenchel.problem import MulticlassProblem, Problem, Trait
 from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
-from fenchel.solver import NotCertifiedWarning, Result, solve_many
+from fenchel.solver import NotCertifiedWarning, Result, Solver, solve_many
 from fenchel.solver.solve import not_certified
 
-#: Solvers that use X as it is stored; the others walk over rows.
+#: Features that have been checked: an array, or a sparse matrix by rows or columns.
+Features: TypeAlias = NDArray[np.floating] | sp.sparray
+#: Targets that have been checked, or labels.
+Targets: TypeAlias = NDArray[np.generic]
+SolverLike: TypeAlias = str | Solver[Any]
+ClassWeight: TypeAlias = Mapping[Label, float] | str | None
+#: Weights, intercept and multipliers to start from.
+StartLike: TypeAlias = tuple[Vector, Vector | float, Vector] | None
+Stated = TypeVar("Stated", Problem, Problem | MulticlassProblem)
+#: One for each class or target, or one for all classes.
+Problems: TypeAlias = Sequence[Problem | MulticlassProblem]
+
+#: Solvers that use X as it is stored; the others go over it row by row.
 ANY_STORAGE = frozenset({"primal_cd", "tv", "trend", "fista", "pdhg"})
 
 
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]
     """A linear model that is fitted until its certificate is good enough.
 
-    A subclass says what it minimises by `_loss`, `_penalty` and `_constant`; everything else is here. Losses and
-    penalties are values: they have no state, but their fields can be searched over as `penalty__lam`.
+    A subclass checks its parameters in `_check_parameters` and says in `_objective` what it minimises; its `fit` is
+    made of the functions here and in `classification` and `regression`. Losses and penalties are values: they have no
+    state, but their fields can be searched over as `penalty__lam`.
     """
 
     #: scikit-learn's names of algorithms; the minimiser is the same, so each means "auto".
     _their_solvers: ClassVar[frozenset[str]] = frozenset()
 
-    #: What several problems are, one for each.
-    _parts_are: ClassVar[str] = "classes"
-
-    # What is minimised --------------------------------------------------------------------------------------------
-
-    def _loss(self) -> Loss:
-        raise NotImplementedError
-
-    def _penalty(self, total_weight: float) -> Penalty:
-        """The penalty in the mean form: scikit-learn's C and alpha multiply sums, so W comes in."""
-        raise NotImplementedError
-
-    def _constant(self) -> float:
-        """The entry of the constant column whose weight is a penalised intercept; 0 if there is none."""
-        return 0.0
+    coef_: Any  # an array, or a sparse matrix
+    intercept_: Any
+    dual_coef_: Vector
+    certificate_: Certificate
+    trace_: Any
+    n_iter_: Any
+    certified_zeros_: Mask
 
     def _check_parameters(self) -> None:
         """Raise for a parameter that cannot be honoured; before any work."""
+
+    @abstractmethod
+    def _objective(self) -> Objective:
+        """What is minimised; asked when the classes and the number of features are known."""
 
     # Parameters ---------------------------------------------------------------------------------------------------
 
@@ -74,131 +86,25 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         super().set_params(**params)
         for key, value in nested.items():
             owner, _, field = key.partition("__")
-            part = getattr(self, owner, None)
-            known = [f.name for f in dataclasses.fields(part)] if dataclasses.is_dataclass(part) else []
-            if field not in known or isinstance(part, type):
-                offers = f"{owner} has {', '.join(known)}" if known else f"{owner} is {part!r}, which has no parameters"
+            old = getattr(self, owner, None)
+            known = [f.name for f in dataclasses.fields(old)] if dataclasses.is_dataclass(old) else []
+            if field not in known or isinstance(old, type):
+                offers = f"{owner} has {', '.join(known)}" if known else f"{owner} is {old!r}, which has no parameters"
                 raise ValueError(f"invalid parameter {key!r}: {offers}")
-            setattr(self, owner, dataclasses.replace(part, **{field: value}))  # type: ignore[type-var]
+            setattr(self, owner, dataclasses.replace(old, **{field: value}))  # type: ignore[type-var]
         return self
-
-    # Fitting ------------------------------------------------------------------------------------------------------
-
-    def _validate(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
-        self._check_parameters()
-        require_flag(self.fit_intercept, "fit_intercept")
-        return validate_data(  # type: ignore[no-any-return]
-            self, X, y, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], y_numeric=False, **options
-        )
-
-    def _weights(self, sample_weight: Any, X: Any) -> Vector:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weights.any():
-            raise ValueError("sample_weight is zero everywhere; at least one sample needs a positive weight")
-        return np.ascontiguousarray(weights)
-
-    def _design(self, X: Any) -> Design:
-        return Design(X, constant=self._constant())
-
-    def _problem(self, design: Design, y: Vector, weights: Vector) -> Problem:
-        penalty = self._penalty(float(weights.sum()))
-        return Problem(design, y, self._loss(), penalty, weights, self.fit_intercept and not design.constant)
-
-    def _options(self) -> dict[str, Any]:
-        """What `solve` is told: the parameters that it has too, and scikit-learn's words for them."""
-        own = self.get_params(deep=False)
-        shared = ("tol", "atol", "max_iter", "max_seconds", "random_state", "n_threads")
-        options = {name: own[name] for name in shared if name in own}
-        options["solver"] = self._solver_name()
-        options["progress"] = bool(own.get("progress") or own.get("verbose"))
-        if "n_jobs" in own:
-            options["n_threads"] = threads(own["n_jobs"])
-        return options
-
-    def _solver_name(self) -> Any:
-        solver = getattr(self, "solver", "auto")
-        return "auto" if isinstance(solver, str) and solver in self._their_solvers else solver
-
-    def _solve(self, problems: list[Problem], starts: list[Any] | None = None) -> list[Result]:
-        """Fit every problem (one, or one per class) within the time that all of them have, and set the attributes."""
-        results = self._run(problems, self._starts(problems) if starts is None else starts)
-        self._finish(results, problems[0].design.constant)
-        return results
-
-    def _finish(self, results: list[Result], constant: float) -> None:
-        """Set the attributes, and warn if a certificate fell short."""
-        self._keep(results, constant)
-        short = [result for result in results if result.status != "certified"]
-        if short:
-            worst = max(short, key=lambda result: result.certificate.relative_gap)
-            of = f"{len(short)} of {len(results)} {self._parts_are}: " if len(results) > 1 else ""
-            warnings.warn(of + not_certified(worst), NotCertifiedWarning, stacklevel=4)
-
-    def _run(self, problems: list[Problem], starts: list[Any]) -> list[Result]:
-        return solve_many(self._by_rows(problems), starts=starts, **self._options())
-
-    def _by_rows(self, problems: list[Any]) -> list[Any]:
-        """The same problems, all with one design, stored as fits want it."""
-        design = self._stored_for_fit(problems[0].design, problems[0].penalty)
-        return [problem.replace(X=design) for problem in problems]
-
-    def _stored_for_fit(self, design: Design, penalty: Penalty) -> Design:
-        """X by rows, copied if need be, where the penalty is one for which the fast solvers walk over rows."""
-        solver = self._solver_name()
-        as_it_is = getattr(solver, "name", solver) in ANY_STORAGE or Trait.STRONGLY_CONVEX_PENALTY not in penalty.traits
-        return design if as_it_is else design.stored_by_rows()
-
-    def _starts(self, problems: list[Problem]) -> list[Any]:
-        """The last fit's solution for a warm start, where shapes agree."""
-        nothing: list[Any] = [None] * len(problems)
-        if not (getattr(self, "warm_start", False) and hasattr(self, "coef_")):
-            return nothing
-        constant = problems[0].design.constant
-        w, b, alpha = dense_rows(self.coef_), np.ravel(self.intercept_), np.atleast_2d(self.dual_coef_)
-        w, b = with_constant(w, b, constant)
-        if problems[0].shape != (alpha.shape[1], w.shape[1]):
-            return nothing
-        if len(problems) == 1 < len(w):  # one problem for all classes
-            return [(w, b, alpha.T)]
-        return list(zip(w, b, alpha, strict=True)) if len(w) == len(problems) else nothing
-
-    def _keep(self, results: list[Result], constant: float) -> None:
-        several = len(results) > 1
-        w = np.vstack([r.w for r in results])
-        self.coef_: Any = w[:, :-1] if constant else w
-        b = np.concatenate([np.atleast_1d(r.b) for r in results])
-        self.intercept_: Any = constant * w[:, -1] if constant else b
-        self.dual_coef_ = np.vstack([r.alpha.T for r in results])
-        self.n_iter_ = self._n_iter(np.array([r.n_iter for r in results]))
-        self.trace_ = [r.trace for r in results] if several else results[0].trace
-        self.certificate_ = (
-            Certificate.combined([r.certificate for r in results]) if several else results[0].certificate
-        )
-
-    def _n_iter(self, counts: NDArray[np.int_]) -> Any:
-        return counts if len(counts) > 1 else int(counts[0])
 
     # Predicting ---------------------------------------------------------------------------------------------------
 
-    def _scores(self, X: Any) -> NDArray[Any]:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False)
+    def _scores(self, X: MatrixLike) -> Matrix:
+        checked = checked_features(self, X)
         coef = self.coef_ if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
-        scores = safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
-        return np.asarray(scores)
+        return np.asarray(safe_sparse_dot(checked, coef.T, dense_output=True) + self.intercept_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class CertifiedZeros(LinearEstimator):
-    """A model that says which of its weights are zero in the exact optimum, too."""
-
-    def _keep(self, results: list[Result], constant: float) -> None:
-        super()._keep(results, constant)
-        self.certified_zeros_: Any = np.atleast_2d(self.certificate_.zeros())
 
 
 class SparseWeights:
@@ -219,11 +125,144 @@ class SparseWeights:
         return self
 
 
-def dense_rows(coef: Any) -> Vector:
+# Before a fit -----------------------------------------------------------------------------------------------------
+
+
+def validated(model: LinearEstimator, X: MatrixLike, y: VectorLike, **checks: object) -> tuple[Features, Targets]:
+    """Parameters and data of a fit, checked; `checks` are scikit-learn's."""
+    model._check_parameters()
+    require_flag(model.fit_intercept, "fit_intercept")
+    checked: tuple[Features, Targets] = validate_data(
+        model, X, y, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], y_numeric=False, **checks
+    )
+    return checked
+
+
+def checked_features(model: LinearEstimator, X: MatrixLike) -> Features:
+    """Features for a model that is fitted, checked."""
+    check_is_fitted(model)
+    features: Features = validate_data(
+        model, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
+    )
+    return features
+
+
+def sample_weights(sample_weight: VectorLike | None, X: MatrixLike) -> Vector:
+    """One weight for each sample; ones by default."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weights.any():
+        raise ValueError("sample_weight is zero everywhere; at least one sample needs a positive weight")
+    return np.ascontiguousarray(weights)
+
+
+def solver_options(model: LinearEstimator) -> dict[str, Any]:
+    """Options of `solve`: the parameters that it has too, and scikit-learn's words for them."""
+    own = model.get_params(deep=False)
+    shared = ("tol", "atol", "max_iter", "max_seconds", "random_state", "n_threads")
+    options = {name: own[name] for name in shared if name in own}
+    solver = own.get("solver", "auto")
+    options["solver"] = "auto" if isinstance(solver, str) and solver in model._their_solvers else solver
+    options["progress"] = bool(own.get("progress") or own.get("verbose"))
+    if "n_jobs" in own:
+        options["n_threads"] = threads(own["n_jobs"])
+    return {**options, **(own.get("solver_options") or {})}
+
+
+# A fit ------------------------------------------------------------------------------------------------------------
+
+
+def fit_problems(
+    model: LinearEstimator, problems: Problems, starts: Sequence[StartLike] | None = None, of: str = "classes"
+) -> list[Result]:
+    """Solve every problem within the time that all of them have, and set the attributes of the model.
+
+    `of` says what several problems are, one for each: "classes" or "targets".
+    """
+    options = solver_options(model)
+    starts = warm_starts(model, problems) if starts is None else starts
+    results = solve_many(stored_for(options["solver"], problems), starts=starts, **options)
+    store(model, results, problems[0].design.constant)
+    warn_short(results, of)
+    return results
+
+
+def stored_for(solver: SolverLike, problems: Sequence[Stated]) -> list[Stated]:
+    """The problems, all on one design, stored as the solver needs it."""
+    design = storage_for(solver, problems[0].design, problems[0].penalty)
+    return [problem.replace(X=design) for problem in problems]
+
+
+def storage_for(solver: SolverLike, design: Design, penalty: Penalty) -> Design:
+    """X by rows, copied if need be, where the penalty is one for which the fast solvers go row by row."""
+    name = solver if isinstance(solver, str) else getattr(solver, "name", None)
+    as_it_is = name in ANY_STORAGE or Trait.STRONGLY_CONVEX_PENALTY not in penalty.traits
+    return design if as_it_is else design.stored_by_rows()
+
+
+def warm_starts(model: LinearEstimator, problems: Problems) -> list[StartLike]:
+    """The solution of the last fit for each problem, if `warm_start` asks for it and shapes agree."""
+    nothing: list[StartLike] = [None] * len(problems)
+    if not (getattr(model, "warm_start", False) and hasattr(model, "coef_")):
+        return nothing
+    w, b, alpha = stored_models(model, problems[0].design.constant)
+    if problems[0].shape != (alpha.shape[1], w.shape[1]):
+        return nothing
+    if len(problems) == 1 < len(w):  # one problem for all classes
+        return [(w, b, alpha.T)]
+    return list(zip(w, b, alpha, strict=True)) if len(w) == len(problems) else nothing
+
+
+def stored_models(model: LinearEstimator, constant: float) -> tuple[Matrix, Vector, Matrix]:
+    """Weights, intercepts and multipliers of a fitted model, a row for each class or target, as its problems have them.
+
+    The weight of a constant column is the intercept divided by the constant.
+    """
+    w, b, alpha = dense_rows(model.coef_), np.ravel(model.intercept_), np.atleast_2d(model.dual_coef_)
+    return (np.column_stack([w, b / constant]), np.zeros_like(b), alpha) if constant else (w, b, alpha)
+
+
+def split_constant(result: Result, constant: float) -> tuple[Matrix, Vector]:
+    """Weights and intercepts of a result, a row and an entry for each of its classes."""
+    w = np.atleast_2d(result.w)
+    return (w[:, :-1], constant * w[:, -1]) if constant else (w, np.atleast_1d(result.b))
+
+
+def store(model: LinearEstimator, results: Sequence[Result], constant: float) -> None:
+    """Set the fitted attributes that all estimators have."""
+    several = len(results) > 1
+    weights, intercepts = zip(*(split_constant(result, constant) for result in results), strict=True)
+    model.coef_, model.intercept_ = np.vstack(weights), np.concatenate(intercepts)
+    model.dual_coef_ = np.vstack([result.alpha.T for result in results])
+    model.n_iter_ = steps_of(results) if several else results[0].n_iter
+    model.trace_ = [result.trace for result in results] if several else results[0].trace
+    model.certificate_ = combined_certificate(results)
+
+
+def steps_of(results: Sequence[Result]) -> NDArray[np.int_]:
+    """The steps of each problem."""
+    return np.array([result.n_iter for result in results])
+
+
+def combined_certificate(results: Sequence[Result]) -> Certificate:
+    """The certificate of one result, or of the sum of several objectives."""
+    certificates = [result.certificate for result in results]
+    return Certificate.combined(certificates) if len(results) > 1 else certificates[0]
+
+
+def warn_short(results: Sequence[Result], of: str, count: int | None = None) -> None:
+    """One warning for all results that fell short of the tolerance, out of `count`; of these by default."""
+    count = len(results) if count is None else count
+    short = [result for result in results if result.status != "certified"]
+    if not short:
+        return
+    worst = max(short, key=lambda result: result.certificate.relative_gap)
+    prefix = f"{len(short)} of {count} {of}: " if count > 1 else ""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("fenchel."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(prefix + not_certified(worst), NotCertifiedWarning, stacklevel=level)
+
+
+def dense_rows(coef: NDArray[np.float64] | sp.sparray) -> Matrix:
     """Weights with a row for each class or target, as an array."""
-    return np.atleast_2d(coef.toarray() if sp.issparse(coef) else coef)
-
-
-def with_constant(w: Vector, b: Vector, constant: float) -> tuple[Vector, Vector]:
-    """Weights and intercepts of a model, as those of its problem: of a constant column, the weight is b / constant."""
-    return (np.column_stack([w, b / constant]), np.zeros_like(b)) if constant else (w, b)
+    return np.atleast_2d(coef if isinstance(coef, np.ndarray) else coef.toarray())

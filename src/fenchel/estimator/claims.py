@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -10,44 +11,50 @@ from sklearn.utils.validation import check_is_fitted
 from fenchel.certificate.adapters.claim import Claim, LinearClaim, MulticlassClaim
 from fenchel.certificate.adapters.fitted import codes
 from fenchel.certificate.adapters.registry import adapter
-from fenchel.data.typing import Vector
-from fenchel.estimator.base import dense_rows, with_constant
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
+from fenchel.estimator.base import LinearEstimator, sample_weights, stored_models
+from fenchel.estimator.classification import Classification, class_problems
+from fenchel.estimator.regression import Regression, target_problems
+from fenchel.estimator.robust.huber import HuberRegressor, fitted_claim
+from fenchel.problem import MulticlassProblem, Problem
 
-PACKAGE = "fenchel.estimator"
+ours = partial(adapter, package="fenchel.estimator")
 
 
-@adapter("Regression", "RidgeCV", "Lasso", "ElasticNet", package=PACKAGE)
-@adapter("LassoCV", "ElasticNetCV", "SparseRegressionCV", package=PACKAGE)
-def regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@ours("Regression", "LinearSVR", "Ridge", "RidgeCV", "SparseRegression", "Lasso", "ElasticNet", "FusedLasso")
+@ours("SparseRegressionCV", "LassoCV", "ElasticNetCV")
+def regressor(model: Regression, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """The weighted mean loss plus the penalty, for each target."""
     check_is_fitted(model)
-    return _claims(model, model._problems(X, y, sample_weight))
+    return _claims(model, target_problems(model._objective(), X, y, sample_weights(sample_weight, X)))
 
 
-@adapter("HuberRegressor", package=PACKAGE)
-def huber(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@ours("HuberRegressor")
+def huber(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """The joint objective in w, b and sigma."""
     check_is_fitted(model)
-    slopes = -model.dual_coef_ if len(model.dual_coef_) == np.shape(X)[0] else None
-    return [model._claim(X, y, sample_weight, model.coef_, model.intercept_, model.scale_, slopes)]
+    return [fitted_claim(model, X, y, sample_weight)]
 
 
-@adapter("Classification", "LogisticRegressionCV", "SparseLogisticRegressionCV", package=PACKAGE)
-def classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Claim]:
+@ours("Classification", "LinearSVC", "LogisticRegression", "LogisticRegressionCV", "RidgeClassifier")
+@ours("SparseLogisticRegression", "SparseLogisticRegressionCV")
+def classifier(model: Classification, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """The same as a regression's, for each class against the rest where there are more than two."""
     check_is_fitted(model)
-    return _claims(model, model._problems(X, codes(model, y, np.shape(X)[0]), sample_weight))
+    return _claims(model, class_problems(model, X, codes(model, y, np.shape(X)[0]), sample_weight))
 
 
-def _claims(model: Any, problems: list[Any]) -> list[Claim]:
-    constant = problems[0].design.constant
-    w, b, alpha = dense_rows(model.coef_), np.ravel(model.intercept_), np.atleast_2d(model.dual_coef_)
-    w, b = with_constant(w, b, constant)
-    if len(problems) == 1 < len(w):
-        return [MulticlassClaim(problems[0], w, b, _fitting(alpha.T, problems[0]))]
-    return [LinearClaim(problem, w[k], float(b[k]), _fitting(alpha[k], problem)) for k, problem in enumerate(problems)]
+def _claims(model: LinearEstimator, problems: Sequence[Problem | MulticlassProblem]) -> list[Claim]:
+    w, b, alpha = stored_models(model, problems[0].design.constant)
+    claims: list[Claim] = []
+    for k, problem in enumerate(problems):
+        if isinstance(problem, MulticlassProblem):
+            claims.append(MulticlassClaim(problem, w, b, _of_samples(alpha.T, problem)))
+        else:
+            claims.append(LinearClaim(problem, w[k], float(b[k]), _of_samples(alpha[k], problem)))
+    return claims
 
 
-def _fitting(alpha: Vector, problem: Any) -> Vector | None:
-    """The multipliers of the fit, if the data are as many as then."""
+def _of_samples(alpha: Vector, problem: Problem | MulticlassProblem) -> Vector | None:
+    """The multipliers of the fit, if there are as many samples as then."""
     return alpha if len(alpha) == problem.shape[0] else None

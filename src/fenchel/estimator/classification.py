@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +10,24 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fenchel.data import encode_labels
-from fenchel.data.design import Design
-from fenchel.data.typing import Mask, Vector
-from fenchel.estimator.base import LinearEstimator
-from fenchel.problem import MulticlassProblem
+from fenchel.data import Design, encode_labels
+from fenchel.data.typing import Mask, Matrix, MatrixLike, Vector, VectorLike
+from fenchel.estimator.base import (
+    ClassWeight,
+    Features,
+    LinearEstimator,
+    Problems,
+    Targets,
+    checked_features,
+    fit_problems,
+    sample_weights,
+    validated,
+)
+from fenchel.estimator.objective import Objective
+from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.losses import MulticlassLoss
+from fenchel.solver import Result
 
 Codes = NDArray[np.intp]
 
@@ -26,101 +35,127 @@ Codes = NDArray[np.intp]
 class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     """Labels of any kind, two or more."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    classes_: Targets
+
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the labels y; weight 2 is the row twice."""
-        one_label_each(y)
-        X, y = self._validate(X, y)
-        check_classification_targets(y)
-        self.classes_, codes = encode_labels(y)
-        self._solve(self._problems(X, codes, sample_weight))
+        fit_classes(self, X, y, sample_weight)
         return self
 
-    def _problems(self, X: Any, codes: Codes, sample_weight: Any) -> list[Any]:
-        """One problem for two classes; for more, one for all of them or one for each class against the rest."""
-        weights = self._two_classes(codes, self._weights(sample_weight, X))
-        design = self._design(X)
-        loss = self._joint_loss()
-        if loss is not None:
-            return [self._joint_problem(design, codes, loss, self._by_label(codes, weights))]
-        parts = list(self._parts(codes, weights))
-        if not self._loss().quadratic:  # a squared loss has its minimum all the same
-            self._two_sides(parts)
-        return [self._problem(design, signs, part) for signs, part in parts]
-
-    def _weighted_problems(self, X: Any, codes: Codes, weights: Vector) -> list[Any]:
-        """The same for samples, of a fold say, whose weights include those of their classes."""
-        design, loss = self._design(X), self._joint_loss()
-        if loss is not None:
-            return [self._joint_problem(design, codes, loss, weights)]
-        return [self._problem(design, signs, weights) for signs in self._signs(codes)]
-
-    def _two_classes(self, codes: Codes, weights: Vector, name: str = "sample_weight") -> Vector:
-        """The weights, which must leave two classes."""
-        left = np.count_nonzero(np.bincount(codes, weights))
-        if left < 2:
-            raise ValueError(
-                f"{name} leaves {'one class only' if left else 'no class'}; a classifier needs two with positive weight"
-            )
-        return weights
-
-    def _two_sides(self, parts: list[tuple[Vector, Vector]]) -> None:
-        """Raise where a class against the rest has weight on one side only: many losses have no minimum there."""
-        for k, (signs, weights) in enumerate(parts):
-            if not (weights[signs > 0].any() and weights[signs < 0].any()):
-                raise ValueError(
-                    f"the class {self.classes_[k]} against the rest has positive weights on one side only; "
-                    "leave out classes without weight"
-                )
-
-    def _joint_loss(self) -> MulticlassLoss | None:
-        """The loss that compares all classes at once, where the estimator has one for these classes."""
-        return None
-
-    def _joint_problem(self, design: Design, codes: Codes, loss: MulticlassLoss, weights: Vector) -> MulticlassProblem:
-        penalty, free = self._penalty(float(weights.sum())), self.fit_intercept and not design.constant
-        return MulticlassProblem(design, codes, loss, penalty, weights, free, n_classes=len(self.classes_))
-
-    def _by_label(self, codes: Codes, weights: Vector) -> Vector:
-        """Every sample with the weight of its class."""
-        full = weights * class_weights(self.class_weight, self.classes_, codes, weights)[codes]
-        return self._two_classes(codes, full, "class_weight")
-
-    def _parts(self, codes: Codes, weights: Vector) -> Iterator[tuple[Vector, Vector]]:
-        """Signs and sample weights of each binary problem: every sample has the weight of its class."""
-        full = self._by_label(codes, weights)
-        for signs in self._signs(codes):
-            yield signs, full
-
-    def _signs(self, codes: Codes) -> list[Vector]:
-        count = len(self.classes_)
-        return [np.where(codes == k, 1.0, -1.0) for k in ([1] if count == 2 else range(count))]
-
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: MatrixLike) -> Matrix:
         """Scores: one a row for two classes, else one a class."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> Targets:
         """The most likely labels."""
         scores = self.decision_function(X)
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    def predict_certified(self, X: Any) -> tuple[NDArray[Any], Mask]:
+    def predict_certified(self, X: MatrixLike) -> tuple[Targets, Mask]:
         """Labels, and whether the exact optimum of the objective provably predicts the same ones.
 
         None is proven with an L1 penalty, nor for several classes in one problem with free intercepts: nothing bounds
         how far the weights, or the intercepts, are from the optimum's.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False)
-        labels, proven = self.certificate_.labels(X)
+        labels, proven = self.certificate_.labels(checked_features(self, X))
         codes = (labels > 0).astype(np.intp) if len(self.classes_) == 2 else labels
         return np.asarray(self.classes_[codes]), proven
 
 
-def one_label_each(y: Any) -> None:
-    """Refuse a matrix of labels, with a way out."""
+def fit_classes(model: Classification, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Result]:
+    """Fit the problems of the classes, and set the attributes of the model."""
+    features, codes = encoded(model, X, y)
+    return fit_problems(model, class_problems(model, features, codes, sample_weight))
+
+
+def encoded(model: Classification, X: MatrixLike, y: VectorLike) -> tuple[Features, Codes]:
+    """Features and labels of a fit, checked; `classes_` are set, and labels are numbered in their order."""
+    one_label_each(y)
+    features, labels = validated(model, X, y)
+    check_classification_targets(labels)
+    model.classes_, codes = encode_labels(labels)
+    return features, codes
+
+
+def class_problems(model: Classification, X: MatrixLike, codes: Codes, sample_weight: VectorLike | None) -> Problems:
+    """One problem for two classes; for more, one for all of them or one for each class against the rest."""
+    objective, classes = model._objective(), model.classes_
+    weights = two_classes(codes, sample_weights(sample_weight, X), "sample_weight")
+    if objective.weigh_rest or len(classes) == 2 or isinstance(objective.loss, MulticlassLoss):
+        weighted = with_class_weights(model, codes, weights)
+        problems = weighted_problems(objective, X, codes, weighted, len(classes))
+    else:
+        factors, signs = class_weights(model.class_weight, classes, codes, weights), signs_of(codes, len(classes))
+        each = [np.where(sign > 0, weights * factor, weights) for sign, factor in zip(signs, factors, strict=True)]
+        problems = objective.problems(Design(X, constant=objective.constant), signs, each)
+    for k, problem in enumerate(problems):
+        if isinstance(problem, Problem) and not problem.loss.quadratic:  # a squared loss has its minimum all the same
+            two_sides(problem.y, problem.weights, classes[k])
+    return problems
+
+
+def weighted_problems(objective: Objective, X: MatrixLike, codes: Codes, weights: Vector, count: int) -> Problems:
+    """The problems of samples whose weights include those of their classes."""
+    design = Design(X, constant=objective.constant)
+    if isinstance(objective.loss, MulticlassLoss):
+        (penalty,) = objective.penalties([float(weights.sum())])
+        free = objective.free_intercept
+        return [MulticlassProblem(design, codes, objective.loss, penalty, weights, free, n_classes=count)]
+    signs = signs_of(codes, count)
+    return objective.problems(design, signs, [weights] * len(signs))
+
+
+def signs_of(codes: Codes, count: int) -> list[Vector]:
+    """+1 for a class and -1 for the rest: for each class, or for the second of two."""
+    return [np.where(codes == k, 1.0, -1.0) for k in ([1] if count == 2 else range(count))]
+
+
+def two_classes(codes: Codes, weights: Vector, name: str) -> Vector:
+    """The weights, which must leave two classes."""
+    left = np.count_nonzero(np.bincount(codes, weights))
+    if left < 2:
+        raise ValueError(
+            f"{name} leaves {'one class only' if left else 'no class'}; a classifier needs two with positive weight"
+        )
+    return weights
+
+
+def two_sides(signs: Vector, weights: Vector, label: object) -> None:
+    """Raise where a class against the rest has weight on one side only: many losses have no minimum there."""
+    if not (weights[signs > 0].any() and weights[signs < 0].any()):
+        raise ValueError(
+            f"the class {label} against the rest has positive weights on one side only; "
+            "leave out classes without weight"
+        )
+
+
+def with_class_weights(model: Classification, codes: Codes, weights: Vector) -> Vector:
+    """The weights of the samples times those of their classes."""
+    factors = class_weights(model.class_weight, model.classes_, codes, weights)
+    return two_classes(codes, weights * factors[codes], "class_weight")
+
+
+def class_weights(class_weight: ClassWeight, classes: Targets, codes: Codes, weights: Vector) -> Vector:
+    """The factor of each class; "balanced" gives every class the same total, counting weighted samples."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        totals = np.bincount(codes, weights, len(classes))
+        return np.asarray(weights.sum() / (len(classes) * np.where(totals > 0, totals, 1.0)))
+    factors = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes[codes]), dtype=np.float64)
+    bad = np.flatnonzero(~((factors >= 0.0) & (factors < np.inf)))
+    if bad.size:
+        raise ValueError(
+            f"class_weight has {factors[bad[0]]:g} for the class {classes[bad[0]]}; "
+            "weights must be finite and not negative"
+        )
+    return factors
+
+
+def one_label_each(y: VectorLike) -> None:
+    """Refuse a matrix of labels, and say what to use instead."""
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
@@ -129,27 +164,10 @@ def one_label_each(y: Any) -> None:
         )
 
 
-def one_against_rest_probabilities(scores: NDArray[Any]) -> NDArray[Any]:
+def one_against_rest_probabilities(scores: Matrix) -> Matrix:
     """The logistic function of the scores; of several classes, made to add up to 1."""
     if scores.ndim == 1:
         return np.column_stack([expit(-scores), expit(scores)])
     p = expit(scores)
     total = p.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(p, total, out=np.full_like(p, 1.0 / p.shape[1]), where=total > 0))
-
-
-def class_weights(class_weight: Any, classes: NDArray[Any], codes: Codes, weights: Vector) -> Vector:
-    """The factor of each class; "balanced" gives every class the same total, counting weighted samples."""
-    if class_weight is None:
-        return np.ones(len(classes))
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        totals = np.bincount(codes, weights, len(classes))
-        return np.asarray(weights.sum() / (len(classes) * np.where(totals > 0, totals, 1.0)))
-    found = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes[codes]), dtype=np.float64)
-    bad = np.flatnonzero(~((found >= 0.0) & (found < np.inf)))
-    if bad.size:
-        raise ValueError(
-            f"class_weight has {found[bad[0]]:g} for the class {classes[bad[0]]}; "
-            "weights must be finite and not negative"
-        )
-    return found

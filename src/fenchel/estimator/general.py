@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
+from fenchel.data.typing import Matrix, MatrixLike, Seed
+from fenchel.estimator.base import ClassWeight, SolverLike
 from fenchel.estimator.classification import Classification, one_against_rest_probabilities
+from fenchel.estimator.documentation import CLASSES, TARGET, documented
 from fenchel.estimator.names import resolve_loss, resolve_penalty, resolve_regression_loss
+from fenchel.estimator.objective import Objective
 from fenchel.estimator.regression import Regression
 from fenchel.problem.losses import Logistic, Loss
 from fenchel.problem.penalties import Penalty
@@ -21,6 +24,7 @@ def _is_logistic(self: LinearClassifier) -> bool:
     raise AttributeError(f"probabilities need the logistic loss; this model has {self.loss!r}")
 
 
+@documented(CLASSES)
 class LinearClassifier(Classification):
     """A linear classifier with any loss and any penalty, certified.
 
@@ -36,27 +40,13 @@ class LinearClassifier(Classification):
         groups are objects, such as GroupL2(0.1, groups) or SparseGroup(0.1, groups).
     lam : float, optional
         Weight of a penalty given by name; 1 / (sum of the weights) by default, which is C = 1 in scikit-learn's form.
-    fit_intercept : bool, default True
-    class_weight : dict, "balanced" or None
-    solver : str, default "auto"
     tol, atol : float
         The fit ends when its certified gap is at most tol |objective| or atol.
-    max_iter, max_seconds : limits, optional
-    random_state : int, RandomState or None
-    warm_start : bool, default False
-        Begin at the last fit's solution if shapes agree.
-    n_threads : int or None, default 1
-    progress : bool, default False
 
     Attributes
     ----------
-    coef_ : array of shape (1, d), or (classes, d)
-    intercept_ : array of shape (1,), or (classes,)
     dual_coef_ : array of shape (1, n), or (classes, n)
         The multipliers of the certificate.
-    classes_ : the labels
-    certificate_ : Certificate
-    trace_ : Trace, or a list of them
     n_iter_ : int, or an array of them
 
     Examples
@@ -72,18 +62,18 @@ class LinearClassifier(Classification):
 
     def __init__(
         self,
-        loss: Any = "logistic",
-        penalty: Any = "l2",
+        loss: str | Loss = "logistic",
+        penalty: str | Penalty = "l2",
         lam: float | None = None,
         *,
         fit_intercept: bool = True,
-        class_weight: Any = None,
-        solver: Any = "auto",
+        class_weight: ClassWeight = None,
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         atol: float = 0.0,
         max_iter: int | None = None,
         max_seconds: float | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         n_threads: int | None = 1,
         progress: bool = False,
@@ -103,24 +93,23 @@ class LinearClassifier(Classification):
         self.n_threads = n_threads
         self.progress = progress
 
-    def _loss(self) -> Loss:
-        return resolve_loss(self.loss)
-
-    def _penalty(self, total_weight: float) -> Penalty:
-        return resolve_penalty(self.penalty, self.lam, total_weight)
+    def _objective(self) -> Objective:
+        penalty = partial(resolve_penalty, self.penalty, self.lam)
+        return Objective(resolve_loss(self.loss), penalty, self.fit_intercept)
 
     @available_if(_is_logistic)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[Any]:
+    def predict_proba(self, X: MatrixLike) -> Matrix:
         """Probabilities of the classes; with more than two, the one-against-rest ones made to sum to 1."""
         return one_against_rest_probabilities(self.decision_function(X))
 
     @available_if(_is_logistic)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+    def predict_log_proba(self, X: MatrixLike) -> Matrix:
         """Logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
 
+@documented(TARGET)
 class LinearRegressor(Regression):
     """A linear regression with any loss and any penalty, certified.
 
@@ -130,32 +119,23 @@ class LinearRegressor(Regression):
     ----------
     loss : str or Loss, default "squared"
         "squared", "absolute", "huber", "epsilon_insensitive", ... or an object such as Pinball(0.9).
-    penalty, lam, fit_intercept, solver, tol, atol, max_iter, max_seconds, random_state, warm_start, n_threads, progress
+    penalty, lam, tol, atol
         As in `LinearClassifier`.
-
-    Attributes
-    ----------
-    coef_ : array of shape (d,)
-    intercept_ : float
-    dual_coef_ : array of shape (n,)
-    certificate_ : Certificate
-    trace_ : Trace
-    n_iter_ : int
     """
 
     def __init__(
         self,
-        loss: Any = "squared",
-        penalty: Any = "l2",
+        loss: str | Loss = "squared",
+        penalty: str | Penalty = "l2",
         lam: float | None = None,
         *,
         fit_intercept: bool = True,
-        solver: Any = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         atol: float = 0.0,
         max_iter: int | None = None,
         max_seconds: float | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         n_threads: int | None = 1,
         progress: bool = False,
@@ -174,8 +154,6 @@ class LinearRegressor(Regression):
         self.n_threads = n_threads
         self.progress = progress
 
-    def _loss(self) -> Loss:
-        return resolve_regression_loss(self.loss)
-
-    def _penalty(self, total_weight: float) -> Penalty:
-        return resolve_penalty(self.penalty, self.lam, total_weight)
+    def _objective(self) -> Objective:
+        penalty = partial(resolve_penalty, self.penalty, self.lam)
+        return Objective(resolve_regression_loss(self.loss), penalty, self.fit_intercept)

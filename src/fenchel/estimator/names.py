@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Any, TypeVar
+from types import ModuleType
 
 from fenchel.problem import losses, penalties
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
-
-Kind = TypeVar("Kind", Loss, Penalty)
 
 
 def snake_case(name: str) -> str:
@@ -18,9 +16,9 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def _by_name(module: Any, base: type) -> dict[str, type]:
-    found = {snake_case(name): getattr(module, name) for name in module.__all__}
-    return {name: kind for name, kind in sorted(found.items()) if issubclass(kind, base) and kind is not base}
+def _by_name(module: ModuleType, base: type) -> dict[str, type]:
+    kinds = {snake_case(name): getattr(module, name) for name in module.__all__}
+    return {name: kind for name, kind in sorted(kinds.items()) if issubclass(kind, base) and kind is not base}
 
 
 def _required(kind: type) -> list[str]:
@@ -37,7 +35,7 @@ _ALL_PENALTIES = _by_name(penalties, Penalty)
 PENALTIES = {name: kind for name, kind in _ALL_PENALTIES.items() if not _required(kind)}
 
 
-def resolve_loss(loss: Any, offered: dict[str, type] = LOSSES) -> Loss:
+def resolve_loss(loss: object, offered: dict[str, type] = LOSSES) -> Loss:
     """A loss from its name (with default parameters), or the object itself."""
     if isinstance(loss, str) and loss in LOSSES:
         built: Loss = LOSSES[loss]()
@@ -47,7 +45,7 @@ def resolve_loss(loss: Any, offered: dict[str, type] = LOSSES) -> Loss:
     return loss
 
 
-def resolve_regression_loss(loss: Any) -> Loss:
+def resolve_regression_loss(loss: object) -> Loss:
     """The same, for a loss of numbers."""
     found = resolve_loss(loss, REGRESSION_LOSSES)
     if found.is_classification:
@@ -55,7 +53,7 @@ def resolve_regression_loss(loss: Any) -> Loss:
     return found
 
 
-def resolve_penalty(penalty: Any, lam: float | None, total_weight: float) -> Penalty:
+def resolve_penalty(penalty: object, lam: float | None, total_weight: float) -> Penalty:
     """A penalty from its name and lam, or the object itself; lam = 1 / W by default, the C = 1 of the sum form."""
     if isinstance(penalty, str) and penalty in PENALTIES:
         built: Penalty = PENALTIES[penalty](1.0 / total_weight if lam is None else lam)

@@ -5,42 +5,30 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 
+from fenchel.data import Design
 from fenchel.data.target import as_vector
-from fenchel.data.typing import Vector
-from fenchel.estimator.base import LinearEstimator
+from fenchel.data.typing import Matrix, MatrixLike, Vector, VectorLike
+from fenchel.estimator.base import LinearEstimator, fit_problems, sample_weights, validated
+from fenchel.estimator.objective import Objective
 from fenchel.problem import Problem
+from fenchel.solver import Result
 
 
 class Regression(RegressorMixin, LinearEstimator):  # type: ignore[misc]
     """Targets are numbers."""
 
-    _parts_are: ClassVar[str] = "targets"
     #: Whether y may have several columns.
     _several_targets: ClassVar[bool] = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the targets y; weight 2 is the row twice."""
-        X, y = self._validate(X, y, multi_output=self._several_targets)
-        self._solve(self._problems(X, y, sample_weight))
-        self._take_shape_of(y)
+        fit_targets(self, X, y, sample_weight)
         return self
 
-    def _problems(self, X: Any, y: Any, sample_weight: Any) -> list[Problem]:
-        """One problem for each target."""
-        weights, design = self._weights(sample_weight, X), self._design(X)
-        return [self._problem(design, column, weights) for column in columns(y)]
-
-    def _take_shape_of(self, y: Any) -> None:
-        """One target has a vector of weights and one intercept; several have a row and an entry each."""
-        if np.ndim(y) == 1 or np.shape(y)[1] == 1:
-            self.coef_, self.dual_coef_ = self.coef_[0], self.dual_coef_[0]
-        if np.ndim(y) == 1:
-            self.intercept_ = self.intercept_[0]
-
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> Matrix:
         """Predicted targets."""
         scores = self._scores(X)
         return scores if self.coef_.ndim == 2 else scores[:, 0]
@@ -52,7 +40,55 @@ class Regression(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         return tags
 
 
-def columns(y: Any) -> list[Vector]:
+class SparseRegression(Regression):
+    """Regressions with many zeros: which are certified, and the gap by scikit-learn's name."""
+
+    dual_gap_: Vector | np.float64
+
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
+        """Fit to the targets y; weight 2 is the row twice."""
+        store_zeros(self, fit_targets(self, X, y, sample_weight))
+        return self
+
+    @property
+    def sparse_coef_(self) -> sp.csr_matrix:
+        """The weights as a sparse matrix, with a row for each target."""
+        return sp.csr_matrix(np.atleast_2d(self.coef_))
+
+
+def fit_targets(
+    model: Regression, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None, **checks: object
+) -> list[Result]:
+    """Fit a problem for each target, and set the attributes of the model; `checks` are scikit-learn's, of the data."""
+    features, targets = validated(model, X, y, multi_output=model._several_targets, **checks)
+    weights = sample_weights(sample_weight, features)
+    results = fit_problems(model, target_problems(model._objective(), features, targets, weights), of="targets")
+    take_shape_of(model, targets)
+    return results
+
+
+def target_problems(objective: Objective, X: MatrixLike, y: VectorLike, weights: Vector) -> list[Problem]:
+    """One problem for each target."""
+    targets = columns(y)
+    return objective.problems(Design(X, constant=objective.constant), targets, [weights] * len(targets))
+
+
+def take_shape_of(model: Regression, y: VectorLike) -> None:
+    """One target has a vector of weights and one intercept; several have a row and an entry each."""
+    if np.ndim(y) == 1 or np.shape(y)[1] == 1:
+        model.coef_, model.dual_coef_ = model.coef_[0], model.dual_coef_[0]
+    if np.ndim(y) == 1:
+        model.intercept_ = model.intercept_[0]
+
+
+def store_zeros(model: SparseRegression, results: list[Result]) -> None:
+    """Set the attributes of models with many zeros."""
+    gaps = np.array([result.certificate.gap for result in results])
+    model.dual_gap_ = gaps if len(gaps) > 1 else gaps[0]
+    model.certified_zeros_ = np.reshape(model.certificate_.zeros(), model.coef_.shape)
+
+
+def columns(y: VectorLike) -> list[Vector]:
     """The targets, one vector each."""
     y = np.asarray(y)
     return [as_vector(column, len(y), "y") for column in (y.T if y.ndim == 2 else [y])]

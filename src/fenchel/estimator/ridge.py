@@ -2,62 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from functools import partial
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fenchel.estimator.classification import Classification
-from fenchel.estimator.parameters import no_bounds_on_weights, positive_alpha
-from fenchel.estimator.regression import Regression
-from fenchel.problem import Problem
-from fenchel.problem.losses import Loss, Squared
-from fenchel.problem.penalties import L2, Penalty
+from fenchel.data.typing import MatrixLike, Seed, VectorLike
+from fenchel.estimator.base import ClassWeight, SolverLike, steps_of
+from fenchel.estimator.classification import Classification, fit_classes
+from fenchel.estimator.documentation import CLASSES, TARGETS, documented
+from fenchel.estimator.objective import Objective, no_bounds_on_weights, positive_alpha
+from fenchel.estimator.regression import Regression, fit_targets
+from fenchel.problem.losses import Squared
+from fenchel.problem.penalties import L2
 from fenchel.problem.scaling import lam_from_sum
 from fenchel.solver import Result
 
-SOLVERS = frozenset({"svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"})
 
-
-def ridge_penalty(alpha: Any, total_weight: float) -> Penalty:
+def ridge_penalty(alpha: object, total_weight: float) -> L2:
     """sum_i s_i r_i^2 + alpha |w|^2 divided by 2 W: squares are twice our loss, and |w|^2 twice the half square."""
     return L2(lam_from_sum(2.0 * positive_alpha(alpha), total_weight, loss_factor=2.0))
 
 
-class RidgeRegression(Regression):
-    """What Ridge and its cross-validated form share: one problem for each target, each with its alpha."""
-
-    _several_targets: ClassVar[bool] = True
-
-    def _alphas(self) -> NDArray[Any]:
-        """One alpha, or one for each target."""
-        raise NotImplementedError
-
-    def _loss(self) -> Loss:
-        return Squared()
-
-    def _penalty(self, total_weight: float) -> Penalty:
-        return ridge_penalty(self._alphas()[0], total_weight)
-
-    def _problems(self, X: Any, y: Any, sample_weight: Any) -> list[Problem]:
-        problems = super()._problems(X, y, sample_weight)
-        alphas = self._alphas()
-        if len(alphas) == 1:
-            return problems
-        if len(alphas) != len(problems):
-            raise ValueError(f"alpha has {len(alphas)} entries, but y has {len(problems)} targets")
-        total = problems[0].total_weight
-        return [p.replace(penalty=ridge_penalty(alpha, total)) for p, alpha in zip(problems, alphas, strict=True)]
-
-    def _keep(self, results: list[Result], constant: float) -> None:
-        super()._keep(results, constant)
-        self.solver_ = results[0].solver
-
-    def _n_iter(self, counts: NDArray[np.int_]) -> Any:
-        return counts
+def ridge_objective(alphas: Iterable[object], fit_intercept: bool) -> Objective:
+    """Least squares with one alpha, or with one for each target."""
+    penalties = tuple(partial(ridge_penalty, alpha) for alpha in alphas)
+    return Objective(Squared(), penalties if len(penalties) > 1 else penalties[0], fit_intercept)
 
 
-class Ridge(RidgeRegression):
+def store_steps_and_solver(model: Regression | Classification, results: list[Result]) -> None:
+    """The attributes as scikit-learn's ridge estimators have them."""
+    model.n_iter_, model.solver_ = steps_of(results), results[0].solver
+
+
+@documented(TARGETS)
+class Ridge(Regression):
     """Least squares with an L2 penalty, certified.
 
     Minimises, as scikit-learn's class of this name does, ::
@@ -69,35 +49,16 @@ class Ridge(RidgeRegression):
     Parameters
     ----------
     alpha : float or array of one for each target, default 1.0
-    fit_intercept : bool, default True
-    copy_X : bool, default True
-        X is never changed, and copied only if it is not stored by rows; either value will do.
-    max_iter : int, optional
-        Most steps of our solver.
     tol : float, default 1e-4
         The fit ends when its certified gap is at most tol times the objective. scikit-learn's direct solvers are
         exact to rounding: a smaller tol comes as close.
-    solver : str, default "auto"
-        scikit-learn's names ("svd", "cholesky", "lsqr", ...) are accepted and mean "auto".
-    positive : bool, default False
-        True is refused: no solver here keeps w >= 0.
-    random_state : int, RandomState or None
-    verbose : int, default 0
-        Anything but 0 shows a progress bar.
-    max_seconds : float, optional
-    warm_start : bool, default False
-        Begin at the last fit's solution if shapes agree.
-    n_threads : int or None, default 1
 
     Attributes
     ----------
-    coef_ : array of shape (d,), or (targets, d)
-    intercept_ : float, or array of shape (targets,)
     dual_coef_ : array of shape (n,), or (targets, n)
         The residuals y_i - x_i.w - b, which are the multipliers of the mean form.
     certificate_ : Certificate
         Of the objective divided by twice the sum of the weights; summed over the targets.
-    trace_ : Trace, or a list of them
     n_iter_ : array of the steps for each target
     solver_ : str
         The solver that was used.
@@ -111,19 +72,22 @@ class Ridge(RidgeRegression):
     True
     """
 
-    _their_solvers: ClassVar[frozenset[str]] = SOLVERS
+    _several_targets: ClassVar[bool] = True
+    _their_solvers: ClassVar[frozenset[str]] = frozenset(
+        {"svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
+    )
 
     def __init__(
         self,
-        alpha: Any = 1.0,
+        alpha: VectorLike = 1.0,
         *,
         fit_intercept: bool = True,
         copy_X: bool = True,
         max_iter: int | None = None,
         tol: float = 1e-4,
-        solver: Any = "auto",
+        solver: SolverLike = "auto",
         positive: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
         max_seconds: float | None = None,
         warm_start: bool = False,
@@ -144,36 +108,35 @@ class Ridge(RidgeRegression):
 
     def _check_parameters(self) -> None:
         no_bounds_on_weights(self.positive)
-        for alpha in self._alphas():
+        for alpha in _each(self.alpha):
             positive_alpha(alpha)
 
-    def _alphas(self) -> NDArray[Any]:
-        return np.ravel(np.asarray(self.alpha, dtype=object))
+    def _objective(self) -> Objective:
+        return ridge_objective(_each(self.alpha), self.fit_intercept)
+
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
+        """Fit to the targets y; weight 2 is the row twice."""
+        store_steps_and_solver(self, fit_targets(self, X, y, sample_weight))
+        return self
 
 
+def _each(alpha: VectorLike) -> list[object]:
+    return list(np.ravel(np.asarray(alpha, dtype=object)))
+
+
+@documented(CLASSES)
 class RidgeClassifier(Classification):
     """Ridge regression on labels -1 and +1, certified.
 
     Minimises sum_i s_i c_i (x_i.w + b - y_i)^2 + alpha |w|_2^2 for each class against the rest (once for two classes),
     as scikit-learn's class of this name does, with the weights c_i of the classes.
 
-    Parameters
-    ----------
-    alpha : float, default 1.0
-    fit_intercept, copy_X, max_iter, tol, solver, positive, random_state, verbose, max_seconds, warm_start, n_threads
-        As in `Ridge`.
-    class_weight : dict, "balanced" or None
-
     Attributes
     ----------
     coef_ : array of shape (d,) for two classes, or (classes, d)
         As scikit-learn's is, which says (1, d).
-    intercept_ : array of shape (1,), or (classes,)
-    dual_coef_ : array of shape (1, n), or (classes, n)
-    classes_ : the labels
     certificate_ : Certificate
         Of the objective divided by twice the sum of the weights; summed over the classes.
-    trace_ : Trace, or a list of them
     n_iter_ : array of the steps for each class
     solver_ : str
 
@@ -187,7 +150,7 @@ class RidgeClassifier(Classification):
     3
     """
 
-    _their_solvers: ClassVar[frozenset[str]] = SOLVERS
+    _their_solvers: ClassVar[frozenset[str]] = Ridge._their_solvers
 
     def __init__(
         self,
@@ -197,10 +160,10 @@ class RidgeClassifier(Classification):
         copy_X: bool = True,
         max_iter: int | None = None,
         tol: float = 1e-4,
-        class_weight: Any = None,
-        solver: Any = "auto",
+        class_weight: ClassWeight = None,
+        solver: SolverLike = "auto",
         positive: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
         max_seconds: float | None = None,
         warm_start: bool = False,
@@ -224,17 +187,13 @@ class RidgeClassifier(Classification):
         no_bounds_on_weights(self.positive)
         positive_alpha(self.alpha)
 
-    def _loss(self) -> Loss:
-        return Squared()
+    def _objective(self) -> Objective:
+        return ridge_objective([self.alpha], self.fit_intercept)
 
-    def _penalty(self, total_weight: float) -> Penalty:
-        return ridge_penalty(self.alpha, total_weight)
-
-    def _keep(self, results: list[Result], constant: float) -> None:
-        super()._keep(results, constant)
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
+        """Fit to the labels y; weight 2 is the row twice."""
+        results = fit_classes(self, X, y, sample_weight)
+        store_steps_and_solver(self, results)
         if len(results) == 1:
             self.coef_ = self.coef_[0]
-        self.solver_ = results[0].solver
-
-    def _n_iter(self, counts: NDArray[np.int_]) -> Any:
-        return counts
+        return self

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fenchel.data.typing import Vector
-from fenchel.estimator.base import SparseWeights
-from fenchel.estimator.classification import Classification, Codes, class_weights
-from fenchel.estimator.parameters import L1_RATIO, elastic, one_of, penalised_constant, positive_C
-from fenchel.estimator.regression import Regression
+from fenchel.data.typing import MatrixLike, Seed, VectorLike
+from fenchel.estimator.base import ClassWeight, SolverLike, SparseWeights
+from fenchel.estimator.classification import Classification, fit_classes
+from fenchel.estimator.documentation import CLASSES, TARGET, documented
+from fenchel.estimator.objective import Objective, elastic, one_of, penalised_constant, positive_C
+from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.losses import (
     CrammerSinger,
     EpsilonInsensitive,
@@ -22,13 +21,11 @@ from fenchel.problem.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from fenchel.problem.penalties import L2, Penalty
+from fenchel.problem.penalties import L2
 from fenchel.problem.scaling import lam_from_C
 
-MARGIN_LOSSES: dict[str, Loss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
-TUBE_LOSSES = {"epsilon_insensitive": EpsilonInsensitive, "squared_epsilon_insensitive": SquaredEpsilonInsensitive}
 
-
+@documented(CLASSES)
 class LinearSVC(SparseWeights, Classification):
     """A linear support vector machine, certified.
 
@@ -43,41 +40,15 @@ class LinearSVC(SparseWeights, Classification):
     ----------
     penalty : {"l2", "l1"}, default "l2"
     loss : {"squared_hinge", "hinge"}, default "squared_hinge"
-    dual : bool or "auto", default "auto"
-        A hint to scikit-learn's algorithm; the minimiser is the same, so any value will do.
-    tol : float, default 1e-4
-        The fit ends when its certified gap is at most tol times the objective.
     C : float, default 1.0
         The larger, the weaker the penalty.
     multi_class : {"ovr", "crammer_singer"}, default "ovr"
         With "crammer_singer" the loss is max_j (1[j != y] + z_j) - z_y whatever `loss` says, as in scikit-learn.
-    fit_intercept : bool, default True
-    intercept_scaling : float, default 1
-        The entry of the constant column; for `penalize_intercept=True`.
-    class_weight : dict, "balanced" or None
-    verbose : int, default 0
-        Anything but 0 shows a progress bar.
-    random_state : int, RandomState or None
-    max_iter : int, optional
-        Most steps of our solver; 100000 by default (scikit-learn's number counts other steps).
-    penalize_intercept : bool, default False
-        True is LIBLINEAR's objective, to the last constant: b is the weight of a column of `intercept_scaling`.
-    solver : str, default "auto"
-    max_seconds : float, optional
-    warm_start : bool, default False
-        Begin at the last fit's solution if shapes agree.
-    n_threads : int or None, default 1
 
     Attributes
     ----------
-    coef_ : array of shape (1, d), or (classes, d)
-    intercept_ : array of shape (1,), or (classes,)
-    dual_coef_ : array of shape (1, n), or (classes, n)
-        The multipliers of the certificate, in the mean form.
-    classes_ : the labels
     certificate_ : Certificate
         Of the objective divided by C times the sum of the weights; summed over the classes.
-    trace_ : Trace, or a list of them
     n_iter_ : int
         The most steps over the classes.
 
@@ -98,18 +69,18 @@ class LinearSVC(SparseWeights, Classification):
         penalty: str = "l2",
         loss: str = "squared_hinge",
         *,
-        dual: Any = "auto",
+        dual: bool | str = "auto",
         tol: float = 1e-4,
         C: float = 1.0,
         multi_class: str = "ovr",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: Seed = None,
         max_iter: int | None = None,
         penalize_intercept: bool = False,
-        solver: Any = "auto",
+        solver: SolverLike = "auto",
         max_seconds: float | None = None,
         warm_start: bool = False,
         n_threads: int | None = 1,
@@ -133,42 +104,40 @@ class LinearSVC(SparseWeights, Classification):
         self.n_threads = n_threads
 
     def _check_parameters(self) -> None:
-        one_of("loss", self.loss, tuple(MARGIN_LOSSES))
+        one_of("loss", self.loss, ("hinge", "squared_hinge"))
         one_of("dual", self.dual, (True, False, "auto"))
         one_of("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         if one_of("penalty", self.penalty, ("l2", "l1")) == "l1" and self.multi_class == "crammer_singer":
             raise ValueError("multi_class='crammer_singer' needs penalty='l2'; use multi_class='ovr' with penalty='l1'")
         positive_C(self.C)
 
-    def _loss(self) -> Loss:
-        return Hinge() if self.multi_class == "crammer_singer" else MARGIN_LOSSES[self.loss]
-
-    def _penalty(self, total_weight: float) -> Penalty:
-        lam = lam_from_C(positive_C(self.C), total_weight)
+    def _objective(self) -> Objective:
+        C = positive_C(self.C)
+        constant = penalised_constant(self.fit_intercept, self.penalize_intercept, self.intercept_scaling)
+        l1_ratio = 1.0 if self.penalty == "l1" else 0.0
+        loss: Loss | MulticlassLoss = Hinge() if self.loss == "hinge" else SquaredHinge()
+        factor = 1.0
         if self.multi_class == "crammer_singer":
+            pair = len(self.classes_) == 2
             # of two classes: the least |w_0|^2 + |w_1|^2 with w_1 - w_0 = u is |u|^2 / 2
-            return L2(lam / 2.0 if len(self.classes_) == 2 else lam)
-        return elastic(lam, L1_RATIO[self.penalty])
+            loss, factor = (Hinge(), 0.5) if pair else (CrammerSinger(), 1.0)
+        # as LIBLINEAR weights classes: of more than two, only the positive one of each problem has its weight
+        return Objective(
+            loss,
+            lambda total: elastic(factor * lam_from_C(C, total), l1_ratio),
+            self.fit_intercept,
+            constant,
+            weigh_rest=False,
+        )
 
-    def _constant(self) -> float:
-        return penalised_constant(self.fit_intercept, self.penalize_intercept, self.intercept_scaling)
-
-    def _parts(self, codes: Codes, weights: Vector) -> Iterator[tuple[Vector, Vector]]:
-        """As LIBLINEAR weights classes: of more than two, only the positive one of each problem has its weight."""
-        if len(self.classes_) == 2:
-            yield from super()._parts(codes, weights)
-            return
-        each = class_weights(self.class_weight, self.classes_, codes, weights)
-        for k, signs in enumerate(self._signs(codes)):
-            yield signs, np.where(signs > 0, weights * each[k], weights)
-
-    def _joint_loss(self) -> MulticlassLoss | None:
-        return None if self.multi_class == "ovr" or len(self.classes_) == 2 else CrammerSinger()
-
-    def _n_iter(self, counts: NDArray[np.int_]) -> int:
-        return int(counts.max())
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
+        """Fit to the labels y; weight 2 is the row twice."""
+        results = fit_classes(self, X, y, sample_weight)
+        self.n_iter_ = max(result.n_iter for result in results)
+        return self
 
 
+@documented(TARGET)
 class LinearSVR(Regression):
     """Linear support vector regression, certified.
 
@@ -182,23 +151,14 @@ class LinearSVR(Regression):
     ----------
     epsilon : float, default 0.0
         Half the width of the tube inside which errors cost nothing.
-    tol : float, default 1e-4
-        The fit ends when its certified gap is at most tol times the objective.
     C : float, default 1.0
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default "epsilon_insensitive"
-    fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter, penalize_intercept, solver, max_seconds, \
-warm_start, n_threads
-        As in `LinearSVC`.
 
     Attributes
     ----------
-    coef_ : array of shape (d,)
     intercept_ : array of shape (1,)
-    dual_coef_ : array of shape (n,)
     certificate_ : Certificate
         Of the objective divided by C times the sum of the weights.
-    trace_ : Trace
-    n_iter_ : int
 
     Examples
     --------
@@ -218,12 +178,12 @@ warm_start, n_threads
         loss: str = "epsilon_insensitive",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        dual: Any = "auto",
+        dual: bool | str = "auto",
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: Seed = None,
         max_iter: int | None = None,
         penalize_intercept: bool = False,
-        solver: Any = "auto",
+        solver: SolverLike = "auto",
         max_seconds: float | None = None,
         warm_start: bool = False,
         n_threads: int | None = 1,
@@ -245,20 +205,18 @@ warm_start, n_threads
         self.n_threads = n_threads
 
     def _check_parameters(self) -> None:
-        one_of("loss", self.loss, tuple(TUBE_LOSSES))
+        one_of("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
         one_of("dual", self.dual, (True, False, "auto"))
         positive_C(self.C)
 
-    def _loss(self) -> Loss:
-        loss: Loss = TUBE_LOSSES[self.loss](self.epsilon)
-        return loss
+    def _objective(self) -> Objective:
+        C, squared = positive_C(self.C), self.loss == "squared_epsilon_insensitive"
+        loss = SquaredEpsilonInsensitive(self.epsilon) if squared else EpsilonInsensitive(self.epsilon)
+        constant = penalised_constant(self.fit_intercept, self.penalize_intercept, self.intercept_scaling)
+        return Objective(loss, lambda total: L2(lam_from_C(C, total)), self.fit_intercept, constant)
 
-    def _penalty(self, total_weight: float) -> Penalty:
-        return L2(lam_from_C(positive_C(self.C), total_weight))
-
-    def _constant(self) -> float:
-        return penalised_constant(self.fit_intercept, self.penalize_intercept, self.intercept_scaling)
-
-    def _take_shape_of(self, y: Any) -> None:
-        super()._take_shape_of(y)
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
+        """Fit to the targets y; weight 2 is the row twice."""
+        fit_targets(self, X, y, sample_weight)
         self.intercept_ = np.atleast_1d(self.intercept_)
+        return self

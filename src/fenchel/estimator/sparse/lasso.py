@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-import scipy.sparse as sp
-
-from fenchel.estimator.base import CertifiedZeros
-from fenchel.estimator.lasso_path import elastic_net_path
-from fenchel.estimator.parameters import check_hints, elastic, l1_ratio_of, positive_alpha
-from fenchel.estimator.regression import Regression
-from fenchel.problem.losses import Loss, Squared
-from fenchel.problem.penalties import Penalty
-from fenchel.solver import Result
+from fenchel.data.typing import Seed
+from fenchel.estimator.base import SolverLike
+from fenchel.estimator.documentation import TARGETS, documented
+from fenchel.estimator.objective import Objective, check_hints, elastic, l1_ratio_of, positive_alpha
+from fenchel.estimator.regression import SparseRegression
+from fenchel.estimator.sparse.lasso_path import elastic_net_path
+from fenchel.problem.losses import Squared
 
 
-class SparseRegression(CertifiedZeros, Regression):
-    """What regressions with many zeros share: the squared loss, the gap by scikit-learn's name, and sparse weights."""
-
-    def _loss(self) -> Loss:
-        return Squared()
-
-    def _keep(self, results: list[Result], constant: float) -> None:
-        super()._keep(results, constant)
-        gaps = np.array([result.certificate.gap for result in results])
-        self.dual_gap_: Any = gaps if len(gaps) > 1 else gaps[0]
-
-    def _take_shape_of(self, y: Any) -> None:
-        super()._take_shape_of(y)
-        self.certified_zeros_ = self.certified_zeros_.reshape(self.coef_.shape)
-
-    @property
-    def sparse_coef_(self) -> Any:
-        """The weights as a sparse matrix, with a row for each target."""
-        return sp.csr_matrix(np.atleast_2d(self.coef_))
-
-
+@documented(TARGETS)
 class ElasticNet(SparseRegression):
     """Least squares with an L1 and an L2 penalty, certified.
 
@@ -46,44 +23,13 @@ class ElasticNet(SparseRegression):
 
     for each target, with W = sum_i s_i and an intercept b that is not penalised.
 
-    Parameters
-    ----------
-    alpha : float, default 1.0
-    l1_ratio : float, default 0.5
-        Between 0 (only L2) and 1 (the Lasso).
-    fit_intercept : bool, default True
-    precompute : bool or array, default False
-        A hint to scikit-learn's algorithm; the minimiser is the same, so any value will do.
-    max_iter : int, optional
-        Most steps of our solver.
-    copy_X : bool, default True
-        X is never changed, so either value will do.
-    tol : float, default 1e-4
-        The fit ends when its certified gap is at most tol times the objective.
-    warm_start : bool, default False
-        Begin at the last fit's solution if shapes agree.
-    positive : bool, default False
-        True is refused: no solver here keeps w >= 0.
-    random_state : int, RandomState or None
-    selection : {"cyclic", "random"}, default "cyclic"
-        A hint to scikit-learn's algorithm; either will do.
-    solver : str, default "auto"
-    max_seconds : float, optional
-    n_threads : int or None, default 1
-
     Attributes
     ----------
-    coef_ : array of shape (d,), or (targets, d)
-    intercept_ : float, or array of shape (targets,)
     sparse_coef_ : sparse matrix of shape (targets, d)
     certified_zeros_ : array of booleans, of the shape of `coef_`
         Which weights are proven to be zero in the exact optimum.
-    dual_coef_ : array of shape (n,), or (targets, n)
     dual_gap_ : float, or array of shape (targets,)
         The certified gap.
-    certificate_ : Certificate
-        Of the objective; summed over the targets.
-    trace_ : Trace, or a list of them
     n_iter_ : int, or an array of them
 
     Examples
@@ -105,15 +51,15 @@ class ElasticNet(SparseRegression):
         *,
         l1_ratio: float = 0.5,
         fit_intercept: bool = True,
-        precompute: Any = False,
+        precompute: object = False,
         max_iter: int | None = None,
         copy_X: bool = True,
         tol: float = 1e-4,
         warm_start: bool = False,
         positive: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         selection: str = "cyclic",
-        solver: Any = "auto",
+        solver: SolverLike = "auto",
         max_seconds: float | None = None,
         n_threads: int | None = 1,
     ) -> None:
@@ -134,12 +80,14 @@ class ElasticNet(SparseRegression):
 
     def _check_parameters(self) -> None:
         check_hints(self.selection, self.positive)
-        self._penalty(1.0)
+        self._objective()
 
-    def _penalty(self, total_weight: float) -> Penalty:
-        return elastic(positive_alpha(self.alpha), l1_ratio_of(self.l1_ratio))
+    def _objective(self) -> Objective:
+        penalty = elastic(positive_alpha(self.alpha), l1_ratio_of(self.l1_ratio))
+        return Objective(Squared(), lambda total: penalty, self.fit_intercept)
 
 
+@documented(TARGETS)
 class Lasso(SparseRegression):
     """Least squares with an L1 penalty, certified.
 
@@ -149,16 +97,9 @@ class Lasso(SparseRegression):
 
     for each target, with W = sum_i s_i and an intercept b that is not penalised.
 
-    Parameters
-    ----------
-    alpha : float, default 1.0
-    fit_intercept, precompute, copy_X, max_iter, tol, warm_start, positive, random_state, selection, solver, \
-max_seconds, n_threads
-        As in `ElasticNet`.
-
     Attributes
     ----------
-    coef_, intercept_, sparse_coef_, certified_zeros_, dual_coef_, dual_gap_, certificate_, trace_, n_iter_
+    sparse_coef_, certified_zeros_, dual_gap_
         As in `ElasticNet`.
 
     Examples
@@ -180,15 +121,15 @@ max_seconds, n_threads
         alpha: float = 1.0,
         *,
         fit_intercept: bool = True,
-        precompute: Any = False,
+        precompute: object = False,
         copy_X: bool = True,
         max_iter: int | None = None,
         tol: float = 1e-4,
         warm_start: bool = False,
         positive: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         selection: str = "cyclic",
-        solver: Any = "auto",
+        solver: SolverLike = "auto",
         max_seconds: float | None = None,
         n_threads: int | None = 1,
     ) -> None:
@@ -208,7 +149,8 @@ max_seconds, n_threads
 
     def _check_parameters(self) -> None:
         check_hints(self.selection, self.positive)
-        self._penalty(1.0)
+        self._objective()
 
-    def _penalty(self, total_weight: float) -> Penalty:
-        return elastic(positive_alpha(self.alpha), 1.0)
+    def _objective(self) -> Objective:
+        penalty = elastic(positive_alpha(self.alpha), 1.0)
+        return Objective(Squared(), lambda total: penalty, self.fit_intercept)

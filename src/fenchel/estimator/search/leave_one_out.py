@@ -11,7 +11,6 @@ intercept (else 0) and F = S^2 / (S^2 + alpha), the fitted values are H t, t = s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -19,9 +18,7 @@ import scipy.sparse as sp
 
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
-
-#: The most entries of U that are worth having.
-LARGEST = 200_000_000
+from fenchel.estimator.base import Features
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +32,10 @@ class LeaveOneOut:
     complete: bool  # whether U and q span everything
 
     @classmethod
-    def of(cls, X: Any, s: Vector, intercept: bool) -> LeaveOneOut:
+    def of(cls, X: Features, s: Vector, intercept: bool) -> LeaveOneOut:
         """Decompose X with the weights s; dense data directly, sparse data by the smaller of its two Gram matrices."""
         n, d = X.shape
-        if n * min(n, d) > LARGEST:
+        if n * min(n, d) > 200_000_000:  # entries of U: 1.6 GB
             raise ValueError(
                 f"leaving out one of {n} samples at a time needs a decomposition of {n} x {min(n, d)} numbers; "
                 "use cross-validation on a few folds instead: cv=5"
@@ -64,7 +61,7 @@ class LeaveOneOut:
             slack += np.maximum(1.0 - (self.U**2).sum(axis=1) - self.q**2, 0.0)
         return np.divide(residual, slack, out=np.zeros_like(t), where=(slack > 0.0) & (self.root > 0.0))
 
-    def weights(self, X: Any, y: Vector, alpha: float) -> tuple[Vector, float]:
+    def weights(self, X: Features, y: Vector, alpha: float) -> tuple[Vector, float]:
         """w and b of the fit to all samples: w = A' U (S^2 + alpha)^-1 U' t, and b makes the residuals sum to zero."""
         t = self.root * y
         a = self.root * (self.U @ ((self.U.T @ t) / (self.squares + alpha)))
@@ -76,13 +73,13 @@ class LeaveOneOut:
         return w, float(s @ (y - np.asarray(X @ w).ravel())) / W
 
 
-def _dense_vectors(X: Any, root: Vector, mean: Vector) -> tuple[Vector, Vector]:
+def _dense_vectors(X: Features, root: Vector, mean: Vector) -> tuple[Vector, Vector]:
     A = root[:, None] * (np.asarray(X, dtype=np.float64) - mean)
     U, singular, _ = scipy.linalg.svd(A, full_matrices=False)
     return U, singular
 
 
-def _gram_vectors(X: Any, root: Vector, mean: Vector) -> tuple[Vector, Vector]:
+def _gram_vectors(X: Features, root: Vector, mean: Vector) -> tuple[Vector, Vector]:
     """U and S from the eigenvectors of A A' or A' A, without making X dense."""
     n, d = X.shape
     A = sp.csr_array(sp.diags_array(root) @ X.astype(np.float64))

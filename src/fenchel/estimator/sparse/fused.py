@@ -1,18 +1,22 @@
-"""The fused Lasso: neighbouring features share a weight unless the data say otherwise."""
+"""The fused Lasso: neighbouring features have equal weights unless the data say otherwise."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Self
 
-from fenchel.estimator.base import CertifiedZeros
-from fenchel.estimator.parameters import positive_alpha
-from fenchel.estimator.regression import Regression
-from fenchel.problem.losses import Loss, Squared
-from fenchel.problem.penalties import FusedL1, Penalty
-from fenchel.solver import Result
+import numpy as np
+
+from fenchel.data.typing import MatrixLike, Seed, VectorLike
+from fenchel.estimator.base import SolverLike
+from fenchel.estimator.documentation import TARGET, documented
+from fenchel.estimator.objective import Objective, positive_alpha
+from fenchel.estimator.regression import Regression, fit_targets
+from fenchel.problem.losses import Squared
+from fenchel.problem.penalties import FusedL1
 
 
-class FusedLasso(CertifiedZeros, Regression):
+@documented(TARGET)
+class FusedLasso(Regression):
     """Least squares with a penalty on differences of weights, certified.
 
     Minimises, with the constants of scikit-learn's Lasso, ::
@@ -24,36 +28,17 @@ class FusedLasso(CertifiedZeros, Regression):
 
     Parameters
     ----------
-    alpha : float, default 1.0
     D : array or sparse matrix with a column for each feature, optional
         The differences of a graph (each row c (w_j - w_k)), differences of a higher order, or any matrix with at most
         2000 columns; see `fenchel.penalties.FusedL1`.
-    fit_intercept : bool, default True
-    max_iter : int, optional
-        Most steps of the solver.
-    tol : float, default 1e-4
-        The fit ends when its certified gap is at most tol times the objective.
-    solver : str, default "auto"
-    random_state : int, RandomState or None
-    verbose : int, default 0
-        Anything but 0 shows a progress bar.
-    max_seconds : float, optional
-    warm_start : bool, default False
-        Begin at the last fit's solution if shapes agree.
-    n_threads : int or None, default 1
 
     Attributes
     ----------
-    coef_ : array of shape (d,)
-    intercept_ : float
     dual_coef_ : array of shape (n,)
         The multipliers of the certificate, near the residuals y_i - x_i.w - b.
     certified_zeros_ : boolean array with an entry for each row of D
         Which differences (D w)_k are proven to be zero in the exact optimum. A smaller tol proves more. Where D'u = v
         has more than one solution (graphs with cycles), or D is neither None nor differences of some order, none is.
-    certificate_ : Certificate
-    trace_ : Trace
-    n_iter_ : int
     solver_ : str
         The solver that was used.
 
@@ -73,12 +58,12 @@ class FusedLasso(CertifiedZeros, Regression):
         self,
         alpha: float = 1.0,
         *,
-        D: Any = None,
+        D: MatrixLike | None = None,
         fit_intercept: bool = True,
         max_iter: int | None = None,
         tol: float = 1e-4,
-        solver: Any = "auto",
-        random_state: Any = None,
+        solver: SolverLike = "auto",
+        random_state: Seed = None,
         verbose: int = 0,
         max_seconds: float | None = None,
         warm_start: bool = False,
@@ -99,17 +84,14 @@ class FusedLasso(CertifiedZeros, Regression):
     def _check_parameters(self) -> None:
         positive_alpha(self.alpha)
 
-    def _validate(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
+    def _objective(self) -> Objective:
+        alpha = positive_alpha(self.alpha)
+        return Objective(Squared(), lambda total: FusedL1(alpha, self.D), self.fit_intercept)
+
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
+        """Fit to the targets y; weight 2 is the row twice."""
         # one weight has no differences
-        return super()._validate(X, y, ensure_min_features=2 if self.D is None else 1, **options)
-
-    def _loss(self) -> Loss:
-        return Squared()
-
-    def _penalty(self, total_weight: float) -> Penalty:
-        return FusedL1(positive_alpha(self.alpha), self.D)
-
-    def _keep(self, results: list[Result], constant: float) -> None:
-        super()._keep(results, constant)
-        self.certified_zeros_ = self.certified_zeros_[0]
+        results = fit_targets(self, X, y, sample_weight, ensure_min_features=2 if self.D is None else 1)
+        self.certified_zeros_ = np.atleast_1d(self.certificate_.zeros())
         self.solver_ = results[0].solver
+        return self

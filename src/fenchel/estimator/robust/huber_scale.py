@@ -6,11 +6,11 @@ For a fixed sigma the objective of `HuberClaim` is one of our problems, up to a 
 
 where P_sigma has the loss Huber(epsilon sigma) and the penalty L2(lam sigma / 2).
 P is convex in all three, so its minimum over w and b is a convex function of sigma, whose slope is that of P in sigma
-at the minimiser: 1 - mean(a^2) / 4 with a_i = H'(r_i / sigma). The search looks for the sigma where it crosses zero;
-every look is a certified solve that starts from the last one, and makes a candidate (w, and the best b and sigma for
-it) that is certified against the joint objective. The first candidate that is good enough ends the search.
+at the minimiser: 1 - mean(a^2) / 4 with a_i = H'(r_i / sigma). The search finds the sigma where it crosses zero. Every
+evaluation is a certified solve that starts from the last one, and makes a candidate (w, and the best b and sigma for
+it) that is certified against the joint objective. The first candidate within the tolerance ends the search.
 
-Where the slope is never negative (epsilon = 1, or residuals that may all but vanish), the least value is that of
+Where the slope is never negative (epsilon = 1, or residuals that may vanish), the least value is that of
 sigma -> 0, where the loss is 2 epsilon |r|.
 """
 
@@ -26,6 +26,7 @@ from scipy.optimize import brentq
 from fenchel.certificate import Certificate
 from fenchel.certificate.adapters.huber import HuberClaim, Scaled
 from fenchel.data.typing import Vector
+from fenchel.estimator.base import StartLike
 from fenchel.problem import Problem
 from fenchel.problem.losses import Absolute, Huber
 from fenchel.problem.penalties import L2
@@ -33,12 +34,16 @@ from fenchel.solver import Check, Result, Stop, Trace, solve
 from fenchel.solver.run import DEFAULT_MAX_ITER
 from fenchel.steps.measurements import Model
 
-#: The tolerances of the inner solves, relative to that of the joint problem.
-INNER = (0.2, 0.02, 0.002)
-#: Below this, relative to the largest |y|, the scale is taken to vanish; and what it is then.
-SMALLEST, VANISHING = 1e-7, 1e-15
-#: How far a later round looks on each side of the scale that the one before found, in logarithms.
-FIRST_STEP, NEXT_STEP = np.log(2.0), 1e-3
+
+@dataclass(frozen=True)
+class ScaleTuning:
+    """Constants of the search; not measured, guesses that tests check."""
+
+    inner: tuple[float, ...] = (0.2, 0.02, 0.002)  # tolerances of the rounds, relative to that of the joint problem
+    smallest: float = 1e-7  # below this, relative to the largest |y|, the scale is taken to vanish
+    vanishing: float = 1e-15  # the scale that then stands for zero, relative to the largest |y|
+    first_step: float = np.log(2.0)  # of the first round away from its start, in log sigma
+    next_step: float = 1e-3  # of later rounds away from the scale of the round before, in log sigma
 
 
 class _Ended(Exception):
@@ -51,6 +56,7 @@ class ScaleSearch:
 
     claim: HuberClaim
     options: dict[str, Any]
+    tuning: ScaleTuning = ScaleTuning()
     trace: Trace = field(default_factory=Trace)
     n_iter: int = 0
     best: Certificate | None = None
@@ -61,28 +67,30 @@ class ScaleSearch:
         )
         self.clock = time.perf_counter()
         self.limit = DEFAULT_MAX_ITER if self.stop.max_iter is None else self.stop.max_iter
-        self.start: Any = None  # a cold start is the solver's choice
+        self.start: Result | StartLike = None  # a cold start is the solver's choice
         if self.claim.sigma > 0.0:
             self.start = (self.claim.w, self.claim.b, np.zeros(len(self.claim.y)))
         else:
             self.claim = replace(self.claim, sigma=self._spread())
-        self.inner, self.solver = INNER[0], "auto"
+        self.inner, self.solver = self.tuning.inner[0], "auto"
 
     def run(self) -> Result:
         """The best candidate, with its certificate."""
         status = "stalled"
         try:
-            if self.claim.epsilon <= 1.0 or not self.claim.sigma > SMALLEST * self._size:
+            if self.claim.epsilon <= 1.0 or not self.claim.sigma > self.tuning.smallest * self._size:
                 self._vanishing_scale()
             t = float(np.log(self.claim.sigma))
-            for self.inner in INNER:
-                t = self._search(t, FIRST_STEP if self.inner == INNER[0] else NEXT_STEP)
+            step = self.tuning.first_step
+            for tolerance in self.tuning.inner:
+                self.inner = tolerance
+                t, step = self._search(t, step), self.tuning.next_step
                 self._judge(self.claim, effort="auto")
         except _Ended as end:
             status = str(end)
         except KeyboardInterrupt:
             status = self._interrupted()
-        assert self.best is not None  # every look judges a candidate
+        assert self.best is not None  # every solve certifies a candidate
         alpha = -self._slopes()
         return Result(Model(self.claim.w, self.claim.b), self.best, self.trace, self.n_iter, self.solver, status, alpha)
 
@@ -107,14 +115,14 @@ class ScaleSearch:
         claim, self.inner = self.claim, 0.5
         penalty = L2(claim.penalty.lam / (2.0 * claim.epsilon))
         problem = Problem(claim.design, claim.y, Absolute(), penalty, claim.weights, claim.intercept)
-        found = solve(problem, start=self.start, warn=False, **self.options, **self._limits())
-        self.n_iter, self.solver = self.n_iter + found.n_iter, found.solver
-        slopes, sigma = -2.0 * claim.epsilon * found.alpha, VANISHING * self._size
-        self._judge(replace(claim, w=found.w, b=found.b, sigma=sigma, slopes=slopes), effort="auto")
-        raise _Ended(found.status if found.status != "certified" else "stalled")
+        solved = solve(problem, start=self.start, warn=False, **self.options, **self._limits())
+        self.n_iter, self.solver = self.n_iter + solved.n_iter, solved.solver
+        slopes, sigma = -2.0 * claim.epsilon * solved.alpha, self.tuning.vanishing * self._size
+        self._judge(replace(claim, w=solved.w, b=solved.b, sigma=sigma, slopes=slopes), effort="auto")
+        raise _Ended(solved.status if solved.status != "certified" else "stalled")
 
     def _spread(self) -> float:
-        """The deviation of y: a scale to begin with that is rather too large."""
+        """The deviation of y: an initial scale that is rather too large."""
         y, s = self.claim.y, self.claim.weights
         with np.errstate(over="ignore", invalid="ignore"):
             middle = np.average(y, weights=s) if self.claim.intercept else 0.0
@@ -129,10 +137,10 @@ class ScaleSearch:
 
     def _search(self, t: float, step: float) -> float:
         """Bracket the zero of the slope in t = log sigma, then close in on it."""
-        floor, known = float(np.log(SMALLEST * self._size)), dict[float, float]()
+        floor, known = float(np.log(self.tuning.smallest * self._size)), dict[float, float]()
 
         def slope_at(t: float) -> float:
-            """Once for every scale: another solve may find another sign where the slope all but vanishes."""
+            """Once for every scale: another solve may give another sign where the slope nearly vanishes."""
             if t not in known:
                 known[t] = self._slope(t)
             return known[t]
@@ -160,14 +168,14 @@ class ScaleSearch:
             claim.weights,
             claim.intercept,
         )
-        found = solve(problem, start=self.start, warn=False, **self.options, **self._limits())
-        self.start, self.solver = found, found.solver
-        self.n_iter += found.n_iter
-        candidate = self._with_best_scale(found.w, found.b)
-        self._judge(replace(candidate, slopes=-2.0 / sigma * found.alpha), effort="low")
-        if found.status in ("interrupted", "max_iter", "max_seconds"):
-            raise _Ended(found.status)
-        r = problem.scores(found.w, found.b) - claim.y
+        solved = solve(problem, start=self.start, warn=False, **self.options, **self._limits())
+        self.start, self.solver = solved, solved.solver
+        self.n_iter += solved.n_iter
+        candidate = self._with_best_scale(solved.w, solved.b)
+        self._judge(replace(candidate, slopes=-2.0 / sigma * solved.alpha), effort="low")
+        if solved.status in ("interrupted", "max_iter", "max_seconds"):
+            raise _Ended(solved.status)
+        r = problem.scores(solved.w, solved.b) - claim.y
         return 1.0 - problem.mean(Scaled(r, sigma).slopes(claim.epsilon) ** 2) / 4.0
 
     def _with_best_scale(self, w: Vector, b: float) -> HuberClaim:
@@ -186,7 +194,7 @@ class ScaleSearch:
         }
 
     def _judge(self, candidate: HuberClaim, effort: str) -> None:
-        """Keep the candidate if its gap is the least so far, and end the search if that is good enough."""
+        """Keep the candidate if its gap is the least so far, and end the search if it is certified."""
         certificate = replace(candidate.certify(effort, self.stop.tol or None), tol=self.stop.tol)
         if self.best is None or certificate.gap < self.best.gap:
             self.claim, self.best = candidate, certificate

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.certificate import Certificate
 from fenchel.data import Design
 from fenchel.data.convert import as_numbers, unmasked
-from fenchel.data.typing import Vector
-from fenchel.estimator.parameters import positive
+from fenchel.data.typing import Matrix, MatrixLike, Vector, VectorLike
+from fenchel.estimator.base import combined_certificate, warn_short
+from fenchel.estimator.objective import positive
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import FusedL1
-from fenchel.solver import NotCertifiedWarning, Result, solve_many
-from fenchel.solver.solve import not_certified
+from fenchel.solver import Result, solve_many
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Denoised:
 
 
 def denoise(
-    y: Any,
+    y: VectorLike,
     weight: float,
     *,
     order: int = 1,
@@ -81,11 +79,11 @@ def denoise(
         )
     penalty = _penalty(weight, array.shape, order)
     options = {"tol": tol, "max_iter": max_iter, "max_seconds": max_seconds, "n_threads": n_threads}
-    (result,) = _solved(array.reshape(1, -1), penalty, options, stacklevel=3)
+    (result,) = _solved(array.reshape(1, -1), penalty, options)
     return Denoised(result.w.reshape(array.shape), result.certificate, result.n_iter, result.solver)
 
 
-def _penalty(weight: Any, shape: tuple[int, ...], order: Any) -> FusedL1:
+def _penalty(weight: object, shape: tuple[int, ...], order: int) -> FusedL1:
     n = int(np.prod(shape))
     lam = positive("weight", weight, "without a penalty there is nothing to denoise") / n
     if len(shape) == 1:
@@ -95,16 +93,12 @@ def _penalty(weight: Any, shape: tuple[int, ...], order: Any) -> FusedL1:
     return FusedL1.of_image(lam, shape)  # type: ignore[arg-type]
 
 
-def _solved(rows: Any, penalty: FusedL1, options: dict[str, Any], stacklevel: int) -> list[Result]:
+def _solved(rows: Matrix, penalty: FusedL1, options: dict[str, Any]) -> list[Result]:
     """Every row denoised; one warning for all that fall short."""
     design = Design(sp.eye_array(rows.shape[1], format="csr"))
     problems = [Problem(design, row, Squared(), penalty) for row in rows]
-    results: list[Result] = solve_many(problems, **options)
-    short = [result for result in results if result.status != "certified"]
-    if short:
-        worst = max(short, key=lambda result: result.certificate.relative_gap)
-        of = f"{len(short)} of {len(results)} signals: " if len(results) > 1 else ""
-        warnings.warn(of + not_certified(worst), NotCertifiedWarning, stacklevel=stacklevel)
+    results = solve_many(problems, **options)
+    warn_short(results, "signals")
     return results
 
 
@@ -131,7 +125,7 @@ class TotalVariationDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     max_iter : int, optional
         Most steps of the solver, for each row.
     max_seconds : float, optional
-        For all rows together.
+        Time limit for all rows.
     n_threads : int or None, default 1
 
     Attributes
@@ -158,7 +152,7 @@ class TotalVariationDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         self,
         weight: float = 0.1,
         *,
-        shape: Any = None,
+        shape: tuple[int, int] | None = None,
         order: int = 1,
         tol: float = 1e-4,
         max_iter: int | None = None,
@@ -173,34 +167,30 @@ class TotalVariationDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         self.max_seconds = max_seconds
         self.n_threads = n_threads
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Denoise the rows of X, and keep their certificates."""
         self._fit(X)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[Any]:
+    def fit_transform(self, X: MatrixLike, y: object = None, **fit_params: object) -> Matrix:
         """The denoised rows of X, and their certificates in `certificate_`."""
         return self._fit(X)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> Matrix:
         """The rows of X, denoised; a row that falls short of the tolerance gives a warning."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.vstack([result.w for result in self._results(X)])
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.vstack([result.w for result in self._results(rows)])
 
-    def _fit(self, X: Any) -> NDArray[Any]:
-        X = validate_data(self, X, dtype=np.float64, ensure_min_features=2)
-        results = self._results(X)
-        several = len(results) > 1
-        self.certificate_ = (
-            Certificate.combined([r.certificate for r in results]) if several else results[0].certificate
-        )
+    def _fit(self, X: MatrixLike) -> Matrix:
+        results = self._results(validate_data(self, X, dtype=np.float64, ensure_min_features=2))
+        self.certificate_ = combined_certificate(results)
         self.n_iter_ = max(result.n_iter for result in results)
         return np.vstack([result.w for result in results])
 
-    def _results(self, X: Any) -> list[Result]:
+    def _results(self, X: Matrix) -> list[Result]:
         shape = (X.shape[1],) if self.shape is None else tuple(self.shape)
         if int(np.prod(shape)) != X.shape[1]:
             raise ValueError(f"shape={self.shape!r} has {int(np.prod(shape))} entries, but X has {X.shape[1]} columns")
         options = {name: getattr(self, name) for name in ("tol", "max_iter", "max_seconds", "n_threads")}
-        return _solved(X, _penalty(self.weight, shape, self.order), options, stacklevel=5)
+        return _solved(X, _penalty(self.weight, shape, self.order), options)

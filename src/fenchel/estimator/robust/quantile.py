@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import ClassVar
 
-from fenchel.estimator.parameters import positive_alpha
+from fenchel.data.typing import Seed
+from fenchel.estimator.base import SolverLike
+from fenchel.estimator.documentation import TARGET, documented
+from fenchel.estimator.objective import Objective, positive_alpha
 from fenchel.estimator.regression import Regression
-from fenchel.problem.losses import Loss, Pinball
-from fenchel.problem.penalties import L1, Penalty
+from fenchel.problem.losses import Pinball
+from fenchel.problem.penalties import L1
 from fenchel.problem.scaling import lam_from_mean
 
 
+@documented(TARGET)
 class QuantileRegressor(Regression):
     """Linear regression of a quantile, certified.
 
@@ -25,31 +30,8 @@ class QuantileRegressor(Regression):
     ----------
     quantile : float, default 0.5
         Strictly between 0 and 1.
-    alpha : float, default 1.0
-    fit_intercept : bool, default True
-    solver : str, default "auto"
-        scikit-learn's names ("highs", "highs-ds", ...) are accepted and mean "auto".
     solver_options : dict, optional
         Options of our solver, as `solve` takes them; an option that it does not have is an error.
-    tol : float, default 1e-4
-        The fit ends when its certified gap is at most tol times the objective.
-    max_iter : int, optional
-    random_state : int, RandomState or None
-    verbose : int, default 0
-        Anything but 0 shows a progress bar.
-    max_seconds : float, optional
-    warm_start : bool, default False
-        Begin at the last fit's solution if shapes agree.
-    n_threads : int or None, default 1
-
-    Attributes
-    ----------
-    coef_ : array of shape (d,)
-    intercept_ : float
-    dual_coef_ : array of shape (n,)
-    certificate_ : Certificate
-    trace_ : Trace
-    n_iter_ : int
 
     Examples
     --------
@@ -71,11 +53,11 @@ class QuantileRegressor(Regression):
         quantile: float = 0.5,
         alpha: float = 1.0,
         fit_intercept: bool = True,
-        solver: Any = "auto",
-        solver_options: dict[str, Any] | None = None,
+        solver: SolverLike = "auto",
+        solver_options: Mapping[str, object] | None = None,
         tol: float = 1e-4,
         max_iter: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
         max_seconds: float | None = None,
         warm_start: bool = False,
@@ -99,11 +81,6 @@ class QuantileRegressor(Regression):
         if not (isinstance(self.quantile, numbers.Real) and 0.0 < self.quantile < 1.0):
             raise ValueError(f"quantile must be a number between 0 and 1, both left out; got {self.quantile!r}")
 
-    def _loss(self) -> Loss:
-        return Pinball(self.quantile)
-
-    def _penalty(self, total_weight: float) -> Penalty:
-        return L1(lam_from_mean(positive_alpha(self.alpha)))
-
-    def _options(self) -> dict[str, Any]:
-        return {**super()._options(), **(self.solver_options or {})}
+    def _objective(self) -> Objective:
+        penalty = L1(lam_from_mean(positive_alpha(self.alpha)))
+        return Objective(Pinball(self.quantile), lambda total: penalty, self.fit_intercept)

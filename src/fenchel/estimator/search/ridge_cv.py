@@ -2,47 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from fenchel.data.typing import Vector
-from fenchel.estimator.leave_one_out import LeaveOneOut
-from fenchel.estimator.parameters import one_of, positive_alpha
-from fenchel.estimator.paths import folds_of, path, score_on, scorer_of, warn_of
-from fenchel.estimator.regression import columns
-from fenchel.estimator.ridge import Ridge, RidgeRegression, ridge_penalty
+from fenchel.data.typing import MatrixLike, Seed, Vector, VectorLike
+from fenchel.estimator.base import (
+    Features,
+    SolverLike,
+    StartLike,
+    fit_problems,
+    sample_weights,
+    solver_options,
+    stored_for,
+    validated,
+    warn_short,
+)
+from fenchel.estimator.documentation import TARGETS, documented
+from fenchel.estimator.objective import Objective, one_of, positive_alpha
+from fenchel.estimator.regression import Regression, columns, take_shape_of, target_problems
+from fenchel.estimator.ridge import Ridge, ridge_objective, ridge_penalty, store_steps_and_solver
+from fenchel.estimator.search.cross_validation import (
+    CrossValidation,
+    Scoring,
+    folds_of,
+    path_results,
+    score_on,
+    scorer_of,
+    weight_argument,
+)
+from fenchel.estimator.search.leave_one_out import LeaveOneOut
 
 
-class RidgeCV(RidgeRegression):
+@documented(TARGETS)
+class RidgeCV(Regression):
     """Ridge regression with the best of some alphas, certified.
 
     Minimises what `Ridge` does. Without `cv`, alpha is chosen by leaving out one sample at a time, exactly and in
-    closed form; with it, on folds, along a path of alphas on which each fit begins at its neighbour's.
+    closed form; with it, on folds, along a path of alphas on which each fit starts from its neighbour's.
 
     Parameters
     ----------
     alphas : array of positive numbers, default (0.1, 1.0, 10.0)
-    fit_intercept : bool, default True
     scoring : str, callable or None
         None is minus the mean squared error of samples left out (each multiplied by its weight), and R^2 on folds.
     cv : int, splitter, iterable or None
         None leaves out one sample at a time.
     gcv_mode : {None, "auto", "svd", "eigen"}
-        A hint to scikit-learn's algorithm; the errors are the same, so any value will do.
+        A hint to scikit-learn's algorithm; it has no effect on the errors.
     store_cv_results : bool, default False
         Keep `cv_results_`; for cv=None.
     alpha_per_target : bool, default False
         An alpha for each target; for cv=None.
-    tol : float, default 1e-6
-        Every fit ends when its certified gap is at most tol times the objective.
-    solver : str, default "auto"
-    max_iter : int, optional
-    random_state : int, RandomState or None
-    verbose : int, default 0
-    n_threads : int or None, default 1
 
     Attributes
     ----------
@@ -50,7 +62,7 @@ class RidgeCV(RidgeRegression):
     best_score_ : float, or an array of one for each target
     cv_results_ : array of shape (n, alphas), or (n, targets, alphas)
         Squared errors, or predictions if there is a `scoring`, of the samples left out.
-    coef_, intercept_, dual_coef_, certificate_, trace_, n_iter_, solver_
+    solver_
         As in `Ridge`, of the last fit, to all samples.
 
     Notes
@@ -66,20 +78,22 @@ class RidgeCV(RidgeRegression):
     0.01
     """
 
+    _several_targets: ClassVar[bool] = True
+
     def __init__(
         self,
-        alphas: Any = (0.1, 1.0, 10.0),
+        alphas: VectorLike = (0.1, 1.0, 10.0),
         *,
         fit_intercept: bool = True,
-        scoring: Any = None,
-        cv: Any = None,
+        scoring: Scoring = None,
+        cv: CrossValidation = None,
         gcv_mode: str | None = None,
         store_cv_results: bool = False,
         alpha_per_target: bool = False,
         tol: float = 1e-6,
-        solver: Any = "auto",
+        solver: SolverLike = "auto",
         max_iter: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
         n_threads: int | None = 1,
     ) -> None:
@@ -108,24 +122,26 @@ class RidgeCV(RidgeRegression):
     def _candidates(self) -> list[float]:
         return [positive_alpha(alpha) for alpha in np.ravel(np.asarray(self.alphas, dtype=object))]
 
-    def _alphas(self) -> NDArray[Any]:
-        return np.ravel(self.alpha_)
+    def _objective(self) -> Objective:
+        return ridge_objective(np.ravel(self.alpha_), self.fit_intercept)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Choose alpha, and fit to the targets y."""
-        X, y = self._validate(X, y, multi_output=True)
-        y = np.asarray(y, dtype=np.float64)
-        weights = self._weights(sample_weight, X)
+        features, checked = validated(self, X, y, multi_output=True)
+        targets = np.asarray(checked, dtype=np.float64)
+        weights = sample_weights(sample_weight, features)
         given = None if sample_weight is None else weights
-        starts: list[Any] | None = None
+        starts: list[StartLike] | None = None
         if self.cv is None:
-            decomposition = LeaveOneOut.of(X, weights, self.fit_intercept)
-            self._leave_one_out(decomposition, y, given)
-            starts = self._closed_form(decomposition, X, y)
+            decomposition = LeaveOneOut.of(features, weights, self.fit_intercept)
+            self._leave_one_out(decomposition, targets, given)
+            starts = self._closed_form(decomposition, features, targets)
         else:
-            self._cross_validate(X, y, weights, given)
-        self._solve(self._problems(X, y, sample_weight), starts)
-        self._take_shape_of(y)
+            self._cross_validate(features, targets, weights, given)
+        problems = target_problems(self._objective(), features, targets, weights)
+        results = fit_problems(self, problems, starts, of="targets")
+        store_steps_and_solver(self, results)
+        take_shape_of(self, targets)
         return self
 
     def _leave_one_out(self, decomposition: LeaveOneOut, y: Vector, given: Vector | None) -> None:
@@ -143,8 +159,8 @@ class RidgeCV(RidgeRegression):
         best = scores.argmax(axis=0)
         chosen, top = np.asarray(alphas)[best], scores[best, np.arange(scores.shape[1])]
         several = self._per_target(y)
-        self.alpha_: Any = chosen if several else float(chosen[0])
-        self.best_score_: Any = top if several else top[0]
+        self.alpha_: Vector | float = chosen if several else float(chosen[0])
+        self.best_score_: Vector | float = top if several else top[0]
         if self.store_cv_results:
             self.cv_results_ = np.moveaxis(results, 0, -1) if y.ndim == 2 else results[:, :, 0].T
 
@@ -152,42 +168,42 @@ class RidgeCV(RidgeRegression):
         return bool(self.alpha_per_target) and y.ndim == 2 and y.shape[1] > 1
 
     def _scored(self, predictions: Vector, y: Vector, given: Vector | None) -> Vector:
-        """The scorer's opinion of the predictions for each alpha; alphas x targets, or one column."""
-        scorer = scorer_of(self, self.scoring)
-        weighted = {} if given is None else {"sample_weight": given}
+        """The scores of the predictions for each alpha; alphas x targets, or one column."""
+        scorer, weighted = scorer_of(self, self.scoring), weight_argument(given)
         if self._per_target(y):
             pairs = [[(p[:, k], y[:, k]) for k in range(y.shape[1])] for p in predictions]
         else:
             pairs = [[(p if y.ndim == 2 else p[:, 0], y)] for p in predictions]
         return np.array([[scorer(_Predicted(), p, t, **weighted) for p, t in row] for row in pairs])
 
-    def _closed_form(self, decomposition: LeaveOneOut, X: Any, y: Vector) -> list[Any]:
+    def _closed_form(self, decomposition: LeaveOneOut, X: Features, y: Vector) -> list[StartLike]:
         """The minimiser for each target, which the solver then only has to certify."""
         targets = columns(y)
-        starts = []
-        for target, alpha in zip(targets, np.broadcast_to(self._alphas(), len(targets)), strict=True):
+        starts: list[StartLike] = []
+        for target, alpha in zip(targets, np.broadcast_to(np.ravel(self.alpha_), len(targets)), strict=True):
             w, b = decomposition.weights(X, target, float(alpha))
             starts.append((w, b, target - np.asarray(X @ w).ravel() - b))
         return starts
 
-    def _cross_validate(self, X: Any, y: Vector, weights: Vector, given: Vector | None) -> None:
-        scorer, alphas = scorer_of(self, self.scoring), self._candidates()
-        self.alpha_ = alphas[0]
+    def _cross_validate(self, X: Features, y: Vector, weights: Vector, given: Vector | None) -> None:
+        scorer, alphas, options = scorer_of(self, self.scoring), self._candidates(), solver_options(self)
+        first = ridge_objective(alphas[:1], self.fit_intercept)
         scores, done = [], []
         for train, test in folds_of(self.cv, X, y, classifier=False):
-            problems = self._by_rows(self._problems(X[train], y[train], weights[train]))
+            stated = target_problems(first, X[train], y[train], sample_weights(weights[train], X[train]))
+            problems = stored_for(options["solver"], stated)
             penalties = [ridge_penalty(alpha, float(weights[train].sum())) for alpha in alphas]
-            paths = [path(problem, penalties, self._options()) for problem in problems]
+            paths = [path_results(problem, penalties, options) for problem in problems]
             done += [result for results in paths for result in results]
             models = [self._fitted([p[k].w for p in paths], [p[k].b for p in paths], y) for k in range(len(alphas))]
             scores.append([score_on(scorer, model, X, y, given, test) for model in models])
-        warn_of(done)
+        warn_short(done, "fits to the folds")
         mean = np.mean(scores, axis=0)
         best = int(mean.argmax())
         self.alpha_, self.best_score_ = alphas[best], mean[best]
 
     def _fitted(self, weights: list[Vector], shifts: list[float], y: Vector) -> Ridge:
-        """A model as a scorer wants it."""
+        """A model for a scorer."""
         model = Ridge()
         model.coef_, model.intercept_, model.dual_coef_ = (
             np.stack(weights),
@@ -195,13 +211,13 @@ class RidgeCV(RidgeRegression):
             np.empty((len(shifts), 0)),
         )
         model.n_features_in_ = self.n_features_in_
-        model._take_shape_of(y)
+        take_shape_of(model, y)
         return model
 
 
 class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A model whose predictions are known."""
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Vector) -> Vector:
         """What is given."""
         return X

@@ -7,23 +7,47 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
 
-from fenchel.data import encode_labels
-from fenchel.data.typing import Vector
-from fenchel.estimator.classification import Codes, one_label_each
-from fenchel.estimator.logistic import LogisticClassification, LogisticRegression, l1_share
-from fenchel.estimator.parameters import one_of, positive_C
-from fenchel.estimator.paths import Fold, folds_of, mean_start, path, score_on, scorer_of, side_by_side, warn_of
-from fenchel.problem.penalties import Penalty
+from fenchel.data.typing import Matrix, MatrixLike, Seed, Vector, VectorLike
+from fenchel.estimator.base import (
+    ClassWeight,
+    Features,
+    SolverLike,
+    fit_problems,
+    sample_weights,
+    solver_options,
+    split_constant,
+    stored_for,
+    warn_short,
+)
+from fenchel.estimator.classification import Codes, encoded, two_classes, weighted_problems, with_class_weights
+from fenchel.estimator.documentation import CLASSES, documented
+from fenchel.estimator.logistic import LogisticModel, LogisticRegression, logistic_objective, resolve_l1_ratio
+from fenchel.estimator.objective import Objective, one_of, positive_C
+from fenchel.estimator.search.cross_validation import (
+    CrossValidation,
+    Fold,
+    Options,
+    Scoring,
+    folds_of,
+    in_parallel,
+    mean_start,
+    path_results,
+    score_on,
+    scorer_of,
+    weight_argument,
+)
 from fenchel.solver import Result
 
+Grid = list[tuple[Result, ...]]
 
-class LogisticRegressionCV(LogisticClassification):
+
+@documented(CLASSES)
+class LogisticRegressionCV(LogisticModel):
     """Logistic regression with the best of some C and l1_ratios, certified.
 
     Minimises what `LogisticRegression` does. C and l1_ratio are chosen on folds, along paths of C on which each
-    fit begins at its neighbour's; the last fit, to all samples, begins at the mean over the folds.
+    fit starts from its neighbour's; the last fit, to all samples, starts from the mean over the folds.
 
     Parameters
     ----------
@@ -31,50 +55,30 @@ class LogisticRegressionCV(LogisticClassification):
         A number of values between 1e-4 and 1e4, or the values.
     l1_ratios : array of numbers between 0 and 1, optional
         None is what `penalty` says, L2 by default. With more than two classes they must be less than 1.
-    fit_intercept : bool, default True
-    cv : int, splitter, iterable or None
-        None is five stratified folds.
-    dual : bool, default False
-        A hint to scikit-learn's algorithm; the minimiser is the same, so either will do.
     penalty : {"auto", "l2", "l1", "elasticnet"}, default "auto"
         "auto" goes by l1_ratios alone, and "elasticnet" needs them.
     scoring : str, callable or None
         None is the accuracy; weights count where they are given.
-    solver : str, default "auto"
-        scikit-learn's names are accepted and mean "auto".
-    tol : float, default 1e-4
-        Every fit ends when its certified gap is at most tol times the objective.
-    max_iter : int, optional
-        Most steps of each fit.
     class_weight : dict, "balanced" or None
         "balanced" counts the samples of all folds.
-    n_jobs : int, optional
-        Folds at a time: None is one, -1 is as many as there are cores.
-    verbose : int, default 0
     refit : bool, default True
         False is refused: a mean of models minimises nothing, and has no certificate.
-    intercept_scaling : float, default 1.0
-        The entry of the constant column; for `penalize_intercept=True`.
-    random_state : int, RandomState or None
     multi_class : {"auto", "multinomial"}, default "auto"
         More than two classes have one softmax loss for all.
     use_legacy_attributes : bool, default True
         The shapes of scikit-learn before 1.10; False is those from then on.
-    penalize_intercept : bool, default False
 
     Attributes
     ----------
     C_, l1_ratio_ : arrays of shape (1,) or (classes,), the best values repeated; or floats
     Cs_, l1_ratios_ : arrays of the values
-        If `l1_ratios` is None, `l1_ratios_` and the arrays `l1_ratio_` hold None.
+        If `l1_ratios` is None, `l1_ratios_` and the arrays `l1_ratio_` contain None.
     scores_ : dict from labels to arrays of shape (folds, Cs, ratios); or an array of shape (folds, ratios, Cs)
     coefs_paths_ : dict from labels to arrays of shape (folds, Cs, ratios, d + 1); or an array of shape \
 (folds, ratios, Cs, classes, d + 1)
         Weights, and last the intercept if there is one.
     n_iter_ : array of shape (1, folds, Cs, ratios), or (folds, ratios, Cs)
         If `l1_ratios` is None, none of the former shapes has its axis of ratios, and in the latter it is 1.
-    coef_, intercept_, dual_coef_, classes_, certificate_, trace_
-        As in `LogisticRegression`, of the last fit, to all samples.
 
     Examples
     --------
@@ -92,22 +96,22 @@ class LogisticRegressionCV(LogisticClassification):
     def __init__(
         self,
         *,
-        Cs: Any = 10,
-        l1_ratios: Any = None,
+        Cs: VectorLike = 10,
+        l1_ratios: VectorLike | None = None,
         fit_intercept: bool = True,
-        cv: Any = None,
+        cv: CrossValidation = None,
         dual: bool = False,
         penalty: str | None = "auto",
-        scoring: Any = None,
-        solver: Any = "auto",
+        scoring: Scoring = None,
+        solver: SolverLike = "auto",
         tol: float = 1e-4,
         max_iter: int | None = None,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         refit: bool = True,
         intercept_scaling: float = 1.0,
-        random_state: Any = None,
+        random_state: Seed = None,
         multi_class: str = "auto",
         use_legacy_attributes: bool = True,
         penalize_intercept: bool = False,
@@ -151,80 +155,90 @@ class LogisticRegressionCV(LogisticClassification):
     def _ratios(self) -> NDArray[Any]:
         """The l1_ratios as scikit-learn keeps them: None where there are none; checked."""
         if self.l1_ratios is None:
-            l1_share(self.penalty, None)
+            resolve_l1_ratio(self.penalty, None)
             return np.array([None])
         values = np.ravel(np.asarray(self.l1_ratios, dtype=np.float64))
         if np.ndim(self.l1_ratios) == 0 or not len(values):
             raise ValueError(f"l1_ratios must be numbers between 0 and 1, or None; got {self.l1_ratios!r}")
         for value in values:
-            l1_share(self.penalty, float(value))
+            resolve_l1_ratio(self.penalty, float(value))
         return values
 
-    def _penalty(self, total_weight: float) -> Penalty:
-        ratio = l1_share(self.penalty, np.ravel(self.l1_ratio_)[0])
-        return self._elastic_net(float(np.ravel(self.C_)[0]), ratio, total_weight)
+    def _objective_at(self, C: float, l1_ratio: float | None) -> Objective:
+        return logistic_objective(self, C, resolve_l1_ratio(self.penalty, l1_ratio))
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def _objective(self) -> Objective:
+        return self._objective_at(float(np.ravel(self.C_)[0]), np.ravel(self.l1_ratio_)[0])
+
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Choose C, and fit to the labels y."""
-        one_label_each(y)
-        X, y = self._validate(X, y)
-        check_classification_targets(y)
-        self.classes_, codes = encode_labels(y)
-        given = None if sample_weight is None else self._weights(sample_weight, X)
-        weights = self._by_label(codes, self._two_classes(codes, self._weights(sample_weight, X)))
+        features, codes = encoded(self, X, y)
+        weights = two_classes(codes, sample_weights(sample_weight, features), "sample_weight")
+        given, full = None if sample_weight is None else weights, with_class_weights(self, codes, weights)
         self.Cs_, self.l1_ratios_ = self._candidates(), self._ratios()
-        folds = folds_of(self.cv, X, y, classifier=True)
-        self.C_, self.l1_ratio_ = self.Cs_[0], min(self.l1_ratios_, key=lambda ratio: ratio or 0.0)
-        grids = side_by_side(partial(self._grid, X, codes, weights), folds, self._options())
-        scorer, labels = scorer_of(self, self.scoring or "accuracy"), self.classes_[codes]
+        labels = self.classes_[codes]
+        folds = folds_of(self.cv, features, labels, classifier=True)
+        grids = in_parallel(partial(self._grid, features, codes, full), folds, solver_options(self))
+        scorer = scorer_of(self, self.scoring or "accuracy")
+        constant = self._objective_at(self.Cs_[0], self.l1_ratios_[0]).constant
         scores = np.array(
             [
-                [[score_on(scorer, self._fitted(result), X, labels, given, test) for result in row] for row in grid]
+                [
+                    [score_on(scorer, self._fitted(result, constant), features, labels, given, test) for result in row]
+                    for row in grid
+                ]
                 for grid, (_, test) in zip(grids, folds, strict=True)
             ]
         )
-        warn_of([result for grid in grids for row in grid for result in row])
+        warn_short([result for grid in grids for row in grid for result in row], "fits to the folds")
         i, j = np.unravel_index(int(scores.sum(axis=0).argmax()), scores.shape[1:])
         self.C_, self.l1_ratio_ = self.Cs_[i], self.l1_ratios_[j]
         start = mean_start([grid[i][j] for grid in grids], folds, len(codes))
-        self._solve(self._weighted_problems(X, codes, weights), [start])
-        self._keep_paths(grids, scores)
+        problems = weighted_problems(self._objective(), features, codes, full, len(self.classes_))
+        fit_problems(self, problems, [start])
+        self._store_paths(grids, scores, constant)
         return self
 
-    def _grid(self, X: Any, codes: Codes, weights: Vector, fold: Fold, options: Any) -> list[tuple[Result, ...]]:
+    def _grid(self, X: Features, codes: Codes, weights: Vector, fold: Fold, options: Options) -> Grid:
         """Fits to a fold for each C (rows) and l1_ratio (columns)."""
         train, _ = fold
-        total = float(weights[train].sum())
-        # stored for the smallest ratio, which has been set: rows are for the smaller ones
-        (problem,) = self._by_rows(self._weighted_problems(X[train], codes[train], weights[train]))
+        # stored for the smallest ratio: its penalty is strongly convex if any is
+        least = min(self.l1_ratios_, key=lambda ratio: ratio or 0.0)
+        stated = weighted_problems(
+            self._objective_at(self.Cs_[0], least), X[train], codes[train], weights[train], len(self.classes_)
+        )
+        (problem,) = stored_for(options["solver"], stated)
         columns = []
         for ratio in self.l1_ratios_:
-            share = l1_share(self.penalty, ratio)
-            columns.append(path(problem, [self._elastic_net(C, share, total) for C in self.Cs_], options))
+            each = [self._objective_at(C, ratio) for C in self.Cs_]
+            total = float(weights[train].sum())
+            penalties = [penalty for objective in each for penalty in objective.penalties([total])]
+            columns.append(path_results(problem, penalties, options))
         return list(zip(*columns, strict=True))
 
-    def _split(self, result: Result) -> tuple[Vector, Vector]:
-        """Weights and intercepts, a row and an entry for each class (or for two)."""
-        w, constant = np.atleast_2d(result.w), self._constant()
-        return (w[:, :-1], constant * w[:, -1]) if constant else (w, np.atleast_1d(result.b))
-
-    def _fitted(self, result: Result) -> LogisticRegression:
-        """A model as a scorer wants it."""
+    def _fitted(self, result: Result, constant: float) -> LogisticRegression:
+        """A model for a scorer."""
         model = LogisticRegression()
-        model.coef_, model.intercept_ = self._split(result)
+        model.coef_, model.intercept_ = split_constant(result, constant)
         model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
         return model
 
-    def _keep_paths(self, grids: list[list[tuple[Result, ...]]], scores: Vector) -> None:
+    def _store_paths(self, grids: list[Grid], scores: Vector, constant: float) -> None:
         """The attributes of the search, in the shapes of either version of scikit-learn."""
+
+        def joined(result: Result) -> Matrix:
+            """Weights, and last the intercept if there is one, a row for each class (or for two)."""
+            w, b = split_constant(result, constant)
+            return np.column_stack([w, b] if self.fit_intercept else [w])
+
         # folds x Cs x ratios x classes x (d + 1)
-        coefs = np.array([[[self._joined(result) for result in row] for row in grid] for grid in grids])
+        coefs = np.array([[[joined(result) for result in row] for row in grid] for grid in grids])
         counts = np.array([[[result.n_iter for result in row] for row in grid] for grid in grids])
-        self.scores_: Any
-        self.coefs_paths_: Any
+        self.scores_: Vector | dict[object, Vector]
+        self.coefs_paths_: Vector | dict[object, Vector]
         if not self.use_legacy_attributes:
-            self.C_, self.l1_ratio_ = float(self.C_), l1_share(self.penalty, self.l1_ratio_)
-            self.scores_, self.coefs_paths_, self.n_iter_ = (part.swapaxes(1, 2) for part in (scores, coefs, counts))
+            self.C_, self.l1_ratio_ = float(self.C_), resolve_l1_ratio(self.penalty, self.l1_ratio_)
+            self.scores_, self.coefs_paths_, self.n_iter_ = (each.swapaxes(1, 2) for each in (scores, coefs, counts))
             return
         if self.l1_ratios is None:
             scores, coefs, counts = scores[:, :, 0], coefs[:, :, 0], counts[:, :, 0]
@@ -234,12 +248,7 @@ class LogisticRegressionCV(LogisticClassification):
         self.scores_ = {label: scores.copy() for label in keys}
         self.coefs_paths_ = {label: coefs[..., k, :] for k, label in enumerate(keys)}
 
-    def _joined(self, result: Result) -> Vector:
-        """Weights, and last the intercept if there is one, a row for each class (or for two)."""
-        w, b = self._split(result)
-        return np.column_stack([w, b] if self.fit_intercept else [w])
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> float:
         """The score that `scoring` names, the accuracy by default."""
-        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(scorer_of(self, self.scoring or "accuracy")(self, X, y, **weighted))
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return float(scorer_of(self, self.scoring or "accuracy")(self, X, y, **weight_argument(weights)))

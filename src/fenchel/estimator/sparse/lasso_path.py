@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from fenchel.data.target import as_vector
-from fenchel.estimator.parameters import check_hints, elastic, l1_ratio_of
-from fenchel.estimator.paths import alpha_grid, alphas_of, require_ends, walk, warn_of
+from fenchel.data.typing import Matrix, MatrixLike, Seed, Vector, VectorLike
+from fenchel.estimator.base import SolverLike, StartLike, warn_short
+from fenchel.estimator.objective import check_hints, elastic, l1_ratio_of
+from fenchel.estimator.search.cross_validation import alpha_grid, alphas_of, follow, require_ends
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 
 
 def elastic_net_path(
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: VectorLike,
     *,
     l1_ratio: float = 0.5,
     eps: float = 1e-3,
     n_alphas: int | None = None,
-    alphas: Any = None,
-    precompute: Any = "auto",
-    Xy: Any = None,
+    alphas: VectorLike | None = None,
+    precompute: object = "auto",
+    Xy: object = None,
     copy_X: bool = True,
-    coef_init: Any = None,
+    coef_init: VectorLike | None = None,
     verbose: bool = False,
     return_n_iter: bool = False,
     positive: bool = False,
     check_input: bool = True,
     tol: float = 1e-4,
     max_iter: int | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
     selection: str = "cyclic",
-    solver: Any = "auto",
-) -> tuple[Any, ...]:
+    solver: SolverLike = "auto",
+) -> tuple[Vector, Matrix, Vector] | tuple[Vector, Matrix, Vector, list[int]]:
     """Weights of the elastic net without an intercept for each alpha, each solve started from its neighbour's.
 
     Minimises 1/(2n) sum_i (x_i.w - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2).
@@ -49,17 +50,17 @@ def elastic_net_path(
     l1_ratio : float, default 0.5
         1 is the Lasso.
     eps : float, default 1e-3
-        The smallest alpha as a share of the largest.
+        The smallest alpha relative to the largest.
     n_alphas : int, optional
     alphas : int or array of positive numbers, default 100
-        A number of alphas, which begin at the least that makes all weights zero; or the alphas.
+        The number of alphas, from the least that makes all weights zero down to eps times that; or the alphas.
     coef_init : array of d weights, optional
-        Where the first solve begins.
+        Start of the first solve.
     return_n_iter : bool, default False
     tol, max_iter, random_state, solver
         As in `ElasticNet`.
     precompute, Xy, copy_X, check_input, selection
-        Hints to scikit-learn's algorithm; the minimiser is the same, so any value will do.
+        Hints to scikit-learn's algorithm; they have no effect on the minimiser.
     positive : bool, default False
         True is refused.
     verbose : bool, default False
@@ -75,20 +76,22 @@ def elastic_net_path(
     check_hints(selection, positive)
     ratio, asked = l1_ratio_of(l1_ratio), alphas_of(alphas, n_alphas)
     require_ends(asked, [ratio], eps)
-    X = check_array(X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
-    check_consistent_length(X, y)
+    features = check_array(X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
+    check_consistent_length(features, y)
     if np.ndim(y) != 1:
         raise ValueError(f"y must be a vector of targets, got shape {np.shape(y)}; follow one path for each target")
-    problem = Problem(X, as_vector(y, X.shape[0], "y"), Squared(), elastic(1.0, ratio))
+    problem = Problem(features, as_vector(y, features.shape[0], "y"), Squared(), elastic(1.0, ratio))
     grid = alpha_grid([problem], asked, eps)
     options = {"tol": tol, "max_iter": max_iter, "random_state": random_state, "solver": solver}
     options["progress"] = bool(verbose)
-    start = None if coef_init is None else (coef_init, 0.0, np.zeros(problem.shape[0]))
+    start: StartLike = None
+    if coef_init is not None:
+        start = (np.asarray(coef_init), 0.0, np.zeros(problem.shape[0]))
     coefs, results = np.empty((problem.shape[1], len(grid))), []
-    for k, result in walk(problem, [elastic(alpha, ratio) for alpha in grid], options, start):
+    for k, result in follow(problem, [elastic(alpha, ratio) for alpha in grid], options, start):
         coefs[:, k] = result.w
         results.append(result.without_data())
-    warn_of(results, what="alphas")
+    warn_short(results, "alphas")
     gaps = np.array([result.certificate.gap for result in results])
     counts = [result.n_iter for result in results]
     return (grid, coefs, gaps, counts) if return_n_iter else (grid, coefs, gaps)

@@ -1,0 +1,149 @@
+"""Documentation of parameters and attributes that many estimators share, written once.
+
+A docstring names what is special about its estimator; `documented` completes the sections "Parameters" and
+"Attributes". The API pages are built with a griffe extension (docs/griffe_documented.py) that reads the result.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+Kind = TypeVar("Kind", bound=type)
+Entries = Mapping[str, str]
+
+#: What a parameter is; its default is read from the signature.
+PARAMETERS: Entries = {
+    "alpha": "float\n    Weight of the penalty.",
+    "alphas": (
+        "int or array of positive numbers\n"
+        "    The number of alphas, from the least that makes all weights zero down to eps times that; or the alphas."
+    ),
+    "class_weight": (
+        'dict, "balanced" or None\n    Factors of the sample weights; "balanced" gives every class the same total.'
+    ),
+    "copy_X": "bool\n    X is never changed; either value has the same effect.",
+    "cv": "int, splitter, iterable or None\n    None is five folds, stratified for classes.",
+    "dual": 'bool or "auto"\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
+    "eps": "float\n    The smallest alpha relative to the largest.",
+    "fit_intercept": "bool\n    Whether there is an intercept.",
+    "intercept_scaling": "float\n    The entry of the constant column; for `penalize_intercept=True`.",
+    "l1_ratio": "float\n    Between 0 (only L2) and 1 (only L1).",
+    "max_iter": (
+        "int, optional\n"
+        "    Most steps of the solver in a fit; 100000 if not given (scikit-learn's number counts other steps)."
+    ),
+    "max_seconds": "float, optional\n    Time limit for the whole fit.",
+    "n_alphas": "int, optional\n    The name of `alphas` before scikit-learn 1.7, where it is a number.",
+    "n_jobs": "int, optional\n    Threads: None is one, -1 is all cores, -2 all but one. A search runs folds in them.",
+    "n_threads": "int or None\n    Threads of a fit; None is all cores.",
+    "penalize_intercept": (
+        "bool\n    True is LIBLINEAR's objective: b is the weight of a column of `intercept_scaling`, and penalised."
+    ),
+    "positive": "bool\n    True is refused: no solver here keeps w >= 0.",
+    "precompute": 'bool, "auto" or array\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
+    "progress": "bool\n    Show a progress bar.",
+    "random_state": "int, RandomState or None\n    Seed of everything random; None is the seed 0.",
+    "rule": (
+        '{"best", "one_standard_error"}\n'
+        "    The least mean error; or the largest alpha (with the same l1_ratio) whose mean error exceeds it by no\n"
+        "    more than its standard error."
+    ),
+    "selection": '{"cyclic", "random"}\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
+    "solver": (
+        "str or Solver\n"
+        '    A solver of `solve`. scikit-learn\'s names, where its class has some, are accepted and mean "auto".'
+    ),
+    "tol": "float\n    A fit ends when its certified gap is at most tol times the objective.",
+    "verbose": "int\n    Anything but 0 shows a progress bar for each fit.",
+    "warm_start": "bool\n    Start from the solution of the last fit if shapes agree.",
+}
+
+#: What a fit to labels leaves behind.
+CLASSES: Entries = {
+    "coef_": "array of shape (1, d), or (classes, d)",
+    "intercept_": "array of shape (1,), or (classes,)",
+    "dual_coef_": "array of shape (1, n), or (classes, n)\n    The multipliers of the certificate, in the mean form.",
+    "classes_": "array of the labels",
+    "certificate_": "Certificate\n    Of the objective; summed over the classes if each has a problem.",
+    "trace_": "Trace, or a list of them",
+    "n_iter_": "int, or an array of the steps of each problem",
+}
+
+#: What a fit to one or several targets leaves behind.
+TARGETS: Entries = {
+    "coef_": "array of shape (d,), or (targets, d)",
+    "intercept_": "float, or array of shape (targets,)",
+    "dual_coef_": "array of shape (n,), or (targets, n)\n    The multipliers of the certificate, in the mean form.",
+    "certificate_": "Certificate\n    Of the objective; summed over the targets.",
+    "trace_": "Trace, or a list of them",
+    "n_iter_": "int, or an array of the steps for each target",
+}
+
+#: What a fit to one target leaves behind.
+TARGET: Entries = {
+    "coef_": "array of shape (d,)",
+    "intercept_": "float",
+    "dual_coef_": "array of shape (n,)\n    The multipliers of the certificate, in the mean form.",
+    "certificate_": "Certificate",
+    "trace_": "Trace",
+    "n_iter_": "int",
+}
+
+
+def documented(attributes: Entries) -> Callable[[Kind], Kind]:
+    """Complete the docstring of an estimator: shared parameters in the order of the signature, and attributes.
+
+    What the docstring says itself comes before what is shared; a parameter that neither documents is an error.
+    """
+
+    def complete(kind: Kind) -> Kind:
+        if kind.__doc__ is None:  # python -OO
+            return kind
+        head, parameters, own_attributes, tail = _sections(inspect.cleandoc(kind.__doc__))
+        sections = {
+            "Parameters": _merged(parameters, _shared_parameters(kind), f"parameters of {kind.__name__}"),
+            "Attributes": _merged(own_attributes, attributes, f"attributes of {kind.__name__}"),
+        }
+        middle = [f"{name}\n{'-' * len(name)}\n{lines}" for name, lines in sections.items()]
+        kind.__doc__ = "\n\n".join([head, *middle, tail]).rstrip() + "\n"
+        return kind
+
+    return complete
+
+
+def _shared_parameters(kind: type) -> Entries:
+    """The shared entry of every parameter of the signature, with its default; empty if there is none."""
+    entries = {}
+    for name, parameter in inspect.signature(kind).parameters.items():
+        first, _, rest = PARAMETERS.get(name, "").partition("\n")
+        if first and parameter.default is not None:
+            default = repr(parameter.default).replace("'", '"')
+            first = f"{first}, default {default}"
+        entries[name] = f"{first}\n{rest}" if rest else first
+    return entries
+
+
+def _sections(text: str) -> tuple[str, str, str, str]:
+    """What comes before the two sections, the sections, and what comes after them."""
+    head, *rest = re.split(r"\n(Parameters|Attributes|Notes|Examples)\n-+\n", text)
+    bodies = dict(zip(rest[::2], rest[1::2], strict=True))
+    tail = [f"{name}\n{'-' * len(name)}\n{bodies[name].strip()}" for name in ("Notes", "Examples") if name in bodies]
+    return head.strip(), bodies.get("Parameters", ""), bodies.get("Attributes", ""), "\n\n".join(tail)
+
+
+def _merged(own: str, shared: Entries, of: str) -> str:
+    """Entries in the order of the shared ones, where a docstring's own come first; then the rest of its own."""
+    entries = [entry.rstrip() for entry in re.split(r"\n(?=\S)", own.strip()) if entry.strip()]
+    names = [[name.strip() for name in entry.partition("\n")[0].partition(" :")[0].split(",")] for entry in entries]
+    done: list[str] = []
+    for name, entry in shared.items():
+        place = next((k for k, some in enumerate(names) if name in some), None)
+        line = f"{name} : {entry}" if place is None else entries[place]
+        if place is None and not entry:
+            raise TypeError(f"{name} is not documented among the {of}")
+        if line not in done:
+            done.append(line)
+    return "\n".join([*done, *(entry for entry in entries if entry not in done)])

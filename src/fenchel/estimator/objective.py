@@ -1,0 +1,138 @@
+"""What an estimator minimises, and what its parameters mean; every error says what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from fenchel.data import Design
+from fenchel.data.typing import Vector
+from fenchel.problem import Problem
+from fenchel.problem.losses import Loss, MulticlassLoss
+from fenchel.problem.penalties import L1, L2, ElasticNet, Penalty
+
+Choice = TypeVar("Choice")
+
+#: The penalty of the mean form for samples whose weights sum to W: C and alpha of scikit-learn may multiply sums.
+PenaltyOf: TypeAlias = Callable[[float], Penalty]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """(1/W) sum_i s_i loss(x_i.w + b; y_i) + penalty(w), with W = sum_i s_i; over w, and over b if it is free.
+
+    A `MulticlassLoss` makes one problem for all classes, another loss one for each class against the rest (one in all
+    for two classes) or for each target.
+    """
+
+    loss: Loss | MulticlassLoss
+    penalty: PenaltyOf | tuple[PenaltyOf, ...]  # for all problems, or one for each
+    intercept: bool  # whether there is an intercept
+    constant: float = 0.0  # entry of the constant column whose weight is a penalised intercept; 0 is none
+    weigh_rest: bool = True  # whether a sample has its class's weight where another class stands against the rest
+
+    @property
+    def free_intercept(self) -> bool:
+        """Whether there is an intercept that is not penalised."""
+        return self.intercept and not self.constant
+
+    def penalties(self, totals: list[float]) -> list[Penalty]:
+        """The penalty of each problem, for the sums of their weights."""
+        if callable(self.penalty):
+            return [self.penalty(total) for total in totals]
+        if len(self.penalty) != len(totals):
+            raise ValueError(f"alpha has {len(self.penalty)} entries, but y has {len(totals)} targets")
+        return [penalty(total) for penalty, total in zip(self.penalty, totals, strict=True)]
+
+    def problems(self, design: Design, targets: list[Vector], weights: list[Vector]) -> list[Problem]:
+        """One problem for each target, or for the signs of each class against the rest."""
+        assert isinstance(self.loss, Loss)
+        penalties = self.penalties([float(each.sum()) for each in weights])
+        return [
+            Problem(design, y, self.loss, penalty, each, self.free_intercept)
+            for y, penalty, each in zip(targets, penalties, weights, strict=True)
+        ]
+
+
+def elastic(lam: float, l1_ratio: float) -> Penalty:
+    """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2)."""
+    if l1_ratio in (0.0, 1.0):
+        return L1(lam) if l1_ratio else L2(lam)
+    return ElasticNet(lam, l1_ratio)
+
+
+def number(name: str, value: object) -> float:
+    """A number; True and False are none."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    return float(value)
+
+
+def positive(name: str, value: object, instead: str) -> float:
+    """A positive finite number; `instead` is what to do about no penalty at all: C infinite, alpha 0."""
+    checked = number(name, value)
+    if not 0.0 < checked < np.inf:
+        none = checked == (np.inf if name == "C" else 0.0)
+        raise ValueError(f"{name} must be positive and finite, got {value!r}{f'; {instead}' if none else ''}")
+    return checked
+
+
+def positive_C(C: object) -> float:
+    """C of the sum form."""
+    return positive("C", C, "without a penalty there is no certificate: a large C such as 1e6 comes close")
+
+
+def positive_alpha(alpha: object) -> float:
+    """The weight of a penalty."""
+    return positive("alpha", alpha, "without a penalty there is no certificate: a small alpha such as 1e-8 comes close")
+
+
+def l1_ratio_of(l1_ratio: object) -> float:
+    """The weight of the L1 term, between 0 and 1."""
+    ratio = number("l1_ratio", l1_ratio)
+    if not 0.0 <= ratio <= 1.0:
+        raise ValueError(f"l1_ratio must lie between 0 and 1, got {l1_ratio!r}")
+    return ratio
+
+
+def one_of(name: str, value: Choice, choices: tuple[object, ...]) -> Choice:
+    """One of a few values."""
+    if not any(value is choice or (isinstance(choice, str) and value == choice) for choice in choices):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+    return value
+
+
+def no_bounds_on_weights(positive: object) -> None:
+    """w >= 0 is a constraint that no solver here keeps."""
+    if positive:
+        raise ValueError("positive=True is not available: no solver here keeps w >= 0; use scikit-learn's estimator")
+
+
+def check_hints(selection: str, positive: object) -> None:
+    """What scikit-learn's Lasso is told of its algorithm."""
+    one_of("selection", selection, ("cyclic", "random"))
+    no_bounds_on_weights(positive)
+
+
+def penalised_constant(fit_intercept: bool, penalize_intercept: bool, intercept_scaling: object) -> float:
+    """LIBLINEAR's constant column, 0 for none."""
+    scaling = positive("intercept_scaling", intercept_scaling, "use fit_intercept=False for no intercept")
+    if not penalize_intercept:
+        if scaling != 1.0:
+            raise ValueError(
+                f"intercept_scaling={intercept_scaling!r} would have no effect: the intercept is not penalised; "
+                "with penalize_intercept=True it is, as LIBLINEAR does it"
+            )
+        return 0.0
+    return scaling if fit_intercept else 0.0
+
+
+def threads(n_jobs: object) -> int:
+    """scikit-learn's n_jobs as a number of threads, by joblib's rules: -1 is all cores, -2 all but one; None is one."""
+    if not (n_jobs is None or isinstance(n_jobs, int | np.integer)) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be an integer other than 0 (-1 for all cores) or None for one; got {n_jobs!r}")
+    return 1 if n_jobs is None else int(effective_n_jobs(n_jobs))

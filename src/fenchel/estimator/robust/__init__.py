@@ -1,0 +1,1 @@
+"""Regressions that are robust to outliers."""

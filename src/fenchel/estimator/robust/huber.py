@@ -1,0 +1,159 @@
+"""Huber's regression with its scale, by the name and with the constants of scikit-learn's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+
+from fenchel.certificate.adapters.huber import HuberClaim
+from fenchel.data import Design
+from fenchel.data.target import as_vector
+from fenchel.data.typing import Mask, MatrixLike, Seed, Vector, VectorLike
+from fenchel.estimator.base import (
+    SolverLike,
+    sample_weights,
+    solver_options,
+    storage_for,
+    store,
+    validated,
+    warn_short,
+)
+from fenchel.estimator.documentation import TARGET, documented
+from fenchel.estimator.objective import Objective, positive_alpha
+from fenchel.estimator.regression import Regression, take_shape_of
+from fenchel.estimator.robust.huber_scale import ScaleSearch
+from fenchel.problem.losses import Huber
+from fenchel.problem.penalties import L2
+from fenchel.problem.scaling import lam_from_sum
+
+
+@documented(TARGET)
+class HuberRegressor(Regression):
+    """Linear regression that is robust to outliers, with its scale, certified.
+
+    Minimises, as scikit-learn's class of this name does, over w, b and sigma > 0 jointly ::
+
+        sum_i s_i (sigma + sigma H((x_i.w + b - y_i) / sigma)) + alpha |w|_2^2
+
+    with H(z) = z^2 for |z| <= epsilon and 2 epsilon |z| - epsilon^2 beyond. The intercept b is not penalised. The
+    least value for a given sigma is convex in sigma; a search for the zero of its slope solves one certified problem
+    for each scale that it tries, and the certificate is that of the joint objective.
+
+    Parameters
+    ----------
+    epsilon : float, default 1.35
+        At least 1. The smaller, the more samples count as outliers.
+    max_iter : int, optional
+        Most steps of our solver, over all scales; 100000 by default.
+    warm_start : bool, default False
+        Start from the weights and the scale of the last fit if shapes agree.
+
+    Attributes
+    ----------
+    scale_ : float
+        The sigma.
+    outliers_ : array of n booleans
+        Residuals beyond epsilon scale_.
+    dual_coef_ : array of shape (n,)
+        -H'(r_i / sigma).
+    certificate_ : Certificate
+        Of the objective divided by the sum of the weights.
+    trace_ : Trace, a row for each scale
+    n_iter_ : int
+        Steps over all scales.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from fenchel import HuberRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = HuberRegressor(alpha=0.1).fit(X, y)
+    >>> model.certificate_.ok
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.35,
+        max_iter: int | None = None,
+        alpha: float = 0.0001,
+        warm_start: bool = False,
+        fit_intercept: bool = True,
+        tol: float = 1e-5,
+        solver: SolverLike = "auto",
+        random_state: Seed = None,
+        verbose: int = 0,
+        max_seconds: float | None = None,
+        n_threads: int | None = 1,
+    ) -> None:
+        self.epsilon = epsilon
+        self.max_iter = max_iter
+        self.alpha = alpha
+        self.warm_start = warm_start
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.solver = solver
+        self.random_state = random_state
+        self.verbose = verbose
+        self.max_seconds = max_seconds
+        self.n_threads = n_threads
+
+    scale_: np.float64
+
+    def _check_parameters(self) -> None:
+        positive_alpha(self.alpha)
+        if not 1.0 <= self.epsilon < np.inf:
+            raise ValueError(f"epsilon must be at least 1 and finite, got {self.epsilon!r}")
+
+    def _objective(self) -> Objective:
+        """For the scale 1: the joint objective divided by the sum of the weights is 1 plus twice this one there."""
+        alpha = positive_alpha(self.alpha)
+        return Objective(Huber(float(self.epsilon)), lambda total: L2(lam_from_sum(alpha, total)), self.fit_intercept)
+
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
+        """Fit to the targets y; weight 2 is the row twice."""
+        features, targets = validated(self, X, y, multi_output=False)
+        claim, d = huber_claim(self, features, targets, sample_weight), features.shape[1]
+        if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (d,):
+            b = self.intercept_ if self.fit_intercept else 0.0
+            claim = replace(claim, w=self.coef_, b=b, sigma=self.scale_)
+        options = solver_options(self)
+        claim = replace(claim, design=storage_for(options["solver"], claim.design, claim.penalty))
+        search = ScaleSearch(claim, options)
+        results = [search.run()]
+        store(self, results, constant=0.0)
+        warn_short(results, "targets")
+        take_shape_of(self, targets)
+        self.scale_ = np.float64(search.claim.sigma)
+        r = claim.design.matvec(self.coef_) + self.intercept_ - claim.y
+        self.outliers_: Mask = np.abs(r) > self.scale_ * self.epsilon
+        return self
+
+
+def huber_claim(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> HuberClaim:
+    """The joint objective, with zero weights and no scale yet."""
+    design, weights = Design(X), sample_weights(sample_weight, X)
+    n, d = design.shape
+    objective = model._objective()
+    (penalty,) = objective.penalties([float(weights.sum())])
+    return HuberClaim(
+        design,
+        as_vector(y, n, "y"),
+        weights,
+        L2(2.0 * penalty.lam),
+        float(model.epsilon),
+        objective.free_intercept,
+        np.zeros(d),
+        0.0,
+        0.0,
+    )
+
+
+def fitted_claim(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> HuberClaim:
+    """The joint objective with the weights, the intercept and the scale of a fitted model."""
+    slopes: Vector | None = -model.dual_coef_ if len(model.dual_coef_) == np.shape(X)[0] else None
+    claim = huber_claim(model, X, y, sample_weight)
+    return replace(claim, w=model.coef_, b=model.intercept_, sigma=model.scale_, slopes=slopes)

@@ -1,0 +1,383 @@
+"""Cross-validation along paths of penalties: folds in threads, each solve started from its neighbour's solution.
+
+`follow` solves along one path, on the samples of one fold; `in_parallel` runs folds side by side; `search_alpha` does
+both for models with many zeros and chooses alpha and l1_ratio. Only this module of the estimators uses what paths and
+folds share inside the solver: `along`, `Supports`, `shared_design` and the fold cache of a design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Event
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.utils.extmath import safe_sparse_dot
+
+from fenchel.data.typing import Matrix, Vector, VectorLike
+from fenchel.estimator.base import Features, LinearEstimator, StartLike, Targets, stored_for, warn_short
+from fenchel.estimator.objective import l1_ratio_of, one_of, positive, positive_alpha
+from fenchel.problem import MulticlassProblem, Problem
+from fenchel.problem.penalties import Penalty
+from fenchel.problem.vectors import frozen
+from fenchel.solver import Result
+from fenchel.solver.paths.folds import shared_design
+from fenchel.solver.paths.grid import along
+from fenchel.solver.solve import seed_of
+from fenchel.steps.measurements import Supports
+
+Samples: TypeAlias = NDArray[np.intp]
+#: The training samples and the test samples.
+Fold: TypeAlias = tuple[Samples, Samples]
+Scorer: TypeAlias = Callable[..., float]
+Scoring: TypeAlias = str | Scorer | None
+Options: TypeAlias = dict[str, Any]
+Kept = TypeVar("Kept")
+
+
+class Splitter(Protocol):
+    """scikit-learn's splitters of samples into folds."""
+
+    def split(self, X: object, y: object = None, groups: object = None) -> Iterator[Fold]: ...
+
+
+CrossValidation: TypeAlias = int | Splitter | Iterable[Fold] | None
+
+
+# Folds and scores -------------------------------------------------------------------------------------------------
+
+
+def scorer_of(model: LinearEstimator, scoring: Scoring) -> Scorer:
+    """scikit-learn's scorer by name, or the estimator's own score; imported when it is needed."""
+    from sklearn.metrics import check_scoring
+
+    scorer: Scorer = check_scoring(model, scoring=scoring)
+    return scorer
+
+
+def folds_of(cv: CrossValidation, X: Features, y: Targets, classifier: bool) -> list[Fold]:
+    """The training and test samples of each fold, by scikit-learn's rules; imported when they are needed."""
+    from sklearn.model_selection import check_cv
+
+    return list(check_cv(cv, y, classifier=classifier).split(X, y))
+
+
+def weight_argument(weights: Vector | None) -> dict[str, Vector]:
+    """The keyword of scorers for weights, where there are some."""
+    return {} if weights is None else {"sample_weight": weights}
+
+
+def score_on(
+    scorer: Scorer, model: LinearEstimator, X: Features, y: Targets, weights: Vector | None, test: Samples
+) -> float:
+    """A model's score on the samples of a fold; weights count where they were given."""
+    return float(scorer(model, X[test], y[test], **weight_argument(None if weights is None else weights[test])))
+
+
+def in_parallel(task: Callable[[Fold, Options], Kept], folds: Sequence[Fold], options: Options) -> list[Kept]:
+    """task(fold, options) for each fold, as many at a time as there are threads; each solve has one of them.
+
+    Progress bars come one after the other. Ctrl-C ends all: no fit to a fold is worth keeping.
+    """
+    seed = options["random_state"]
+    if not (seed is None or isinstance(seed, int | np.integer)):  # threads would call a generator in any order
+        options = {**options, "random_state": seed_of(seed)}
+    workers = 1 if options["progress"] else min(options["n_threads"], len(folds))
+    if workers == 1:
+        return [task(fold, options) for fold in folds]
+    stopped = Event()
+    alone = {**options, "n_threads": 1, "interrupted": stopped}
+    try:
+        kept: list[Kept] = Parallel(workers, require="sharedmem")(delayed(task)(fold, alone) for fold in folds)
+    finally:
+        stopped.set()
+    return kept
+
+
+# Paths ------------------------------------------------------------------------------------------------------------
+
+
+def follow(
+    problem: Problem | MulticlassProblem,
+    penalties: Sequence[Penalty],
+    options: Options,
+    start: StartLike = None,
+    supports: Supports | None = None,
+) -> Iterator[tuple[int, Result]]:
+    """Solve a problem with each penalty, the heaviest first: weights and multipliers carry over to the next."""
+    order = sorted(range(len(penalties)), key=lambda k: -penalties[k].lam)
+    results = along(problem, [penalties[k] for k in order], start=start, supports=supports, **options)
+    for k, result in zip(order, results, strict=True):
+        stopped = options.get("interrupted")
+        if stopped is not None and stopped.is_set():
+            raise RuntimeError("stopped, as another fold was")
+        if result.status == "interrupted":  # nothing can be chosen from a path that was not finished
+            raise KeyboardInterrupt
+        yield k, result
+
+
+def path_results(problem: Problem | MulticlassProblem, penalties: Sequence[Penalty], options: Options) -> list[Result]:
+    """The results of `follow`, in the order of the penalties."""
+    results = dict(follow(problem, penalties, options))
+    return [results[k] for k in range(len(penalties))]
+
+
+def mean_start(paths: Sequence[Result], folds: Sequence[Fold], n: int) -> StartLike:
+    """Where to start on all of the data: the mean over the folds, of multipliers over those that had the sample."""
+    alpha = np.zeros((n, *paths[0].alpha.shape[1:]))
+    seen = np.zeros(n)
+    for result, (train, _) in zip(paths, folds, strict=True):
+        np.add.at(alpha, train, result.alpha)
+        np.add.at(seen, train, 1.0)
+    alpha /= np.maximum(seen, 1.0).reshape(-1, *[1] * (alpha.ndim - 1))
+    return np.mean([r.w for r in paths], axis=0), np.mean([r.b for r in paths], axis=0), alpha
+
+
+# Alphas -----------------------------------------------------------------------------------------------------------
+
+
+def alphas_of(alphas: VectorLike | None, n_alphas: int | None = None) -> int | Vector:
+    """How many alphas there are to be, or which, the largest first; None is 100."""
+    if n_alphas is not None:
+        if alphas is not None and (np.ndim(alphas) > 0 or alphas != 100):
+            raise ValueError(f"n_alphas={n_alphas!r} would have no effect: alphas says it all; leave n_alphas out")
+        alphas = n_alphas
+    alphas = 100 if alphas is None else alphas
+    if np.ndim(alphas) == 0:
+        if isinstance(alphas, bool) or not isinstance(alphas, int | np.integer) or alphas < 1:
+            raise ValueError(f"alphas must be a positive integer or values of alpha, got {alphas!r}")
+        return int(alphas)
+    values = np.array([positive_alpha(alpha) for alpha in np.ravel(np.asarray(alphas, dtype=object))])
+    if not len(values):
+        raise ValueError("alphas is empty; give at least one")
+    return np.sort(values)[::-1]
+
+
+def ratios_of(l1_ratio: VectorLike) -> list[float]:
+    """One l1_ratio or several, checked."""
+    values = [l1_ratio_of(ratio) for ratio in np.ravel(np.asarray(l1_ratio, dtype=object))]
+    if not values:
+        raise ValueError("l1_ratio is empty; give at least one")
+    return values
+
+
+def require_ends(asked: int | Vector, ratios: Sequence[float], eps: float) -> None:
+    """A path of so many alphas needs a largest one, and a smallest one relative to it."""
+    if isinstance(asked, int):
+        if positive("eps", eps, "it is a ratio") > 1.0:
+            raise ValueError(f"eps is the smallest alpha relative to the largest: at most 1, got {eps!r}")
+        if 0.0 in ratios:
+            raise ValueError("l1_ratio=0 makes no zeros, so no grid can be derived; pass alphas=[...]")
+
+
+def alpha_grid(problems: Sequence[Problem], asked: int | Vector, eps: float) -> Vector:
+    """The alphas, the largest first: as given, or so many between the least that makes all weights zero and eps of it.
+
+    The penalties of the problems have lam = 1.
+    """
+    if not isinstance(asked, int):
+        return asked
+    largest, smallest = max(problem.lam_max() for problem in problems), 1e-15
+    if not largest > smallest:  # the weights are zero whatever alpha is
+        return np.full(asked, smallest)
+    return np.geomspace(largest, eps * largest, asked)
+
+
+def choice(errors: Vector, rule: str) -> tuple[int, int]:
+    """The best of ratios x alphas x folds: the least mean error, or the heaviest penalty that is hardly worse.
+
+    "one_standard_error" keeps the ratio, and takes the largest alpha (they come first) whose mean error is at most the
+    least one plus its standard error, s / sqrt(folds).
+    """
+    mean = errors.mean(axis=2)
+    i, j = (int(k) for k in np.unravel_index(int(mean.argmin()), mean.shape))
+    if rule == "one_standard_error":
+        spread = errors[i, j].std(ddof=1) / np.sqrt(errors.shape[2])
+        j = int(np.argmax(mean[i] <= mean[i, j] + spread))
+    return i, j
+
+
+# The search for alpha and l1_ratio --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FoldData:
+    """Samples, their targets (or the codes of their labels), and their weights in fits and, if given, in errors."""
+
+    X: Features
+    y: NDArray[Any]
+    weights: Vector
+    error_weights: Vector | None
+
+    def subset(self, which: Samples) -> FoldData:
+        """Some of the samples."""
+        weights = None if self.error_weights is None else self.error_weights[which]
+        return FoldData(self.X[which], self.y[which], self.weights[which], weights)
+
+
+@dataclass(frozen=True)
+class FoldModels:
+    """The fits to a fold along one path: for each alpha the error, and for each problem its nonzero weights."""
+
+    errors: list[float] = field(default_factory=list)
+    weights: list[list[tuple[Samples, Vector]]] = field(default_factory=list)  # columns and values
+    intercepts: list[Vector] = field(default_factory=list)
+    short: list[Result] = field(default_factory=list)  # those that were not certified
+
+    def scores(self, X: Features) -> Iterator[Matrix]:
+        """X w + b for every alpha, with a row for each problem: one product for many of them."""
+        count, most_numbers = len(self.intercepts[0]), 4_000_000  # of scores or weights at a time: 32 MB
+        width = max(1, most_numbers // (max(X.shape) * count))
+        for start in range(0, len(self.weights), width):
+            some = slice(start, start + width)
+            each = [model for problems in self.weights[some] for model in problems]
+            columns = np.unique(np.concatenate([places for places, _ in each]))
+            w = np.zeros((len(columns), len(each)))
+            for k, (places, values) in enumerate(each):
+                w[np.searchsorted(columns, places), k] = values
+            few = len(columns) < X.shape[1]
+            scores = safe_sparse_dot(X[:, columns] if few else X, w).T
+            yield from (scores + np.concatenate(self.intercepts[some])[:, None]).reshape(-1, count, X.shape[0])
+
+
+@dataclass(frozen=True)
+class AlphaSearch:
+    """What is searched, and how an estimator states and judges its models.
+
+    `problems` states the problems of samples, with any penalty; `errors` gives the error on test samples for every
+    alpha; `require` raises where a fit to weighted samples makes no sense.
+    """
+
+    alphas: int | Vector
+    ratios: list[float]
+    eps: float
+    rule: str
+    penalty: Callable[[float, float], Penalty]  # of alpha and l1_ratio
+    problems: Callable[[FoldData], Sequence[Problem]]
+    errors: Callable[[FoldModels, FoldData], list[float]]
+    require: Callable[[NDArray[Any], Vector], None]
+
+
+@dataclass(frozen=True)
+class AlphaGrid:
+    """The alphas of one l1_ratio; and for each problem the supports that other folds needed."""
+
+    ratio: float
+    alphas: Vector
+    supports: list[Supports]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The chosen alpha and l1_ratio, the errors (ratios x alphas x folds), and the last fit: to all samples."""
+
+    alpha: float
+    ratio: float
+    alphas: Vector
+    errors: Vector
+    problems: list[Problem]
+    starts: list[StartLike]
+
+
+def check_search(rule: str, alphas: int | Vector, ratios: list[float], eps: float) -> None:
+    """Raise for parameters that no search can honour."""
+    one_of("rule", rule, ("best", "one_standard_error"))
+    require_ends(alphas, ratios, eps)
+
+
+def search_alpha(search: AlphaSearch, data: FoldData, folds: list[Fold], options: Options) -> Best:
+    """Follow the paths of all folds, and choose by their errors."""
+    if search.rule == "one_standard_error" and len(folds) < 2:
+        raise ValueError("rule='one_standard_error' needs at least two folds: one error has no spread")
+    # stored as any of the penalties needs it: those that are strongly convex have the least ratio
+    unit = _with_penalty(search.problems(data), search.penalty(1.0, min(search.ratios)))
+    whole = stored_for(options["solver"], unit)
+    grids = [_grid(search, whole, ratio) for ratio in search.ratios]
+    shared = shared_design(whole[0], **options)
+    if shared is not None:
+        whole = [problem.replace(X=shared) for problem in whole]
+    try:
+        models = in_parallel(partial(_follow_fold, search, data, whole, grids), folds, options)
+    finally:
+        if shared is not None and shared.fold_cache is not None:
+            shared.fold_cache.end()
+    fits = len(whole) * sum(len(one.errors) for fold in models for one in fold)
+    warn_short([result for fold in models for one in fold for result in one.short], "fits to the folds", fits)
+    errors = np.moveaxis(np.array([[one.errors for one in fold] for fold in models]), 0, 2)
+    i, j = choice(errors, search.rule)
+    one_grid = len(grids) == 1 or not isinstance(search.alphas, int)
+    problems = _with_penalty(whole, search.penalty(grids[i].alphas[j], search.ratios[i]))
+    chosen = [fold[i] for fold in models]
+    return Best(
+        grids[i].alphas[j],
+        search.ratios[i],
+        grids[0].alphas if one_grid else np.array([grid.alphas for grid in grids]),
+        errors,
+        problems,
+        [_mean_model(problem, k, chosen, j) for k, problem in enumerate(problems)],
+    )
+
+
+def _grid(search: AlphaSearch, whole: Sequence[Problem], ratio: float) -> AlphaGrid:
+    alphas = alpha_grid(_with_penalty(whole, search.penalty(1.0, ratio)), search.alphas, search.eps)
+    return AlphaGrid(ratio, alphas, [Supports({}) for _ in whole])
+
+
+def _follow_fold(
+    search: AlphaSearch, data: FoldData, whole: list[Problem], grids: list[AlphaGrid], fold: Fold, options: Options
+) -> list[FoldModels]:
+    """The paths of a fold, one for each l1_ratio."""
+    test = data.subset(fold[1])
+    if not len(test.weights):
+        raise ValueError("a fold has no samples, and no error then; every fold needs one that is left out")
+    if test.error_weights is not None and not test.error_weights.any():
+        raise ValueError("sample_weight is zero everywhere in a fold, which has no error then; use fewer folds")
+    problems = _training_problems(search, data, whole, fold[0])
+    return [_follow_grid(search, problems, test, grid, options) for grid in grids]
+
+
+def _training_problems(search: AlphaSearch, data: FoldData, whole: list[Problem], train: Samples) -> Sequence[Problem]:
+    """The problems of a fold: on the whole X by weights where it has a fold cache and most samples count."""
+    times = np.zeros(len(data.weights))
+    np.add.at(times, train, 1.0)
+    search.require(data.y, data.weights * times)
+    cache = whole[0].design.fold_cache
+    if cache is None or 2 * np.count_nonzero(times) < len(times):
+        return search.problems(data.subset(train))
+    design = whole[0].design.sharing(cache)
+    return [problem.replace(X=design, weights=frozen(problem.weights * times)) for problem in whole]
+
+
+def _follow_grid(
+    search: AlphaSearch, problems: Sequence[Problem], test: FoldData, grid: AlphaGrid, options: Options
+) -> FoldModels:
+    penalties = [search.penalty(alpha, grid.ratio) for alpha in grid.alphas]
+    models, stated = FoldModels(), stored_for(options["solver"], _with_penalty(problems, penalties[0]))
+    paths = [follow(p, penalties, options, supports=s) for p, s in zip(stated, grid.supports, strict=True)]
+        follow(p, penalties, options, supports=supports) for p, supports in zip(stated, grid.supports, strict=True)
+    ]
+    for steps in zip(*paths, strict=True):  # alphas come in order, the largest first
+        results = [result for _, result in steps]
+        models.weights.append([result.nonzeros() for result in results])
+        models.intercepts.append(np.array([result.b for result in results]))
+        models.short.extend(result.without_data() for result in results if result.status != "certified")
+    models.errors.extend(search.errors(models, test))
+    return models
+
+
+def _with_penalty(problems: Sequence[Problem], penalty: Penalty) -> list[Problem]:
+    return [problem.replace(penalty=penalty) for problem in problems]
+
+
+def _mean_model(problem: Problem, k: int, folds: list[FoldModels], j: int) -> StartLike:
+    """The mean over the folds of the k-th model for the j-th alpha, and -phi' there."""
+    w = np.zeros(problem.shape[1])
+    for models in folds:
+        places, values = models.weights[j][k]
+        w[places] += values / len(folds)
+    b = float(np.mean([models.intercepts[j][k] for models in folds]))
+    return w, b, -problem.loss.derivative(problem.scores(w, b), problem.y)

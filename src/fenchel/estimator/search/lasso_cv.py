@@ -1,0 +1,250 @@
+"""The Lasso and the elastic net whose alpha is chosen by cross-validation."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Self
+
+import numpy as np
+
+from fenchel.data.typing import MatrixLike, Seed, Vector, VectorLike
+from fenchel.estimator.base import SolverLike, fit_problems, sample_weights, solver_options, validated
+from fenchel.estimator.documentation import TARGET, documented
+from fenchel.estimator.objective import Objective, check_hints, elastic
+from fenchel.estimator.regression import SparseRegression, store_zeros, take_shape_of, target_problems
+from fenchel.estimator.search.cross_validation import (
+    AlphaSearch,
+    CrossValidation,
+    FoldData,
+    FoldModels,
+    alphas_of,
+    check_search,
+    folds_of,
+    ratios_of,
+    search_alpha,
+)
+from fenchel.estimator.sparse.lasso_path import elastic_net_path, lasso_path
+from fenchel.problem.losses import Loss, Squared
+from fenchel.problem.penalties import Penalty
+
+
+class SparseRegressionCV(SparseRegression):
+    """Regressions that choose alpha by their squared error on folds."""
+
+    alpha_: float
+
+    def _loss(self) -> Loss:
+        return Squared()
+
+    @abstractmethod
+    def _penalty(self, alpha: float, ratio: float) -> Penalty:
+        """The penalty for one alpha and l1_ratio."""
+
+    def _asked(self) -> tuple[int | Vector, list[float]]:
+        """The number of alphas, or the alphas; and the l1_ratios."""
+        own = self.get_params(deep=False)
+        return alphas_of(self.alphas, own.get("n_alphas")), ratios_of(own.get("l1_ratio", 1.0))
+
+    def _check_parameters(self) -> None:
+        check_search(self.rule, *self._asked(), self.eps)
+
+    def _objective_at(self, alpha: float, ratio: float) -> Objective:
+        return Objective(self._loss(), lambda total: self._penalty(alpha, ratio), self.fit_intercept)
+
+    def _objective(self) -> Objective:
+        return self._objective_at(self.alpha_, getattr(self, "l1_ratio_", 1.0))
+
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
+        """Choose alpha, and fit to the targets y; weights count in fits and in errors."""
+        features, targets = validated(self, X, y)
+        y = np.asarray(targets, dtype=np.float64)
+        weights = sample_weights(sample_weight, features)
+        data = FoldData(features, y, weights, None if sample_weight is None else weights)
+        alphas, ratios = self._asked()
+        unit = self._objective_at(1.0, ratios[0])
+        search = AlphaSearch(
+            alphas,
+            ratios,
+            self.eps,
+            self.rule,
+            self._penalty,
+            problems=lambda data: target_problems(unit, data.X, data.y, data.weights),
+            errors=self._errors,
+            require=_some_weight,
+        )
+        best = search_alpha(search, data, folds_of(self.cv, features, y, classifier=False), solver_options(self))
+        self.alpha_, self.alphas_, self.mse_path_ = best.alpha, best.alphas, np.squeeze(best.errors)
+        if hasattr(self, "l1_ratio"):
+            self.l1_ratio_ = best.ratio
+        results = fit_problems(self, best.problems, best.starts, of="targets")
+        take_shape_of(self, y)
+        store_zeros(self, results)
+        return self
+
+    def _errors(self, models: FoldModels, test: FoldData) -> list[float]:
+        """Twice the mean loss: the mean squared error."""
+        loss = self._loss()
+        each = (loss.value(scores[0], test.y) for scores in models.scores(test.X))
+        return [2.0 * float(np.average(values, weights=test.error_weights)) for values in each]
+
+
+def _some_weight(y: Vector, weights: Vector) -> None:
+    if not weights.any():
+        raise ValueError("no sample outside of a fold has weight; use fewer folds")
+
+
+@documented(TARGET)
+class ElasticNetCV(SparseRegressionCV):
+    """The elastic net with the best of some alphas and l1_ratios, certified.
+
+    Minimises what `ElasticNet` does. alpha and l1_ratio are chosen by the squared error on folds, along paths of alphas
+    on which each fit starts from its neighbour's weights and multipliers; the last fit, to all samples, starts from the
+    mean over the folds.
+
+    Parameters
+    ----------
+    l1_ratio : float or array of numbers between 0 and 1, default 0.5
+        0 needs alphas.
+    alphas : int or array of positive numbers, default 100
+        The number of alphas, from the least that makes all weights zero down to eps times that; or the alphas. None is
+        100.
+
+    Attributes
+    ----------
+    alpha_, l1_ratio_ : float
+    alphas_ : array of shape (alphas,), or (ratios, alphas)
+    mse_path_ : array of shape (alphas, folds), or (ratios, alphas, folds)
+    sparse_coef_, certified_zeros_, dual_gap_
+        As in `ElasticNet`, of the last fit, to all samples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from fenchel import ElasticNetCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ElasticNetCV(l1_ratio=[0.5, 0.9], alphas=[0.0001, 0.001, 0.01]).fit(X, y)
+    >>> float(model.alpha_), model.l1_ratio_, model.mse_path_.shape
+    (0.0001, 0.9, (2, 3, 5))
+    """
+
+    path = staticmethod(elastic_net_path)
+
+    def __init__(
+        self,
+        *,
+        l1_ratio: VectorLike = 0.5,
+        eps: float = 1e-3,
+        alphas: VectorLike | None = 100,
+        fit_intercept: bool = True,
+        precompute: object = "auto",
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        cv: CrossValidation = None,
+        copy_X: bool = True,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        positive: bool = False,
+        random_state: Seed = None,
+        selection: str = "cyclic",
+        n_alphas: int | None = None,
+        rule: str = "best",
+        solver: SolverLike = "auto",
+    ) -> None:
+        self.l1_ratio = l1_ratio
+        self.eps = eps
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.precompute = precompute
+        self.max_iter = max_iter
+        self.tol = tol
+        self.cv = cv
+        self.copy_X = copy_X
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.positive = positive
+        self.random_state = random_state
+        self.selection = selection
+        self.n_alphas = n_alphas
+        self.rule = rule
+        self.solver = solver
+
+    def _check_parameters(self) -> None:
+        check_hints(self.selection, self.positive)
+        super()._check_parameters()
+
+    def _penalty(self, alpha: float, ratio: float) -> Penalty:
+        return elastic(alpha, ratio)
+
+
+@documented(TARGET)
+class LassoCV(SparseRegressionCV):
+    """The Lasso with the best of some alphas, certified.
+
+    Minimises what `Lasso` does. alpha is chosen by the squared error on folds, along paths of alphas on which each fit
+    starts from its neighbour's weights and multipliers; the last fit, to all samples, starts from the mean over the
+    folds.
+
+    Attributes
+    ----------
+    alpha_ : float
+    alphas_ : array of shape (alphas,)
+    mse_path_ : array of shape (alphas, folds)
+    sparse_coef_, certified_zeros_, dual_gap_
+        As in `ElasticNet`, of the last fit, to all samples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from fenchel import LassoCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> best = LassoCV(alphas=20).fit(X, y)
+    >>> sparser = LassoCV(alphas=20, rule="one_standard_error").fit(X, y)
+    >>> int((best.coef_ != 0).sum()), int((sparser.coef_ != 0).sum())
+    (9, 6)
+    """
+
+    path = staticmethod(lasso_path)
+
+    def __init__(
+        self,
+        *,
+        eps: float = 1e-3,
+        alphas: VectorLike | None = 100,
+        fit_intercept: bool = True,
+        precompute: object = "auto",
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        copy_X: bool = True,
+        cv: CrossValidation = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        positive: bool = False,
+        random_state: Seed = None,
+        selection: str = "cyclic",
+        n_alphas: int | None = None,
+        rule: str = "best",
+        solver: SolverLike = "auto",
+    ) -> None:
+        self.eps = eps
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.precompute = precompute
+        self.max_iter = max_iter
+        self.tol = tol
+        self.copy_X = copy_X
+        self.cv = cv
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.positive = positive
+        self.random_state = random_state
+        self.selection = selection
+        self.n_alphas = n_alphas
+        self.rule = rule
+        self.solver = solver
+
+    def _check_parameters(self) -> None:
+        check_hints(self.selection, self.positive)
+        super()._check_parameters()
+
+    def _penalty(self, alpha: float, ratio: float) -> Penalty:
+        return elastic(alpha, ratio)

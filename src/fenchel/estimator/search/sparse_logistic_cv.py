@@ -1,0 +1,173 @@
+"""Sparse logistic regression whose alpha and l1_ratio are chosen by cross-validation."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from fenchel.data import Design
+from fenchel.data.typing import MatrixLike, Seed, Vector, VectorLike
+from fenchel.estimator.base import ClassWeight, SolverLike, fit_problems, sample_weights, solver_options
+from fenchel.estimator.classification import Codes, encoded, signs_of, two_classes, with_class_weights
+from fenchel.estimator.documentation import CLASSES, documented
+from fenchel.estimator.logistic import log_probabilities
+from fenchel.estimator.objective import Objective, elastic
+from fenchel.estimator.search.cross_validation import (
+    AlphaSearch,
+    CrossValidation,
+    FoldData,
+    FoldModels,
+    Scoring,
+    alphas_of,
+    check_search,
+    folds_of,
+    ratios_of,
+    scorer_of,
+    search_alpha,
+    weight_argument,
+)
+from fenchel.estimator.sparse.sparse_logistic import (
+    SparseLogisticModel,
+    SparseLogisticRegression,
+    store_zeros_and_steps,
+)
+from fenchel.problem import Problem
+from fenchel.problem.losses import Logistic
+
+
+@documented(CLASSES)
+class SparseLogisticRegressionCV(SparseLogisticModel):
+    """Sparse logistic regression with the best of some alphas and l1_ratios, certified.
+
+    Minimises what `SparseLogisticRegression` does. alpha and l1_ratio are chosen on folds, along paths of alphas on
+    which each fit starts from its neighbour's weights and multipliers; the last fit, to all samples, starts from the
+    mean over the folds.
+
+    Parameters
+    ----------
+    l1_ratio : float or array of numbers between 0 and 1, default 1.0
+        0 needs alphas.
+    class_weight : dict, "balanced" or None
+        "balanced" counts the samples of all folds.
+    scoring : str, callable or None
+        None is minus the mean logarithmic loss; weights count where they are given.
+
+    Attributes
+    ----------
+    alpha_, l1_ratio_ : float
+    alphas_ : array of shape (alphas,), or (ratios, alphas)
+    score_path_ : array of shape (alphas, folds), or (ratios, alphas, folds)
+    certified_zeros_
+        As in `SparseLogisticRegression`, of the last fit, to all samples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from fenchel import SparseLogisticRegressionCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SparseLogisticRegressionCV(alphas=5, cv=3, tol=1e-3).fit(scale(X), y)
+    >>> model.score_path_.shape, model.certificate_.ok
+    ((5, 3), True)
+    """
+
+    def __init__(
+        self,
+        *,
+        l1_ratio: VectorLike = 1.0,
+        eps: float = 1e-2,
+        alphas: VectorLike | None = 100,
+        fit_intercept: bool = True,
+        class_weight: ClassWeight = None,
+        cv: CrossValidation = None,
+        scoring: Scoring = None,
+        rule: str = "best",
+        solver: SolverLike = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.l1_ratio = l1_ratio
+        self.eps = eps
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        if self.scoring is not None:
+            scorer_of(self, self.scoring)
+        check_search(self.rule, alphas_of(self.alphas), ratios_of(self.l1_ratio), self.eps)
+
+    def _objective(self) -> Objective:
+        return self._objective_at(self.alpha_, self.l1_ratio_)
+
+    def _objective_at(self, alpha: float, ratio: float) -> Objective:
+        return Objective(Logistic(), lambda total: elastic(alpha, ratio), self.fit_intercept)
+
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
+        """Choose alpha, and fit to the labels y; weights count in fits and in scores."""
+        features, codes = encoded(self, X, y)
+        weights = two_classes(codes, sample_weights(sample_weight, features), "sample_weight")
+        full = with_class_weights(self, codes, weights)
+        data = FoldData(features, codes, full, None if sample_weight is None else weights)
+        ratios = ratios_of(self.l1_ratio)
+        search = AlphaSearch(
+            alphas_of(self.alphas),
+            ratios,
+            self.eps,
+            self.rule,
+            elastic,
+            problems=self._problems,
+            errors=self._log_losses if self.scoring is None else self._minus_scores,
+            require=self._every_class,
+        )
+        folds = folds_of(self.cv, features, self.classes_[codes], classifier=True)
+        best = search_alpha(search, data, folds, solver_options(self))
+        self.alpha_, self.l1_ratio_, self.alphas_ = best.alpha, best.ratio, best.alphas
+        self.score_path_ = -np.squeeze(best.errors)
+        store_zeros_and_steps(self, fit_problems(self, best.problems, best.starts))
+        return self
+
+    def _problems(self, data: FoldData) -> list[Problem]:
+        signs = signs_of(data.y, len(self.classes_))
+        return self._objective_at(1.0, 1.0).problems(Design(data.X), signs, [data.weights] * len(signs))
+
+    def _every_class(self, codes: Codes, weights: Vector) -> None:
+        """Raise where a class has no weight."""
+        empty = np.flatnonzero(np.bincount(codes, weights, len(self.classes_)) == 0.0)
+        if len(empty):
+            raise ValueError(
+                f"the class {self.classes_[empty[0]]} has no weight outside of a fold; use fewer folds, or leave it out"
+            )
+
+    def _log_losses(self, models: FoldModels, test: FoldData) -> list[float]:
+        """The mean logarithmic loss for every alpha."""
+        losses = []
+        for scores in models.scores(test.X):
+            each = log_probabilities(scores[0] if len(scores) == 1 else scores.T, is_softmax=False)
+            losses.append(float(np.average(-each[np.arange(len(test.y)), test.y], weights=test.error_weights)))
+        return losses
+
+    def _minus_scores(self, models: FoldModels, test: FoldData) -> list[float]:
+        """Minus the scores of the models, as `scoring` computes them."""
+        score, errors = scorer_of(self, self.scoring), []
+        for weights, intercept in zip(models.weights, models.intercepts, strict=True):
+            model = SparseLogisticRegression()
+            model.coef_, model.intercept_ = np.zeros((len(weights), self.n_features_in_)), intercept
+            for row, (places, values) in zip(model.coef_, weights, strict=True):
+                row[places] = values
+            model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
+            errors.append(-float(score(model, test.X, self.classes_[test.y], **weight_argument(test.error_weights))))
+        return errors

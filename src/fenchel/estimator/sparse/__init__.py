@@ -1,0 +1,1 @@
+"""Models with many zeros: the Lasso and its kin."""

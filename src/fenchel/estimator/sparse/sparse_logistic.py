@@ -1,0 +1,102 @@
+"""Logistic regression with many zeros."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from fenchel.data.typing import MatrixLike, Seed, VectorLike
+from fenchel.estimator.base import ClassWeight, SolverLike, steps_of
+from fenchel.estimator.classification import fit_classes
+from fenchel.estimator.documentation import CLASSES, documented
+from fenchel.estimator.logistic import LogisticModel
+from fenchel.estimator.objective import Objective, elastic, l1_ratio_of, positive_alpha
+from fenchel.problem.losses import Logistic
+from fenchel.solver import Result
+
+
+class SparseLogisticModel(LogisticModel):
+    """One problem for each class against the rest."""
+
+    def _is_softmax(self) -> bool:
+        return False
+
+
+def store_zeros_and_steps(model: SparseLogisticModel, results: list[Result]) -> None:
+    """Set the attributes of logistic models with many zeros."""
+    model.certified_zeros_ = np.atleast_2d(model.certificate_.zeros())
+    model.n_iter_ = steps_of(results)
+
+
+@documented(CLASSES)
+class SparseLogisticRegression(SparseLogisticModel):
+    """Logistic regression with an L1 penalty or an elastic net, certified.
+
+    Minimises ::
+
+        1/W sum_i s_i c_i log(1 + exp(-y_i (x_i.w + b))) + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2)
+
+    with the weights c_i of the classes, W = sum_i s_i c_i, and an intercept b that is not penalised: what
+    `LogisticRegression(penalty="l1", C=1 / (alpha W))` minimises, in the form of the Lasso. More than two classes: one
+    model for each against the rest.
+
+    Attributes
+    ----------
+    certified_zeros_ : array of booleans, of the shape of `coef_`
+        Which weights are proven to be zero in the exact optimum.
+    certificate_ : Certificate
+        Of the objective; summed over the classes.
+    n_iter_ : array of the steps for each class
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from fenchel import SparseLogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SparseLogisticRegression(alpha=0.1, tol=1e-6).fit(scale(X), y)
+    >>> int((model.coef_ == 0.0).sum()), int(model.certified_zeros_.sum())
+    (26, 26)
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        *,
+        l1_ratio: float = 1.0,
+        fit_intercept: bool = True,
+        class_weight: ClassWeight = None,
+        solver: SolverLike = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        max_seconds: float | None = None,
+        random_state: Seed = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        self._objective()
+
+    def _objective(self) -> Objective:
+        penalty = elastic(positive_alpha(self.alpha), l1_ratio_of(self.l1_ratio))
+        return Objective(Logistic(), lambda total: penalty, self.fit_intercept)
+
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
+        """Fit to the labels y; weight 2 is the row twice."""
+        store_zeros_and_steps(self, fit_classes(self, X, y, sample_weight))
+        return self
