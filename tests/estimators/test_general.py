@@ -182,13 +182,13 @@ def test_a_fitted_model_can_be_certified_again():
         fl.certify(model, X, np.full(150, 7))
 
 
-def test_a_time_limit_holds_for_all_classes_together():
+def test_a_time_limit_holds_for_all_classes_together(clock):
     X, y = load_iris(return_X_y=True)
     wide = np.random.default_rng(0).normal(size=(150, 2000)) + np.repeat(X, 500, axis=1)
     model = LinearClassifier(loss="hinge", tol=1e-14, max_seconds=0.3)
     with pytest.warns(fl.NotCertifiedWarning, match="3 of 3 classes"):
         model.fit(wide, y)
-    assert sum(trace["seconds"][-1] for trace in model.trace_) < 3.0  # not three times as much, even on a slow machine
+    assert clock.elapsed < 0.6  # not three times as much
     assert np.all(np.isfinite(model.coef_))
 
 

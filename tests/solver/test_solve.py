@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 import warnings
 from dataclasses import dataclass
 
@@ -41,12 +40,11 @@ def test_a_fit_that_runs_out_of_steps_says_which_gap_it_reached():
     assert not result.certificate.ok
 
 
-def test_a_fit_that_runs_out_of_time_returns_its_best_model():
+def test_a_fit_that_runs_out_of_time_returns_its_best_model(clock):
     big = fl.Problem(rng.normal(size=(4000, 300)), rng.normal(size=4000), fl.losses.Absolute(), fl.penalties.L1(1e-3))
-    start = time.perf_counter()
     with pytest.warns(fl.NotCertifiedWarning, match=r"stopped after [0-9.]+ seconds"):
         result = fl.solve(big, tol=1e-12, max_seconds=0.2)
-    assert time.perf_counter() - start < 5.0
+    assert clock.elapsed < 1.0  # the clock is read at least every few steps
     assert result.status == "max_seconds"
     assert result.certificate.gap >= 0
 
