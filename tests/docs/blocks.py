@@ -6,7 +6,7 @@ A comment of one line right before a block says what is different about it:
     <!-- test: skip, needs torch -->      it is not run, and neither is what follows it compared
     <!-- test: raises TypeError -->       it must raise this; its ```text block is the message
 
-Words must be the same. Numbers must agree to 5 %, or both be below 1e-3: gaps and roundings depend on the machine.
+Words must be the same. Numbers must agree to 5 %, or both be below 0.01: gaps and roundings depend on the machine.
 
 `python -m tests.docs.blocks PAGE...` writes into pages what their blocks print now, where the two do not agree.
 """
@@ -82,7 +82,7 @@ def agree(expected: str, found: str) -> bool:
     words = ["".join(NUMBER.sub("0", text).split()) for text in (expected, found)]
     numbers = [[float(number) for number in NUMBER.findall(text)] for text in (expected, found)]
     near = all(
-        abs(a - b) <= 0.05 * max(abs(a), abs(b)) or max(abs(a), abs(b)) < 1e-3 for a, b in zip(*numbers, strict=False)
+        abs(a - b) <= 0.05 * max(abs(a), abs(b)) or max(abs(a), abs(b)) < 0.01 for a, b in zip(*numbers, strict=False)
     )
     return words[0] == words[1] and near
 

@@ -218,8 +218,8 @@ def test_where_not_even_the_first_lam_is_found_the_solver_is_asked():
         problem = fl.Problem(X, y, fl.losses.Squared(), fl.penalties.L1(1.0))
         lam = 1e-5 * problem.lam_max()
         for tol in (1e-2, 1e-15):
-            fl.path(problem, lams=[lam], tol=tol, warn=False, max_seconds=1.0)
-            fl.solve(problem.with_lam(lam), tol=tol, warn=False, max_iter=None)
+            fl.path(problem, lams=[lam], tol=tol, warn=False, max_seconds=0.1)
+            fl.solve(problem.with_lam(lam), tol=tol, warn=False, max_seconds=0.1)
 
 
 @every_penalty
