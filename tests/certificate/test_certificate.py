@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import fenchel as fl
 from fenchel.certificate import CertificateError
 from fenchel.certificate.certificate import Certificate
-from tests.registry import LOSSES, name, penalties_for, targets
+from tests.helpers.registry import LOSSES, name, penalties_for, targets
 
 rng = np.random.default_rng(0)
 

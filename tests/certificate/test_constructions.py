@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import fenchel as fl
-from tests.oracle.conic import reliable_optimum
-from tests.registry import targets
+from tests.helpers.conic import reliable_optimum
+from tests.helpers.registry import targets
 
 NORMS = [
     fl.penalties.L1(0.1),

@@ -11,7 +11,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR
 from sklearn.utils.class_weight import compute_class_weight
 
 import fenchel as fl
-from tests.certificate.models import (
+from tests.helpers.models import (
     check,
     classification,
     half_square,

@@ -16,8 +16,8 @@ from fenchel.data.design import Design
 from fenchel.problem import losses
 from fenchel.solver import run
 from fenchel.steps import SDCA, Newton, Start
+from tests.helpers.registry import LOSSES, name, targets
 from tests.laws.test_exact_arithmetic import badly_scaled, cancelling, offset, plain, single
-from tests.registry import LOSSES, name, targets
 
 ASCENTS = {
     "plain": SDCA(accelerate=False),

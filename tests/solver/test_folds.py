@@ -15,8 +15,8 @@ from fenchel.solver.paths.gram_path import GramPath
 from fenchel.solver.paths.quick_path import in_common
 from fenchel.solver.paths.wide_path import WidePath
 from fenchel.solver.result import Stop
+from tests.helpers.registry import SMOOTH, name, targets
 from tests.laws.test_exact_arithmetic import gaps_of_paths_hold
-from tests.registry import SMOOTH, name, targets
 
 either_intercept = pytest.mark.parametrize("intercept", [False, True])
 wide_module = importlib.import_module("fenchel.solver.paths.wide_path")

@@ -12,8 +12,8 @@ from fenchel.data import samples
 from fenchel.solver.paths import large_path
 from fenchel.solver.paths.found import Found
 from fenchel.solver.paths.large_path import LargePath, Needed
+from tests.helpers.registry import SMOOTH, name, targets
 from tests.laws.test_exact_arithmetic import gaps_of_paths_hold
-from tests.registry import SMOOTH, name, targets
 
 path_module = importlib.import_module("fenchel.solver.paths.grid")  # the package has a function of that name
 quick_module = importlib.import_module("fenchel.solver.paths.quick_path")

@@ -8,7 +8,7 @@ import fenchel as fl
 from fenchel.data import samples
 from fenchel.problem.penalties import L1, L2, ElasticNet, GroupL2
 from fenchel.solver.paths import screening
-from tests.oracle.conic import reliable_optimum
+from tests.helpers.conic import reliable_optimum
 
 
 def wide(penalty, loss=None, **options):

@@ -12,8 +12,8 @@ from fenchel.certificate.bounds.responses import Responses
 from fenchel.data.design import Rounded, gamma
 from fenchel.solver.paths import smooth_path, wide_path
 from fenchel.solver.paths.found import Found
+from tests.helpers.registry import name, targets
 from tests.laws.test_exact_arithmetic import exact, gaps_of_paths_hold
-from tests.registry import name, targets
 
 path_module = importlib.import_module("fenchel.solver.paths.grid")  # the package has a function of that name
 LOSSES = [

@@ -10,8 +10,8 @@ from fenchel.certificate.bounds.responses import Responses
 from fenchel.solver.paths.found import Found
 from fenchel.solver.paths.wide_path import MOST_LAMS, WidePath
 from fenchel.solver.result import Stop
+from tests.helpers.registry import SMOOTH, name, targets
 from tests.laws.test_exact_arithmetic import exact
-from tests.registry import SMOOTH, name, targets
 
 every_loss = pytest.mark.parametrize("loss", SMOOTH, ids=name)
 either_intercept = pytest.mark.parametrize("intercept", [False, True])

@@ -8,7 +8,7 @@ from fenchel.problem import Trait
 from fenchel.solver import Start
 from fenchel.steps import FISTA
 from fenchel.steps.first_order.passes import SamplePasses, WeightPasses
-from tests.registry import LOSSES, name, targets
+from tests.helpers.registry import LOSSES, name, targets
 
 DIFFERENTIABLE = [loss for loss in LOSSES if Trait.DIFFERENTIABLE_LOSS in loss.traits]
 SINGLE = [fl.penalties.L1(0.3), fl.penalties.ElasticNet(0.3, 0.4), fl.penalties.ElasticNet(0.3, 0.0)]

@@ -11,8 +11,8 @@ from fenchel.steps import Newton, Start
 from fenchel.steps.linear_algebra import curvature
 from fenchel.steps.linear_algebra.augmented import Border
 from fenchel.steps.newton.line_search import line_search
-from tests.oracle.conic import reliable_optimum
-from tests.registry import LOSSES, name, targets
+from tests.helpers.conic import reliable_optimum
+from tests.helpers.registry import LOSSES, name, targets
 
 rng = np.random.default_rng(0)
 

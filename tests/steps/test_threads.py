@@ -13,10 +13,10 @@ from fenchel.data.design import Design
 from fenchel.solver.run import Fit, Stop, run
 from fenchel.steps import SDCA, BlockSDCA, Start
 from fenchel.steps.dual_ascent import threads as team
+from tests.helpers.registry import name, targets
 from tests.laws.test_exact_arithmetic import badly_scaled, cancelling, offset, plain
 from tests.laws.test_own_products import exact_residual, states
-from tests.registry import name, targets
-from tests.solver.test_sdca import zero
+from tests.steps.test_sdca import zero
 
 PENALTIES = [fl.penalties.L2(1e-2), fl.penalties.ElasticNet(1e-2, 0.5), fl.penalties.LpSquared(1e-2, 1.5)]
 
