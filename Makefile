@@ -1,11 +1,13 @@
-# make demo | test | check | slow | bench | docs: each sets up what it needs in .venv; a second run is fast.
+# make demo | test | lint | docs | check | slow | bench: each sets up what it needs in .venv; a second run is fast.
 PYTHON ?= python3
+# processes that run tests side by side; make test JOBS=1 runs them in one
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PY := .venv/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 CORE := $(wildcard src/fenchel/_core/*/*.?pp) CMakeLists.txt pyproject.toml
 EDITABLE := $(PIP) --no-build-isolation --editable
 
-.PHONY: demo test check slow bench docs clean
+.PHONY: demo test lint docs check slow bench clean
 .NOTPARALLEL:
 
 .venv/pip:
@@ -40,14 +42,18 @@ demo: .venv/fenchel
 	$(PY) -m fenchel demo
 
 test: .venv/test
-	$(PY) -m pytest
+	$(PY) -m pytest --numprocesses $(JOBS) --dist worksteal
 
-check: .venv/test
+lint: .venv/test
 	$(PY) -m ruff check src tests benchmarks
 	$(PY) -m ruff format --check src tests benchmarks
 	$(PY) -m mypy
 	.venv/bin/lint-imports
-	$(PY) -m pytest
+
+docs: .venv/docs
+	$(PY) -m mkdocs build --strict
+
+check: test lint docs
 
 slow: .venv/test .venv/bench
 	$(PY) -m pytest -m slow
@@ -57,9 +63,6 @@ bench: .venv/bench
 	$(PY) -m benchmarks.threads
 	$(PY) -m benchmarks.race --lams 1
 	$(PY) -m benchmarks.race --sparse --lams 50
-
-docs: .venv/docs
-	$(PY) -m mkdocs build --strict
 
 clean:
 	rm -rf .venv build site dist

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import fenchel as fl
-from tests.certificate.models import classification, regression, weights
+from tests.helpers.models import classification, regression, weights
 
 
 def test_a_problem_is_certified_as_before():

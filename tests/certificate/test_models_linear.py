@@ -8,7 +8,7 @@ from sklearn import linear_model as lm
 from sklearn.exceptions import ConvergenceWarning
 
 import fenchel as fl
-from tests.certificate.models import (
+from tests.helpers.models import (
     check,
     classification,
     half_square,

@@ -13,7 +13,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.class_weight import compute_class_weight
 
 import fenchel as fl
-from tests.certificate.models import (
+from tests.helpers.models import (
     check,
     classification,
     half_square,

@@ -13,7 +13,7 @@ from fenchel.certificate.adapters.huber import HuberClaim
 from fenchel.certificate.multiclass.bounds import balanced, excess
 from fenchel.data import Design
 from fenchel.problem import penalties
-from tests.certificate.models import check, classification, half_square, l1, regression, weights
+from tests.helpers.models import check, classification, half_square, l1, regression, weights
 
 ACCURATE = {"solver": "CLARABEL", "tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fenchel as fl
-from tests.certificate.models import (
+from tests.helpers.models import (
     check,
     classification,
     half_square,

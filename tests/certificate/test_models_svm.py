@@ -11,7 +11,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR
 from sklearn.utils.class_weight import compute_class_weight
 
 import fenchel as fl
-from tests.certificate.models import (
+from tests.helpers.models import (
     check,
     classification,
     half_square,
@@ -277,8 +277,8 @@ def test_model_files_with_an_unpenalised_intercept(tmp_path):
     model = SVC(kernel="linear", C=0.5, tol=1e-9).fit(X, y)
     w = np.append(model.coef_[0], model.intercept_)[:, None]
     path = write(tmp_path / "model", "L2R_L1LOSS_SVC_DUAL", w, 1, labels=[1, 0])
-    assert fl.certify(path, X, y, C=0.5, regularize_bias=False).relative_gap <= 1e-3
-    assert fl.certify(path, X, y, C=0.5).relative_gap > 1e-3
+    assert fl.certify(path, X, y, C=0.5, regularize_bias=False, tol=1e-4).relative_gap <= 1e-4
+    assert fl.certify(path, X, y, C=0.5).relative_gap > 4e-4
 
 
 def test_model_files_say_what_is_missing_or_wrong(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 import fenchel as fl
 from fenchel.problem import losses, penalties
-from tests.registry import name, targets
+from tests.helpers.registry import name, targets
 
 LOSS = {
     losses.Hinge: lambda f, z, y: max(Q(0), 1 - y * z),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fenchel.problem import losses
-from tests.registry import LOSSES, MULTICLASS, name, targets
+from tests.helpers.registry import LOSSES, MULTICLASS, name, targets
 
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=name)
 scores = st.floats(-50, 50)

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from fenchel.problem import losses
 from fenchel.problem.losses.multiclass import multipliers, off_of, probabilities
-from tests.registry import MULTICLASS, name
+from tests.helpers.registry import MULTICLASS, name
 
 every_loss = pytest.mark.parametrize("loss", MULTICLASS, ids=name)
 seeds = st.integers(0, 10_000)

@@ -8,7 +8,7 @@ import pytest
 from fenchel.problem import penalties
 from fenchel.problem.penalties.base import NormPenalty
 from fenchel.problem.vectors import dual_exponent, p_norm
-from tests.registry import name, penalties_for
+from tests.helpers.registry import name, penalties_for
 
 D = 7
 PENALTIES = penalties_for(D)

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel import losses, penalties
-from tests.oracle.conic import reliable_optimum
+from tests.helpers.conic import reliable_optimum
 
 SHAPES = {"n<d": (5, 9), "n=d": (6, 6), "n>d": (12, 4), "n=1": (1, 5), "d=1": (9, 1)}
 STORAGES = {

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
-from tests.oracle.conic import reliable_optimum
-from tests.registry import LOSSES, name, targets
+from tests.helpers.conic import reliable_optimum
+from tests.helpers.registry import LOSSES, name, targets
 
 STORAGE = {
     "C": np.ascontiguousarray,

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import fenchel as fl
-from tests.oracle.conic import domain_point, reliable_optimum
-from tests.registry import LOSSES, name, penalties_for, targets
+from tests.helpers.conic import domain_point, reliable_optimum
+from tests.helpers.registry import LOSSES, name, penalties_for, targets
 
 #: From random to optimal: how far to stand from the optimum.
 DISTANCES = (

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel.problem import penalties
-from tests.registry import MULTICLASS, name
+from tests.helpers.registry import MULTICLASS, name
 
 STORAGES = {
     "C": np.ascontiguousarray,

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 import fenchel as fl
 from fenchel.problem import Trait
 from fenchel.steps import PrimalCD
-from tests.oracle.conic import reliable_optimum
-from tests.registry import LOSSES, name, penalties_for, targets
+from tests.helpers.conic import reliable_optimum
+from tests.helpers.registry import LOSSES, name, penalties_for, targets
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
-from tests.oracle.conic import reliable_optimum
-from tests.registry import name, targets
+from tests.helpers.conic import reliable_optimum
+from tests.helpers.registry import name, targets
 
 D = 8
 

@@ -12,7 +12,7 @@ from fenchel.data import samples
 from fenchel.problem.penalties import L1, L2, ElasticNet, GroupL2
 from fenchel.solver.paths.certified import fixed_grid
 from fenchel.solver.paths.intervals import Anchor
-from tests.oracle.conic import reliable_optimum
+from tests.helpers.conic import reliable_optimum
 
 RNG = np.random.default_rng(4)
 

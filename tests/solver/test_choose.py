@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import fenchel as fl
-from tests.registry import name
-from tests.solver.test_newton import separable
+from tests.helpers.registry import name
+from tests.steps.test_newton import separable
 
 
 def test_auto_is_newton_where_narrow_and_sdca_where_wide():

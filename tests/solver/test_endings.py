@@ -1,6 +1,5 @@
 """How a fit ends where something goes wrong: another solver's turn, the clock, Ctrl-C at any moment, many problems."""
 
-import time
 from importlib import import_module
 
 import numpy as np
@@ -35,9 +34,9 @@ def overflow_after(steps):
     return limited
 
 
-def test_the_clock_also_ends_the_second_solver(monkeypatch):
+def test_the_clock_also_ends_the_second_solver(monkeypatch, clock):
     def slow(self, state):
-        time.sleep(0.02)
+        clock.now += 0.02
         return SDCA_STEP(self, state)
 
     monkeypatch.setattr(Newton, "step", overflow_after(3))
@@ -48,18 +47,18 @@ def test_the_clock_also_ends_the_second_solver(monkeypatch):
         result = fl.solve(problem(), tol=1e-12, max_seconds=0.2, check_every=1)
     assert result.status == "max_seconds"
     assert result.certificate.gap <= first.certificate.gap
-    assert result.trace[-1].seconds >= 0.2
+    assert 0.2 <= result.trace[-1].seconds < 1.0
     assert np.all(np.diff(result.trace["iteration"]) > 0)
     assert np.all(np.diff(result.trace["gap"]) <= 0)
 
 
-def test_no_time_left_for_a_second_solver_is_a_matter_of_time(monkeypatch):
+def test_no_time_left_for_a_second_solver_is_a_matter_of_time(monkeypatch, clock):
     def slow(self, state):
-        time.sleep(0.05)
+        clock.now += 0.5
         raise Overflow("enough")
 
     monkeypatch.setattr(Newton, "step", slow)
-    assert fl.solve(problem(), max_seconds=0.01, tol=1e-12, warn=False).status == "max_seconds"
+    assert fl.solve(problem(), max_seconds=0.3, tol=1e-12, warn=False).status == "max_seconds"
 
 
 def test_ctrl_c_in_the_second_solver_keeps_the_best_of_both(monkeypatch):

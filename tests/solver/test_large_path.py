@@ -13,7 +13,6 @@ import fenchel as fl
 from fenchel.data import samples
 from fenchel.solver.paths import large_path
 from tests.laws.test_exact_arithmetic import gaps_of_paths_hold
-from tests.registry import SMOOTH, name, targets
 
 path_module = importlib.import_module("fenchel.solver.paths.grid")  # the package has a function of that name
 quick_module = importlib.import_module("fenchel.solver.paths.quick_path")
@@ -109,11 +108,14 @@ def test_gaps_do_not_add_up_along_a_path():
         assert problem.with_lam(lam).primal(result.w, result.b) == pytest.approx(result.certificate.primal)
 
 
-def test_the_time_is_heeded_and_what_cannot_be_reached_is_left_to_the_solver(always_large):
+def test_a_limit_on_seconds_ends_the_path(clock):
+    assert len(fl.path(task(fl.losses.Logistic(), 600, 1200), tol=1e-9, max_seconds=0.3, warn=False)) < 100
+
+
+def test_a_tolerance_below_rounding_is_left_to_the_solver(always_large):
     problem = task(fl.losses.Logistic(), 40, 30)
-    path = fl.path(problem, n_lams=5, tol=1e-17, warn=False, max_seconds=20.0)
+    path = fl.path(problem, n_lams=5, tol=1e-17, warn=False)
     assert not any(isinstance(result, Found) for result in path[1:])
-    assert len(fl.path(task(fl.losses.Logistic(), 600, 1200), tol=1e-9, max_seconds=1e-3, warn=False)) < 100
 
 
 def test_lams_far_apart_and_upwards(always_large):

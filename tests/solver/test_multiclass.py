@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 import warnings
 
 import numpy as np
@@ -110,12 +109,11 @@ def test_ctrl_c_returns_the_best_model_with_its_certificate(loss):
     assert np.isfinite(result.certificate.gap)
 
 
-def test_time_is_limited():
+def test_time_is_limited(clock):
     big = problem(fl.losses.CrammerSinger(), X=rng.normal(size=(5000, 200)), y=rng.integers(5, size=5000), lam=1e-7)
-    start = time.perf_counter()
     with pytest.warns(fl.NotCertifiedWarning, match=r"stopped after [0-9.]+ seconds"):
         result = fl.solve(big, tol=1e-12, max_seconds=0.2)
-    assert time.perf_counter() - start < 10.0
+    assert clock.elapsed < 1.0
     assert result.status == "max_seconds"
     assert np.isfinite(result.certificate.gap)
 
@@ -270,10 +268,9 @@ def test_ctrl_c_ends_all_problems(n_threads, monkeypatch):
     assert all(np.isfinite(result.certificate.gap) for result in results)
 
 
-def test_time_is_limited_for_all_problems_together():
-    start = time.perf_counter()
+def test_time_is_limited_for_all_problems_together(clock):
     results = solve_many(against_rest(Design(IRIS), SPECIES), tol=0.0, max_seconds=0.3)
-    assert time.perf_counter() - start < 5.0
+    assert clock.elapsed < 1.0
     assert len(results) == 3
     with pytest.raises(ValueError, match="there are 3 problems, but 1 starts"):
         solve_many(against_rest(Design(IRIS), SPECIES), starts=[None])

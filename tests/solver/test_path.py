@@ -9,7 +9,7 @@ from fenchel.data import samples
 from fenchel.problem.penalties import L1, L2, ElasticNet, GroupL2
 from fenchel.solver.paths import screening
 from fenchel.solver.solve import solve_request
-from tests.oracle.conic import reliable_optimum
+from tests.helpers.conic import reliable_optimum
 
 
 def wide(penalty, loss=None, **options):

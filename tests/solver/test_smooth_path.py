@@ -1,7 +1,6 @@
 """Paths of losses that are smooth but not quadratic: Newton steps on Hessians used again, bounds of their own."""
 
 import importlib
-import time
 from fractions import Fraction as Q
 
 import numpy as np
@@ -14,7 +13,6 @@ import fenchel as fl
 from fenchel.data.products import Rounded, gamma
 from fenchel.solver.paths import smooth_path, wide_path
 from tests.laws.test_exact_arithmetic import exact, gaps_of_paths_hold
-from tests.registry import name, targets
 
 path_module = importlib.import_module("fenchel.solver.paths.grid")  # the package has a function of that name
 LOSSES = [
@@ -188,13 +186,12 @@ def test_a_tolerance_out_of_reach_is_soon_left_to_the_solver(monkeypatch):
     assert len(steps) <= 100
 
 
-def test_the_time_is_heeded():
+def test_a_limit_on_seconds_ends_the_path(clock):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20000, 60))
     problem = fl.Problem(X, np.sign(X @ rng.normal(size=60)), fl.losses.Logistic(), fl.penalties.L1(1.0))
-    start = time.perf_counter()
     fl.path(problem, lams=[1e-7], tol=1e-9, max_seconds=0.1, warn=False)
-    assert time.perf_counter() - start < 5.0
+    assert clock.elapsed < 0.5
 
 
 def test_results_say_how_they_came_about():

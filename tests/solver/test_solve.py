@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 import warnings
 from dataclasses import dataclass
 
@@ -41,12 +40,11 @@ def test_a_fit_that_runs_out_of_steps_says_which_gap_it_reached():
     assert not result.certificate.ok
 
 
-def test_a_fit_that_runs_out_of_time_returns_its_best_model():
+def test_a_fit_that_runs_out_of_time_returns_its_best_model(clock):
     big = fl.Problem(rng.normal(size=(4000, 300)), rng.normal(size=4000), fl.losses.Absolute(), fl.penalties.L1(1e-3))
-    start = time.perf_counter()
     with pytest.warns(fl.NotCertifiedWarning, match=r"stopped after [0-9.]+ seconds"):
         result = fl.solve(big, tol=1e-12, max_seconds=0.2)
-    assert time.perf_counter() - start < 5.0
+    assert clock.elapsed < 1.0  # the clock is read at least every few steps
     assert result.status == "max_seconds"
     assert result.certificate.gap >= 0
 
@@ -109,7 +107,9 @@ def test_callbacks_see_every_check_and_can_stop():
 
 def test_the_same_seed_gives_the_same_bits():
     for solver in ("fista", "pdhg", "sdca", "newton"):
-        one, other = (fl.solve(problem(intercept=True), solver=solver, random_state=3, tol=1e-6) for _ in range(2))
+        one, other = (
+            fl.solve(problem(intercept=True), solver=solver, random_state=3, max_iter=200, warn=False) for _ in range(2)
+        )
         assert np.array_equal(one.w, other.w)
         assert one.b == other.b
         assert one.certificate == other.certificate
@@ -214,10 +214,11 @@ def test_solvers_can_be_objects_and_anyone_can_write_one():
 
 
 def test_restart_helps_fista():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", fl.NotCertifiedWarning)
-        plain = fl.solve(problem(), tol=1e-10, solver="fista", restart=False, max_iter=20_000)
-    assert fl.solve(problem(), tol=1e-10, solver="fista").n_iter < plain.n_iter
+    steps = fl.solve(problem(fl.losses.Squared()), tol=1e-10, solver="fista").n_iter
+    plain = fl.solve(
+        problem(fl.losses.Squared()), tol=1e-10, solver="fista", restart=False, max_iter=3 * steps, warn=False
+    )
+    assert plain.status == "max_iter"
 
 
 # A user's own loss and penalty ----------------------------------------------------------------------------------------

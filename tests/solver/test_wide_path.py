@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-
-import fenchel as fl
 from fenchel.certificate.bounds.batch import NEAR, Models
 from fenchel.certificate.bounds.centred import Centred
 from fenchel.certificate.bounds.responses import Responses
 from fenchel.solver.paths.found import Found
 from fenchel.solver.paths.wide_path import MOST_LAMS, WidePath
+
+import fenchel as fl
 from fenchel.solver.result import Stop
+from tests.helpers.registry import SMOOTH, name, targets
 from tests.laws.test_exact_arithmetic import exact
-from tests.registry import SMOOTH, name, targets
 
 every_loss = pytest.mark.parametrize("loss", SMOOTH, ids=name)
 either_intercept = pytest.mark.parametrize("intercept", [False, True])
@@ -218,8 +218,8 @@ def test_where_not_even_the_first_lam_is_found_the_solver_is_asked():
         problem = fl.Problem(X, y, fl.losses.Squared(), fl.penalties.L1(1.0))
         lam = 1e-5 * problem.lam_max()
         for tol in (1e-2, 1e-15):
-            fl.path(problem, lams=[lam], tol=tol, warn=False, max_seconds=1.0)
-            fl.solve(problem.with_lam(lam), tol=tol, warn=False, max_iter=None)
+            fl.path(problem, lams=[lam], tol=tol, warn=False, max_seconds=0.1)
+            fl.solve(problem.with_lam(lam), tol=tol, warn=False, max_seconds=0.1)
 
 
 @every_penalty

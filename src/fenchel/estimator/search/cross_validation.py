@@ -358,8 +358,6 @@ def _follow_grid(
     penalties = [search.penalty(alpha, grid.ratio) for alpha in grid.alphas]
     models, stated = FoldModels(), stored_for(options["solver"], _with_penalty(problems, penalties[0]))
     paths = [follow(p, penalties, options, supports=s) for p, s in zip(stated, grid.supports, strict=True)]
-        follow(p, penalties, options, supports=supports) for p, supports in zip(stated, grid.supports, strict=True)
-    ]
     for steps in zip(*paths, strict=True):  # alphas come in order, the largest first
         results = [result for _, result in steps]
         models.weights.append([result.nonzeros() for result in results])

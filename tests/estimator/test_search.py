@@ -122,7 +122,7 @@ def test_paths_of_elastic_nets_agree(classes, legacy):
     theirs = {**both, "solver": "saga", "tol": 1e-7, "max_iter": 10**5, "random_state": 0}
     ours, theirs = logistic_searches(X, y, {**both, "tol": 1e-8}, theirs, legacy)
     assert_same_search(ours, theirs, legacy)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=2e-3)  # saga's tol is no bound on its weights
     assert fl.certify(ours, X, y).relative_gap < 1e-6
 
 

@@ -10,7 +10,7 @@ import fenchel as fl
 from fenchel.solver import Start
 from fenchel.steps import SGD, Pegasos
 from fenchel.steps.dual_ascent.sampling import Sampler
-from tests.registry import LOSSES
+from tests.helpers.registry import LOSSES
 
 rng = np.random.default_rng(3)
 N, D = 60, 7

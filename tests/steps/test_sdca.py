@@ -11,7 +11,7 @@ import fenchel as fl
 from fenchel.steps import SDCA, Start
 from fenchel.steps.dual_ascent.averaging import SuffixAverage
 from fenchel.steps.dual_ascent.sampling import Sampler
-from tests.registry import LOSSES, name
+from tests.helpers.registry import LOSSES, name
 
 rng = np.random.default_rng(0)
 n, d = 400, 20

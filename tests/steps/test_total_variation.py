@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import fenchel as fl
 from fenchel._core import kernels
 from fenchel.problem.penalties.fused import FusedL1
-from tests.oracle.conic import reliable_optimum
+from tests.helpers.conic import reliable_optimum
 
 
 def denoising(y, penalty, **options):

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler, scale
 
 import fenchel as fl
 from fenchel.estimator.sparse.group_lasso import groups_of
-from tests.oracle.conic import reliable_optimum
+from tests.helpers.conic import reliable_optimum
 
 DIABETES_X, DIABETES_Y = load_diabetes(return_X_y=True)
 SCALED_X = scale(DIABETES_X)

@@ -8,7 +8,7 @@ import pytest
 
 from fenchel import Problem, losses, penalties, sets, solve
 from fenchel.problem.vectors import is_finite, sum_of_squares
-from tests.registry import LOSSES, name, penalties_for, targets
+from tests.helpers.registry import LOSSES, name, penalties_for, targets
 
 rng = np.random.default_rng(0)
 
