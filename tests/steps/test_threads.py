@@ -14,6 +14,7 @@ from fenchel.data.design import Design
 from fenchel.solver.run import Fit, Stop, run
 from fenchel.steps import SDCA, BlockSDCA, Start
 from fenchel.steps.dual_ascent import threads as epoch_threads
+from tests.helpers.registry import name, targets
 from tests.laws.test_exact_arithmetic import badly_scaled, cancelling, offset, plain
 from tests.laws.test_own_products import exact_residual, states
 from tests.steps.test_sdca import zero
