@@ -236,7 +236,7 @@ def against_rest(design, y):
 
 
 def test_problems_solved_side_by_side_are_those_solved_alone(monkeypatch):
-    monkeypatch.setattr("fenchel.data.threads.ENTRIES_PER_THREAD", 1)
+    monkeypatch.setattr("fenchel.data.storage.ENTRIES_PER_THREAD", 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
     design = Design(IRIS)
     problems = against_rest(design, SPECIES)
@@ -252,7 +252,7 @@ def test_problems_solved_side_by_side_are_those_solved_alone(monkeypatch):
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_ctrl_c_ends_all_problems(n_threads, monkeypatch):
-    monkeypatch.setattr("fenchel.data.threads.ENTRIES_PER_THREAD", 1)
+    monkeypatch.setattr("fenchel.data.storage.ENTRIES_PER_THREAD", 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
     pressed = threading.Event()
 

@@ -25,7 +25,7 @@ CHANGED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Proof:
+class JudgedBounds:
     """The model's objective and scores, the best lower bound, and the best one whose dual point is feasible."""
 
     primal: PrimalBound
@@ -49,7 +49,7 @@ class Evidence:
     """P(w, b) is at most this."""
     lower: float
     """P* is at least this."""
-    known: Proof | None = None
+    known: JudgedBounds | None = None
 
     @cached_property
     def w(self) -> Vector:
@@ -67,7 +67,7 @@ class Evidence:
         return gap_between(self.upper, self.lower)
 
     @cached_property
-    def proof(self) -> Proof:
+    def proof(self) -> JudgedBounds:
         """Scores and dual points; an error if X is no longer what it was when the bounds were made."""
         if self.known is not None:
             return self.known
@@ -86,7 +86,7 @@ class Evidence:
         found.append(zero_bound(problem))
         best = max(found, key=lambda bound: bound.lower)
         feasible = max((bound for bound in found if bound.feasible), key=lambda bound: bound.lower)
-        return Proof(primal, best, feasible)
+        return JudgedBounds(primal, best, feasible)
 
     @property
     def primal(self) -> PrimalBound:

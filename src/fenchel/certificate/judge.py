@@ -6,7 +6,7 @@ A dual value, once valid, is valid for good, and so is a primal one: both are ke
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, singledispatch
 from typing import Any
 
@@ -18,8 +18,7 @@ from fenchel.certificate.bounds.residual import moved, residual_bound
 from fenchel.certificate.bounds.rounding import DualPoint, PrimalBound, gap_between, primal_bound
 from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.certificate.certificate import NOTHING, Certificate, Proof, vanishes
-from fenchel.certificate.evidence import Evidence
-from fenchel.certificate.evidence import Proof as Bounds
+from fenchel.certificate.evidence import Evidence, JudgedBounds
 from fenchel.certificate.search.ascent import methods, offers
 from fenchel.certificate.search.recovery import projected_points, recovered_points
 from fenchel.data.typing import Vector
@@ -28,16 +27,20 @@ from fenchel.problem.vectors import finite, frozen
 from fenchel.steps import Candidate, Scores
 from fenchel.steps.measurements import Model
 
-#: The part of the gap that may be rounding, or error of what a solver knows, before a product is worth its price.
-DOUBTFUL = 0.1
-#: A gap that is rounding to this part will not become much smaller.
-MOSTLY_ROUNDING = 0.7
-#: Relative gaps between which a better fit to the penalty's subdifferential is tried.
-NEGLIGIBLE, WORTH_FITTING = 1e-9, 0.3
-#: Passes that may leave the gap where it is, beside as many as there were before (or a tenth of all, if that is more).
-PATIENCE = 200
-#: The share of the gap that may be left to the dual point, the rest being the model's own.
-OWN = 0.1
+
+@dataclass(frozen=True)
+class JudgeTuning:
+    """Set by the cost of certificates: `python -m benchmarks.certify`."""
+
+    doubtful: float = 0.1  # the part of the gap that may be rounding before a product is worth its price
+    mostly_rounding: float = 0.7  # a gap that is rounding to this part will not become much smaller
+    negligible: float = 1e-9  # relative gaps between which a better fit to the penalty's subdifferential is tried
+    worth_fitting: float = 0.3
+    patience: int = 200  # passes that may leave the gap where it is, beside as many as there were before
+    own: float = 0.1  # the part of the gap that may be left to the dual point, the rest being the model's own
+
+
+TUNING = JudgeTuning()
 
 
 class Record(ABC):
@@ -101,20 +104,20 @@ class Record(ABC):
 
     def is_blurred(self, primal: PrimalBound) -> bool:
         """Whether doubt about the scores of a model is so large beside the gap that a sharper product is worth it."""
-        return not primal.upper - primal.value <= DOUBTFUL * self.gap
+        return not primal.upper - primal.value <= TUNING.doubtful * self.gap
 
     def exhausted(self, tol: float, atol: float = 0.0) -> bool:
         """Whether rounding is most of the gap: that of the best bound, or that of the last dual point.
 
         The last point counts where its rounding alone is too much: an older bound, such as D(0), may still be better.
         """
-        if self.gap <= self.rounding / MOSTLY_ROUNDING:
+        if self.gap <= self.rounding / TUNING.mostly_rounding:
             return True
         if self.last is None:
             return False
         rounding = self.primal.upper - self.primal.value + self.last.value - self.last.lower
         own = gap_between(self.primal.upper, float(self.last.lower))
-        return bool(max(tol * abs(self.primal.value), atol) < rounding and own <= rounding / MOSTLY_ROUNDING)
+        return bool(max(tol * abs(self.primal.value), atol) < rounding and own <= rounding / TUNING.mostly_rounding)
 
     def reached(self, tol: float, atol: float = 0.0) -> bool:
         """Whether the gap is small enough, or P is zero as far as double precision can tell."""
@@ -169,7 +172,7 @@ class Judge(Record):
     @property
     def evidence(self) -> Evidence:
         """What the certificate of the best model rests on."""
-        proof = Bounds(self.primal, self.best, self.feasible)
+        proof = JudgedBounds(self.primal, self.best, self.feasible)
         model = Model(self.w, self.b)
         return Evidence(self.problem, model, self.primal.value, self.primal.upper, self.best.lower, proof)
 
@@ -208,7 +211,7 @@ class Judge(Record):
         bound = residual_bound(self.problem, point, candidate.w, primal, residual)
         self._keep([bound])
         gap = gap_between(primal.upper, bound.lower)
-        return gap - (primal.value - bound.value) <= DOUBTFUL * gap <= DOUBTFUL * FAR * abs(primal.upper)
+        return gap - (primal.value - bound.value) <= TUNING.doubtful * gap <= TUNING.doubtful * FAR * abs(primal.upper)
 
     def try_differences(self, u: Vector, how: str) -> bool:
         """The dual point that multipliers u of D w make by themselves; False where X is not the identity."""
@@ -223,7 +226,7 @@ class Judge(Record):
 
     def fit(self, tol: float) -> None:
         """Fit v(alpha) to the subdifferential at the best model: norms always, kinks until tol is reached."""
-        if NEGLIGIBLE * abs(self.primal.value) < self.gap < WORTH_FITTING * abs(self.primal.value):
+        if TUNING.negligible * abs(self.primal.value) < self.gap < TUNING.worth_fitting * abs(self.primal.value):
             start = gradient_point(self.problem, self.free, self.primal.z)
             for point in projected_points(self.problem, self.free, self.w, self.primal.z, start):
                 self.try_point(point)
@@ -243,9 +246,9 @@ class Judge(Record):
                 left = self._try_candidate(candidate, last)
                 if self.gap < 0.99 * last:
                     progress, last = passes, self.gap
-                if self.reached(tol) or left <= OWN * self.gap:
+                if self.reached(tol) or left <= TUNING.own * self.gap:
                     return
-                if passes >= most_passes or passes > 2 * progress + max(PATIENCE, most_passes // 10):
+                if passes >= most_passes or passes > 2 * progress + max(TUNING.patience, most_passes // 10):
                     break
 
     def _try_candidate(self, candidate: Candidate, last: float) -> float:

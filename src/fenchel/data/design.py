@@ -14,8 +14,16 @@ from fenchel._core import kernels
 from fenchel.data.convert import as_matrix, is_identity
 from fenchel.data.fold_cache import FoldCache
 from fenchel.data.products import Products, Rounded, gamma
-from fenchel.data.storage import across, check_exponent, columns_of_rows, largest_entry, line_of, lines_of, norm_of_two
-from fenchel.data.threads import usable_threads
+from fenchel.data.storage import (
+    across,
+    check_exponent,
+    columns_of_rows,
+    largest_entry,
+    line_of,
+    lines_of,
+    norm_of_two,
+    usable_threads,
+)
 from fenchel.data.typing import Array, Indices, Mask, Matrix, MatrixLike, StoredMatrix, Vector
 
 #: Entries of X that `matvec_tight` multiplies at a time.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -10,6 +12,8 @@ from fenchel.data.typing import Array, Indices, StoredMatrix, Vector
 
 #: Below this many entries a check of them is over before a second thread has started.
 ENTRIES_TO_THREAD = 5_000_000
+#: Below this many entries a product is over before a second thread has started.
+ENTRIES_PER_THREAD = 100_000
 
 
 def lines_of(matrix: StoredMatrix, by_rows: bool, checked: bool = False) -> kernels.Lines:
@@ -88,3 +92,19 @@ def norm_of_two(a: Vector, b: Vector, p: float) -> Vector:
     if np.isinf(p):
         return np.asarray(largest)
     return np.asarray(largest * ((a / largest) ** p + (b / largest) ** p) ** (1.0 / p))
+
+
+def usable_threads(entries: int, limit: int | None) -> int:
+    """As many as asked for, or as there are cores, and no more than the entries keep busy."""
+    if isinstance(limit, bool | np.bool_) or not (
+        limit is None or (isinstance(limit, int | np.integer) and limit >= 1)
+    ):
+        raise ValueError(
+            f"the number of threads must be an integer of at least 1, or None for all cores; got {limit!r}"
+        )
+    return max(1, min(cores() if limit is None else limit, entries // ENTRIES_PER_THREAD))
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -47,14 +47,14 @@ class Bar:
 class FitProgress(Bar):
     """How much of the way to the tolerance is done, in orders of magnitude of the gap."""
 
-    def __init__(self, problem: Statement, solver: str, stop: Stop, enabled: bool) -> None:
+    def __init__(self, problem: Statement, solver: str, stop: Stop) -> None:
         n, d = problem.shape
-        super().__init__(f"{solver} {n} x {d}", enabled)
+        super().__init__(f"{solver} {n} x {d}", enabled=True)
         self._tol, self._atol, self._first = stop.tol, stop.atol, 0.0
 
     def update(self, row: Row) -> None:
         """Show a check."""
-        if self._bar is None or not np.isfinite(row.gap):
+        if not np.isfinite(row.gap):
             return
         target = max(self._tol * abs(row.primal), self._atol, 1e-300)
         self._first = max(self._first, row.gap, 2.0 * target)

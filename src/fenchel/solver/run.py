@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -26,12 +27,20 @@ from fenchel.steps import Candidate, Overflow, Solver, Start
 from fenchel.steps.measurements import Goal, Measurements, Model, Supports
 
 DEFAULT_MAX_ITER = 100_000
-#: Products with so few entries cost next to nothing: a sharper bound is worth them.
-FEW_ENTRIES = 100_000
-#: A model that is carried over to another lam is good enough if its gap is this part of what is asked: gaps add up.
-CARRIED = 0.2
-#: The part of a gap from measured products that may be rounding before sharper products are worth their price.
-SHARP = 0.5
+
+
+@dataclass(frozen=True)
+class RunTuning:
+    """Set by `python -m benchmarks.certify` (the cost of checks); `carried` by `python -m benchmarks.race --sparse`."""
+
+    few_entries: int = 100_000  # products with so few entries cost next to nothing: a sharper bound is worth them
+    carried: float = (
+        0.2  # a model from another lam is good enough if its gap is this part of what is asked: gaps add up
+    )
+    sharp: float = 0.5  # the part of a measured gap that may be rounding before sharper products are worth their price
+
+
+TUNING = RunTuning()
 
 State = TypeVar("State")
 
@@ -53,7 +62,10 @@ class Fit:
     trace: Trace = field(default_factory=Trace)
     n_iter: int = 0
     bound: Bounds | None = None  # of the last measured models
-    clock: float = field(default_factory=time.perf_counter)
+    clock: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clock = time.perf_counter()
 
     @property
     def start(self) -> Start:
@@ -93,7 +105,7 @@ class Fit:
     @property
     def is_good_enough(self) -> bool:
         """Whether the tolerance is reached, and a sharper bound would cost something."""
-        return self.problem.X.nnz > FEW_ENTRIES and self.judge.reached(self.stop.tol, self.stop.atol)
+        return self.problem.X.nnz > TUNING.few_entries and self.judge.reached(self.stop.tol, self.stop.atol)
 
     def result(self, solver: str, status: str) -> Result:
         """The best model and the best bound that the judge has seen."""
@@ -137,7 +149,7 @@ def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
     """The loop itself: why it ended, or the results of measured models that are certified."""
     solver, schedule = carried.solver, Schedule(carried.solver, fit.stop, fit.check_every)
     before, carried.state, status = carried.state, None, ""  # nothing is carried on unless this ends well
-    with FitProgress(fit.problem, solver.name, fit.stop, enabled=fit.progress) as bar:
+    with FitProgress(fit.problem, solver.name, fit.stop) if fit.progress else nullcontext() as bar:
         try:
             state = None if before is None else solver.retarget(before, fit.problem)
             if state is None:
@@ -145,7 +157,7 @@ def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
                 solver.aim(state, fit.goal)
             else:
                 solver.aim(state, fit.goal)
-                measured = _check_measured(fit, solver, state, CARRIED)
+                measured = _check_measured(fit, solver, state, TUNING.carried)
                 if measured is not None and measured.results:
                     carried.state = state
                     return measured.results
@@ -155,7 +167,8 @@ def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
                 finished, measured = solver.finished(state), _check_measured(fit, solver, state)
                 ends = finished or fit.late or fit.n_iter >= fit.limit
                 if measured is not None:
-                    bar.update(fit.trace[-1])
+                    if bar is not None:
+                        bar.update(fit.trace[-1])
                     if measured.results:
                         carried.state = state
                         return measured.results
@@ -168,7 +181,8 @@ def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
                 row = _check(fit, solver, state)
                 fit.trace.append(row)
                 fit.trace.checking += fit.seconds - row.seconds
-                bar.update(row)
+                if bar is not None:
+                    bar.update(row)
                 schedule.checked(fit.judge.gap)
                 status = _status(fit, row) or ("stalled" if finished else "")
                 if not status:
@@ -218,7 +232,7 @@ def _check_measured(fit: Fit, solver: Solver[Any], state: Any, part: float = 1.0
     solver.learn(state, gap)
     model = offer.model(0, fit.problem.shape[1])
     stopped = fit.callback is not None and _is_true(fit.callback(_with_model(row, model)))
-    return MeasuredCheck([], bool(bounds.rounding[0] <= SHARP * gap), stopped)
+    return MeasuredCheck([], bool(bounds.rounding[0] <= TUNING.sharp * gap), stopped)
 
 
 def _results(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,17 @@ import numpy as np
 from fenchel.solver.result import Stop
 from fenchel.steps import Progress, Solver
 
-#: How far a solver's own estimate of its gap may be trusted, either way, after it was compared with a certificate.
-LEAST_RATIO, MOST_RATIO = 0.5, 20.0
-#: A certificate that just misses costs more than the last bit of progress that it waits for.
-FIRST_RATIO = 1.2
+
+@dataclass(frozen=True)
+class ScheduleTuning:
+    """`python -m benchmarks.certify`."""
+
+    least_ratio: float = 0.5  # how far a solver's own estimate of its gap may be trusted, either way,
+    most_ratio: float = 20.0  # after it was compared with a certificate
+    first_ratio: float = 1.2  # before that: a certificate that just misses costs more than the progress it waits for
+
+
+TUNING = ScheduleTuning()
 
 
 class Schedule:
@@ -24,7 +32,7 @@ class Schedule:
     def __init__(self, solver: Solver[Any], stop: Stop, check_every: int | None) -> None:
         self._solver = solver
         self._stop, self._every, self._budget = stop, check_every, solver.steps_per_check
-        self._steps, self._passes, self._ratio = 0, 0.0, FIRST_RATIO
+        self._steps, self._passes, self._ratio = 0, 0.0, TUNING.first_ratio
         self._last: Progress | None = None
 
     def due(self, state: Any) -> bool:
@@ -49,4 +57,4 @@ class Schedule:
         if self._last is not None:
             self._passes = self._last.passes
             if self._last.gap > 0.0:
-                self._ratio = float(np.clip(gap / self._last.gap, LEAST_RATIO, MOST_RATIO))
+                self._ratio = float(np.clip(gap / self._last.gap, TUNING.least_ratio, TUNING.most_ratio))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel.data.design import Design
-from fenchel.data.threads import cores
+from fenchel.data.storage import cores
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from fenchel.problem.vectors import sum_of_squares
 
 
 @dataclass(frozen=True)
-class FaceTuning:
+class FusedFaceTuning:
     """Not measured; guesses that tests hold. A face is to cost little beside the steps between two certificates."""
 
     rounds: int = 5  # faces that one search may try
@@ -33,7 +33,7 @@ class FaceTuning:
     worst_condition: float = 1e14  # of A'A; beyond it the minimiser on the face counts as not unique
 
 
-TUNING = FaceTuning()
+TUNING = FusedFaceTuning()
 #: How far from lam, relative to it, a multiplier counts as rounded and not as different.
 AT_BOUND = 1e-10
 
