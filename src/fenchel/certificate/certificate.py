@@ -211,18 +211,16 @@ class Certificate:
             return "Not certified: no finite bound was found (the objective or its dual overflows)."
         verdict = "Certified" if self.ok else "Not certified to tolerance"
         vanishing = "zero as far as double precision can tell"
-        best = f"within {percent(self.relative_gap)} of the best possible"
+        best = f"within {closeness(self.relative_gap)} of the best possible"
+        tolerance = f"tol {self.tol:g}" + (f" or atol {self.atol:g}" if self.atol else "")
         lines = [
-            f"{verdict}: the objective is {vanishing if self.vanishes else best} (asked for {self._asked()}).",
+            f"{verdict}: the objective is {vanishing if self.vanishes else best} ({tolerance}).",
             f"objective {self.primal:.10g}; no model has less than {rounded_down(self.primal - self.gap)}; "
-            f"gap {self.gap:.3g} ({self.rounding:.1g} of it for rounding), by {self.how}.",
+            f"gap {self.gap:.3g} (rounding {self.rounding:.1g}; dual point: {self.how}).",
         ]
         if np.isfinite(self.weights_radius):
             lines.append(f"The exact optimum's weights lie within {self.weights_radius:.3g} of these.")
         return "\n".join(lines)
-
-    def _asked(self) -> str:
-        return f"{100 * self.tol:.3g} %" + (f" or a gap of {self.atol:.3g}" if self.atol else "")
 
     def _repr_html_(self) -> str:
         colour = "#1a7f37" if self.ok else "#9a6700"
@@ -257,6 +255,14 @@ def vanishes(primal: float, gap: float, rounding: float, at_zero: float) -> bool
     """
     small = abs(primal) <= max(rounding, NOTHING) and gap <= max(NEGLIGIBLE * at_zero, NOTHING)
     return bool(small and np.isfinite(gap))
+
+
+def closeness(x: float) -> str:
+    """A relative gap as a percentage where people think in percent, else as a number of two digits, rounded up."""
+    if not 0.0 < x < 1e-3:
+        return percent(x)
+    exact = Decimal(x)
+    return f"a relative {float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), ROUND_CEILING)):.2g}"
 
 
 def percent(x: float) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from fenchel.certificate.certificate import percent
+from fenchel.certificate.certificate import closeness
 from fenchel.data.typing import Seed
 from fenchel.problem import Statement
 from fenchel.problem.checks import require_count, require_flag
@@ -261,5 +261,5 @@ def not_certified(result: Result) -> str:
     }
     return (
         f"{result.solver} did not reach tol={certificate.tol:g}: the model is proven to be within "
-        f"{percent(certificate.relative_gap)} of the optimum (gap {certificate.gap:.3g}); {reasons[result.status]}."
+        f"{closeness(certificate.relative_gap)} of the optimum (gap {certificate.gap:.3g}); {reasons[result.status]}."
     )

@@ -102,7 +102,7 @@ def _fit(problem: Problem, free: FreeDirections, w: Vector, z: Vector, on_kink: 
     alpha[which] = 0.5 * (low + high)
     if len(which):
         alpha[which] = _least_squares(problem, free, w, z, alpha, which, low, high, window)
-    return DualPoint(alpha, how="recovered")
+    return DualPoint(alpha, how="least-squares recovery")
 
 
 def _intervals(problem: Problem, z: Vector, which: NDArray[np.intp]) -> tuple[Vector, Vector]:

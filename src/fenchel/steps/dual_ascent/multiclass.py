@@ -64,6 +64,7 @@ class BlockSDCA(Solver[BlockState]):
     """
 
     name = "sdca"
+    summary = "many samples: dual coordinate ascent over blocks of multipliers"
     requires = frozenset({Trait.STRONGLY_CONVEX_PENALTY, Trait.COMPILED_LOSS})
     steps_per_check = 20
     passes_per_step = 1

@@ -64,6 +64,7 @@ class SDCA(Solver[SDCAState]):
     shrink: bool | None = None
     accelerate: bool | None = None
     name = "sdca"
+    summary = "many samples: dual coordinate ascent"
     requires = frozenset({Trait.STRONGLY_CONVEX_PENALTY, Trait.COMPILED_LOSS, Trait.COMPILED_LINK})
     steps_per_check = 20
     passes_per_step = 2

@@ -261,6 +261,7 @@ class APPROX(Solver[ApproxState]):
     accelerate: bool = True
     restart: bool | None = None
     name = "approx"
+    summary = "to compare with: accelerated coordinate descent"
     requires = frozenset({Trait.COMPILED_LOSS})
     steps_per_check = 20
     passes_per_step = 2

@@ -128,6 +128,7 @@ class FISTA(Solver[FistaState]):
 
     restart: bool = True
     name = "fista"
+    summary = "any differentiable loss: accelerated proximal gradient steps"
     needs_storage = False
     requires = frozenset({Trait.DIFFERENTIABLE_LOSS, Trait.PROX_PENALTY})
     steps_per_check = 20

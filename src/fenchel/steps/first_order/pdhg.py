@@ -199,6 +199,7 @@ class PDHG(Solver[PDHGState]):
     """
 
     name = "pdhg"
+    summary = "anything convex: primal-dual steps"
     requires = frozenset[Trait]()
     steps_per_check = 30
     passes_per_step = 2

@@ -64,6 +64,7 @@ class MatrixNewton(Solver[MulticlassNewtonState]):
     """
 
     name = "newton"
+    summary = "few weights: Newton steps for all classes at once"
     requires = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS, Trait.QUADRATIC_PENALTY})
     steps_per_check = 1
     passes_per_step = 20

@@ -32,6 +32,7 @@ class Newton(Solver[NewtonState]):
     """One Newton step with a line search a step; conjugate gradients where the Hessian is too wide to factor."""
 
     name = "newton"
+    summary = "few columns, or curvature that changes little: Newton steps in the primal"
     requires = frozenset({Trait.COMPILED_LOSS, Trait.QUADRATIC_PENALTY})
     steps_per_check = 40
     passes_per_step = 3
