@@ -78,7 +78,9 @@ class Trace(Sequence[Row]):
         self.checking = 0.0
 
     def append(self, row: Row) -> None:
-        """Add a row; weights are kept only by the result."""
+        """Add a row, in place of an earlier one of the same iteration; weights are kept only by the result."""
+        if self._rows and self._rows[-1].iteration == row.iteration:
+            self._rows.pop()
         self._rows.append(row if type(row) is Row else Row(*(getattr(row, name) for name in COLUMNS)))
 
     def __len__(self) -> int:

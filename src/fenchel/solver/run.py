@@ -61,7 +61,8 @@ class Fit:
     supports: Supports | None = None
     trace: Trace = field(default_factory=Trace)
     n_iter: int = 0
-    bound: Bounds | None = None  # of the last measured models
+    bound: Bounds | None = None  # of the last measured models,
+    model: Model | None = None  # and the first of these
     clock: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -106,6 +107,11 @@ class Fit:
     def is_good_enough(self) -> bool:
         """Whether the tolerance is reached, and a sharper bound would cost something."""
         return self.problem.X.nnz > TUNING.few_entries and self.judge.reached(self.stop.tol, self.stop.atol)
+
+    def stops(self, row: Check) -> bool:
+        """Whether the callback says so: Python's True or NumPy's, for other truthy values may be accidents."""
+        answer = None if self.callback is None else self.callback(row)
+        return isinstance(answer, bool | np.bool_) and bool(answer)
 
     def result(self, solver: str, status: str) -> Result:
         """The best model and the best bound that the judge has seen."""
@@ -164,19 +170,21 @@ def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
             while not status:
                 state = solver.step(state)
                 fit.n_iter += 1
-                finished, measured = solver.finished(state), _check_measured(fit, solver, state)
+                finished = solver.finished(state)
                 ends = finished or fit.late or fit.n_iter >= fit.limit
+                if fit.check_every is not None and fit.n_iter % fit.check_every and not ends:
+                    continue
+                measured = _check_measured(fit, solver, state)
                 if measured is not None:
                     if bar is not None:
                         bar.update(fit.trace[-1])
                     if measured.results:
                         carried.state = state
                         return measured.results
-                    status = "callback" if measured.stopped else ""
-                    due = not measured.sharp
+                    due = measured.stopped or not measured.sharp
                 else:
                     due = schedule.due(state)
-                if status or not (due or ends):
+                if not (due or ends):
                     continue
                 row = _check(fit, solver, state)
                 fit.trace.append(row)
@@ -187,12 +195,10 @@ def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
                 status = _status(fit, row) or ("stalled" if finished else "")
                 if not status:
                     solver.observe(state, fit.judge.primal.z, fit.judge.primal.value, fit.judge.gap)
-                if fit.callback is not None and _is_true(fit.callback(row)):
-                    status = status or "callback"
+                stopped = fit.stops(row) if measured is None else measured.stopped
+                status = status or ("callback" if stopped else "")
         except Overflow:
             return "overflow"
-        if status == "callback" and not np.isfinite(fit.judge.primal.upper):
-            _check(fit, solver, state)
     if status == "certified":
         carried.state = state
         solver.conclude(state)
@@ -230,8 +236,8 @@ def _check_measured(fit: Fit, solver: Solver[Any], state: Any, part: float = 1.0
     fit.trace.append(row)
     gap = float(bounds.gap[0])
     solver.learn(state, gap)
-    model = offer.model(0, fit.problem.shape[1])
-    stopped = fit.callback is not None and _is_true(fit.callback(_with_model(row, model)))
+    model = fit.model = offer.model(0, fit.problem.shape[1])
+    stopped = fit.callback is not None and fit.stops(_with_model(row, model))
     return MeasuredCheck([], bool(bounds.rounding[0] <= TUNING.sharp * gap), stopped)
 
 
@@ -267,17 +273,12 @@ def _results(
 def _row(fit: Fit, offer: Measurements, bounds: Bounds, k: int, seconds: float) -> Row:
     primal, _, dual, _ = bounds.numbers(k)
     part = offer.weights[int(offer.starts[k]) : int(offer.starts[k + 1])]
-    steps = fit.n_iter if len(offer) == 1 else int(offer.steps[k])
+    steps = int(offer.steps[k]) if k else max(fit.n_iter, int(offer.steps[0]))
     return Row(steps, seconds, primal, dual, float(bounds.gap[k]), int(np.count_nonzero(part)))
 
 
 def _with_model(row: Row, model: Model) -> Check:
     return Check(**vars(row), w=frozen(model.dense()), b=model.b)
-
-
-def _is_true(answer: object) -> bool:
-    """Python's True or NumPy's; other truthy values may be accidents."""
-    return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
 def _check(fit: Fit, solver: Solver[Any], state: Any) -> Check:
@@ -322,6 +323,8 @@ def _last_effort(fit: Fit, status: str) -> str:
     """An early end: the better dual points of `certify` may still prove the model good enough."""
     judge, stop = fit.judge, fit.stop
     unseen = not np.isfinite(judge.primal.upper)
+    if fit.model is not None:
+        judge.look_at(fit.model.dense(), fit.model.b)
     judge.look_at(fit.start.w, fit.start.b)  # a run that is cut off early may be worse than where it began
     if unseen:
         judge.try_gradient()
