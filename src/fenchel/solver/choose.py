@@ -131,9 +131,9 @@ def explain(problem: Statement, tol: float = 1e-4, *, path: bool = False) -> Exp
     tol = Stop(tol).tol
     taken, reasons = _best(problem, {}, tol, is_path=path).name, {}
     for kind in solvers_of(problem).kinds:
-        obstacles = _obstacles(problem, kind())
-        if obstacles:
-            reasons[kind.name] = f"cannot: it {obstacles[0]}"
+        hindrance = kind().hindrance(problem)
+        if hindrance is not None:
+            reasons[kind.name] = f"cannot: it {hindrance}"
         elif kind.name == taken:
             reasons[kind.name] = f"taken: {kind.summary}"
         elif _suits(kind, problem, tol, path):
@@ -149,7 +149,7 @@ def _best(
     """The first that fits, knows the options, and suits the problem; whether it suits is not asked if no other does."""
     fitting = []
     for kind in solvers_of(problem).kinds:
-        if set(options) - _options(kind) or _obstacles(problem, kind()):
+        if set(options) - _options(kind) or kind().hindrance(problem) is not None:
             continue
         # one that cannot use a start is taken only if nothing else would get further
         if has_start and kind(**options).ignores_start and not kind.is_final:
@@ -172,7 +172,7 @@ def _suits(kind: Kind, problem: Statement, tol: float, is_path: bool) -> bool:
 
 def _able(problem: Statement) -> list[Kind]:
     """The solvers that can solve the problem, the preferred ones first."""
-    return [kind for kind in solvers_of(problem).kinds if not _obstacles(problem, kind())]
+    return [kind for kind in solvers_of(problem).kinds if kind().hindrance(problem) is None]
 
 
 def _options(kind: Kind) -> set[str]:
@@ -188,21 +188,9 @@ def _build(kind: Kind, options: dict[str, Any]) -> Solver[Any]:
     return kind(**options)
 
 
-def _obstacles(problem: Statement, solver: Solver[Any]) -> list[str]:
-    """What keeps a solver from a problem: traits that are missing, then whatever else the solver itself says."""
-    traits = problem.traits
-    if not solver.requires <= traits:
-        missing = solver.requires - traits
-        parts = " and ".join(sorted(trait.value for trait in missing))
-        return [f"needs {parts}, which {problem.described} is not"]
-    if solver.needs_storage and not problem.is_stored:
-        return [f"needs a matrix that is stored (a Design), which a {type(problem.X).__name__} is not"]
-    obstacle = solver.obstacle(problem)
-    return [] if obstacle is None else [obstacle]
-
-
 def _require_fit(problem: Statement, solver: Solver[Any]) -> Solver[Any]:
-    for reason in _obstacles(problem, solver):
+    reason = solver.hindrance(problem)
+    if reason is not None:
         able = ", ".join(repr(kind.name) for kind in _able(problem))
         raise TypeError(f"the solver {solver.name!r} {reason}; {able} would work")
     return solver

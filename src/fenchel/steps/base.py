@@ -150,6 +150,16 @@ class Solver(ABC, Generic[State]):
         """What keeps it from this problem beside missing traits, in words that follow the solver's name."""
         return None
 
+    def hindrance(self, problem: Any) -> str | None:
+        """All that keeps it from this problem: missing traits, a matrix that is not stored, or its `obstacle`."""
+        traits = problem.traits
+        if not self.requires <= traits:
+            parts = " and ".join(sorted(trait.value for trait in self.requires - traits))
+            return f"needs {parts}, which {problem.described} is not"
+        if self.needs_storage and not problem.is_stored:
+            return f"needs a matrix that is stored (a Design), which a {type(problem.X).__name__} is not"
+        return self.obstacle(problem)
+
     @staticmethod
     def suits(problem: Any, tol: float) -> bool:
         """Whether "auto" should take it."""

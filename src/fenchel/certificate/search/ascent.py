@@ -21,15 +21,13 @@ def methods(problem: Problem, may_copy: bool) -> list[tuple[Problem, Solver[Any]
     Coordinate ascent, the best for kinks, needs a stored matrix and visits its rows. Data stored by columns have to be
     copied for it, which costs memory: only where that is allowed.
     """
-    denoiser = next((kind() for kind in (TotalVariation, Trend) if kind().obstacle(problem) is None), None)
-    if denoiser is not None:
-        return [(problem, denoiser)]
-    traits = problem.loss.traits | problem.penalty.traits
-    if traits >= FISTA.requires:
-        return [(problem, FISTA())]
-    if traits >= SDCA.requires and problem.is_stored and (problem.X.walks_rows or may_copy):
-        return [(problem.replace(X=problem.design.stored_by_rows()), SDCA(shrink=False)), (problem, PDHG())]
-    return [(problem, PDHG())]
+    by_rows = problem
+    if problem.is_stored and (problem.X.walks_rows or may_copy) and problem.traits >= SDCA.requires:
+        by_rows = problem.replace(X=problem.design.stored_by_rows())
+    kinds: list[tuple[Problem, Solver[Any]]] = [(problem, TotalVariation()), (problem, Trend()), (problem, FISTA())]
+    first = next((one for one in kinds if one[1].hindrance(one[0]) is None), None)
+    ascent = (by_rows, SDCA(shrink=False)), (problem, PDHG())
+    return [first] if first is not None else [one for one in ascent if one[1].hindrance(one[0]) is None]
 
 
 def offers(
