@@ -13,7 +13,6 @@ from sklearn.preprocessing import scale
 
 import fenchel as fl
 from fenchel.estimator.search.leave_one_out import LeaveOneOut as Decomposition
-from fenchel.solver.solve import solve
 
 CANCER_X, CANCER_Y = load_breast_cancer(return_X_y=True)
 CANCER_X = scale(CANCER_X)
@@ -137,16 +136,12 @@ def test_a_path_of_l1_alone():
 
 
 def test_paths_start_from_their_neighbours(monkeypatch):
-    starts = []
-
-    def watched(problem, start=None, **options):
-        starts.append(start)
-        return solve(problem, start=start, **options)
-
-    for module in ("fenchel.solver.paths.grid", "fenchel.solver.paths.screening"):
-        monkeypatch.setattr(importlib.import_module(module), "solve", watched)
+    starts, module = [], importlib.import_module("fenchel.solver.solve")
+    run = module.run
+    monkeypatch.setattr(module, "run", lambda fit, carried: starts.append(fit.start) or run(fit, carried))
     fl.LogisticRegressionCV(Cs=[1.0, 0.01, 0.1], cv=2).fit(CANCER_X, CANCER_Y)
-    assert [start is None for start in starts] == [True, False, False] * 2
+    assert [bool(np.any(start.w)) for start in starts[:6]] == [False, True, True] * 2
+    assert [bool(np.any(start.w)) for start in starts[6:]] == [True]  # the last fit, from the folds
 
 
 def test_fits_to_folds_that_fall_short_are_told_once():

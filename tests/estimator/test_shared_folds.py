@@ -1,6 +1,5 @@
 """Searches whose folds share X: they choose what searches on copies would, whatever the folds are."""
 
-import importlib
 import warnings
 
 import numpy as np
@@ -12,9 +11,9 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import fenchel as fl
 from fenchel.data import samples
+from fenchel.estimator.search import cross_validation
+from fenchel.steps.working_set import moments, sparse_path
 
-wide_path = importlib.import_module("fenchel.solver.paths.wide_path")
-gram_path = importlib.import_module("fenchel.solver.paths.gram_path")
 WIDE = samples.make_regression(45, 600, noise=1.0, random_state=0)
 NARROW = samples.make_regression(90, 7, noise=1.0, random_state=1)
 LABELS = np.where(WIDE.y > 0, "up", "down")
@@ -37,9 +36,8 @@ def errors_of(model):
 
 def on_copies(model, X, y, weights=None):
     """The same search where no fold is quicker on X as it is."""
-    search = importlib.import_module("fenchel.estimator.search.cross_validation")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "in_common", lambda problem, options: None)
+        patch.setattr(cross_validation, "shared_design", lambda problem, **options: None)
         return clone(model).fit(X, y, weights)
 
 
@@ -100,24 +98,23 @@ def test_side_by_side_they_give_the_same_bits(model):
 
 
 @every_model
-def test_all_folds_look_at_one_matrix_in_sixteen_bits(model, monkeypatch):
-    made, looked = [], []
-    build, advance = wide_path.kernels.int16_screen, wide_path.WidePath.solve
-    monkeypatch.setattr(wide_path.kernels, "int16_screen", lambda *args: made.append(build(*args)) or made[-1])
+def test_all_folds_use_one_matrix_in_sixteen_bits(model, monkeypatch):
+    made, used = [], []
+    build, screen = sparse_path.kernels.int16_screen, sparse_path._screen
+    monkeypatch.setattr(sparse_path.kernels, "int16_screen", lambda *args: made.append(build(*args)) or made[-1])
 
-    def watched(self, *args):
-        looked.append(
-            self.problem.design.fold_cache.screens[self.problem.intercept and not hasattr(model, "predict_proba")]
-        )
-        return advance(self, *args)
+    def watched(problem, *args):
+        found = screen(problem, *args)
+        if problem.design.fold_cache is not None and not problem.design.fold_cache.over:
+            used.append(found[0])
+        return found
 
-    monkeypatch.setattr(wide_path.WidePath, "solve", watched)
+    monkeypatch.setattr(sparse_path, "_screen", watched)
     fitted = clone(model).fit(WIDE.X, targets_for(model, WIDE))
-    assert len({id(shorts) for shorts in looked}) == 1
-    assert len(looked) >= 3
+    assert len(used) >= 3
     # one for all folds; the last fit, for which X may have changed since, has its own
     assert len(made) <= 2
-    assert all(shorts is made[0] for shorts in looked)
+    assert all(one is made[0] for one in used)
     assert fitted.certificate_.ok
 
 
@@ -125,20 +122,23 @@ def test_all_folds_look_at_one_matrix_in_sixteen_bits(model, monkeypatch):
 @pytest.mark.parametrize("model", [fl.LassoCV(alphas=5, cv=4), fl.GroupLassoCV(2, alphas=5, cv=4)], ids=str)
 def test_few_weights_form_one_gram_matrix(model, form, monkeypatch):
     formed, some = [], []
-    whole, part = gram_path.known_gram, gram_path.gram_of_some
-    monkeypatch.setattr(gram_path, "known_gram", lambda *args: formed.append(1) or whole(*args))
-    monkeypatch.setattr(gram_path, "gram_of_some", lambda *args: some.append(len(args[1])) or part(*args))
-    monkeypatch.setattr(gram_path, "gram_matrix", lambda *args: pytest.fail("a fold has formed its own"))
+    whole, part = moments.known_gram, moments.gram_of_some
+    monkeypatch.setattr(moments, "known_gram", lambda *args: formed.append(1) or whole(*args))
+    monkeypatch.setattr(moments, "gram_of_some", lambda *args: some.append(len(args[1])) or part(*args))
+    monkeypatch.setattr(moments, "gram_matrix", lambda *args: pytest.fail("a fold has formed its own"))
     assert clone(model).fit(form(NARROW.X[:, :6]), NARROW.y).certificate_.ok
     assert len(formed) == 1
     assert sum(some) == len(NARROW.y)
 
 
 @pytest.mark.parametrize("data", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_a_search_ends_what_it_holds(data, monkeypatch):
-    search = importlib.import_module("fenchel.estimator.search.cross_validation")
-    shared, prepare = [], search.in_common
-    monkeypatch.setattr(search, "in_common", lambda *args: shared.append(prepare(*args)) or shared[-1])
+def test_a_search_ends_its_fold_cache(data, monkeypatch):
+    shared, prepare = [], cross_validation.shared_design
+    monkeypatch.setattr(
+        cross_validation,
+        "shared_design",
+        lambda problem, **options: shared.append(prepare(problem, **options)) or shared[-1],
+    )
     fl.LassoCV(alphas=4, cv=3).fit(data.X, data.y)
     with pytest.raises(IndexError):
         fl.LassoCV(alphas=4, cv=[(np.arange(20), [1000])]).fit(data.X, data.y)
@@ -158,7 +158,7 @@ def test_narrow_folds_side_by_side_give_the_same_bits(tol):
 
 
 def test_folds_that_take_few_samples_are_copied(monkeypatch):
-    monkeypatch.setattr(gram_path, "gram_of_some", lambda *args: pytest.fail("most samples are left out"))
+    monkeypatch.setattr(moments, "gram_of_some", lambda *args: pytest.fail("most samples are left out"))
     folds = [(np.arange(20), np.arange(20, 90)), (np.arange(50, 70), np.arange(50))]
     ours = fl.LassoCV(alphas=4, cv=folds).fit(NARROW.X, NARROW.y)
     np.testing.assert_allclose(ours.mse_path_, on_copies(ours, NARROW.X, NARROW.y).mse_path_)

@@ -3,6 +3,7 @@
 import importlib
 import signal
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from sklearn.preprocessing import scale
 
 import fenchel as fl
 from fenchel.estimator.search.cross_validation import choice
-from fenchel.solver.solve import solve
+from fenchel.steps.working_set import primal_cd
 
 DIABETES_X, DIABETES_Y = load_diabetes(return_X_y=True)
 SCALED_X = scale(DIABETES_X)
@@ -152,23 +153,28 @@ def test_groups_on_folds():
     assert fl.GroupLasso(0.99 * first, [5, 5], "sqrt", tol=1e-8).fit(SCALED_X, DIABETES_Y).coef_.any()
 
 
+def watch_runs(monkeypatch, watch):
+    """Call watch(fit, carried) before every run of a solver; least squares on few columns has one for every alpha."""
+    module = importlib.import_module("fenchel.solver.solve")
+    run = module.run
+    monkeypatch.setattr(module, "run", lambda fit, carried: watch(fit, carried) or run(fit, carried))
+    monkeypatch.setattr(primal_cd, "TUNING", replace(primal_cd.TUNING, cheap=0.0))
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_paths_start_from_their_neighbours_and_the_last_fit_from_the_folds(monkeypatch, n_jobs):
-    starts = {}
+    starts = []
 
-    def watched(problem, start=None, **options):
-        starts.setdefault(threading.get_ident() if n_jobs > 1 else problem.shape[0], []).append(start)
-        assert options["n_threads"] == 1
-        return solve(problem, start=start, **options)
+    def watch(fit, carried):
+        starts.append((fit.problem.shape[0], carried.state is not None, bool(np.any(fit.start.w))))
+        assert fit.problem.X.threads == 1
 
-    for module in ("fenchel.solver.paths.grid", "fenchel.solver.paths.screening"):
-        monkeypatch.setattr(importlib.import_module(module), "solve", watched)
-    # least squares on few columns needs no solver
-    monkeypatch.setattr(importlib.import_module("fenchel.solver.paths.grid"), "quick_path", lambda *args: None)
+    watch_runs(monkeypatch, watch)
     fl.LassoCV(alphas=3, cv=2, n_jobs=n_jobs).fit(SCALED_X, DIABETES_Y)
-    every = [start is None for found in starts.values() for start in found]
-    assert every.count(True) == 2
-    assert len(every) == 6
+    n = len(DIABETES_Y)
+    on_folds = [carried for samples, carried, _ in starts if samples < n]
+    assert sorted(on_folds) == [False] * 2 + [True] * 4  # the solver goes on where it is
+    assert [(carried, moved) for samples, carried, moved in starts if samples == n] == [(False, True)]
 
 
 def test_a_fold_without_weight_is_refused():
@@ -194,16 +200,12 @@ def test_fits_to_folds_that_fall_short_are_told_once():
 def test_ctrl_c_on_the_folds_ends_the_search(monkeypatch, n_jobs):
     calls = []
 
-    def watched(problem, **options):
+    def watch(fit, carried):
         calls.append(0)
         if len(calls) == 3:
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        return solve(problem, **options)
 
-    for module in ("fenchel.solver.paths.grid", "fenchel.solver.paths.screening"):
-        monkeypatch.setattr(importlib.import_module(module), "solve", watched)
-    # least squares on few columns needs no solver
-    monkeypatch.setattr(importlib.import_module("fenchel.solver.paths.grid"), "quick_path", lambda *args: None)
+    watch_runs(monkeypatch, watch)
     before = set(threading.enumerate())
     with pytest.raises(KeyboardInterrupt):
         fl.LassoCV(cv=4, n_jobs=n_jobs, tol=1e-8).fit(SCALED_X, DIABETES_Y)

@@ -1,25 +1,23 @@
-"""What paths on parts of the same samples have in common: the same optima as on copies, and bounds that hold."""
+"""What paths on some of the same samples share: the same optima as on copies, and bounds that hold."""
 
-import importlib
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fenchel.certificate.bounds.batch import NEAR
-from fenchel.certificate.bounds.centred import Centred
-from fenchel.solver.paths.found import Found
-from fenchel.solver.paths.gram_path import GramPath
-from fenchel.solver.paths.quick_path import in_common
-from fenchel.solver.paths.wide_path import WidePath
 
 import fenchel as fl
-from fenchel.solver.result import Stop
+from fenchel.certificate.bounds.measured import measured_bounds
+from fenchel.data.products import gamma
+from fenchel.solver.paths.folds import shared_design
+from fenchel.steps import PrimalCD, SparsePath, Start
+from fenchel.steps.measurements import Goal, Sizes
+from fenchel.steps.working_set import sparse_path
+from fenchel.steps.working_set.moments import ACCURACIES, Batch, Centre, Moments
 from tests.helpers.registry import SMOOTH, name, targets
 from tests.laws.test_exact_arithmetic import gaps_of_paths_hold
 
 either_intercept = pytest.mark.parametrize("intercept", [False, True])
-wide_module = importlib.import_module("fenchel.solver.paths.wide_path")
 PENALTIES = {
     "L1": lambda d: fl.penalties.L1(1.0),
     "elastic net": lambda d: fl.penalties.ElasticNet(1.0, 0.6),
@@ -47,7 +45,7 @@ def folds_of(problem, count=3, scale=1.0):
         X = problem.design.matrix.copy()
         X[which == 0] *= scale
         problem = fl.Problem(X, problem.y, problem.loss, problem.penalty, intercept=problem.intercept)
-    held = in_common(problem, {})
+    held = shared_design(problem)
     assert held is not None
     for k in range(1 if scale != 1.0 else count):
         weights = (which != k).astype(float)
@@ -65,7 +63,7 @@ def folds_of(problem, count=3, scale=1.0):
 def same_optima(part, copy):
     ours, theirs = (fl.path(one, eps=0.05, n_lams=8, lams=None, tol=1e-7) for one in (part, copy))
     np.testing.assert_allclose(ours.lams, theirs.lams, rtol=1e-6)
-    assert all(isinstance(result, Found) for result in ours)
+    assert all(result.certificate.evidence.known is None for result in ours)  # no judge was needed
     for one, other in zip(ours, theirs, strict=True):
         assert one.certificate.ok
         assert other.certificate.ok
@@ -109,17 +107,18 @@ def test_differences_are_as_near_as_they_say(intercept, storage, scale):
     out = np.arange(20) % 4 == 1
     X[out] *= scale
     problem = fl.Problem(storage(X), problem.y, intercept=intercept, penalty=fl.penalties.L1(1.0))
-    held = in_common(problem, {})
+    held = shared_design(problem)
     part = problem.replace(X=held, weights=np.where(out, 0.0, 1.0))
-    moments = GramPath(Centred.of(part)).moments
+    moments = Moments.of(part)
     assert moments.by_difference
+    relative = 32.0 * gamma(part.shape[0] + 200)  # what the bounds from second moments allow for
     rows = [[Fraction(float(x)) for x in row] for row in X[~out]]
     mean = [sum(column) / len(rows) if intercept else Fraction(0) for column in zip(*rows, strict=True)]
     for j in range(4):
         for k in range(4):
             true = sum((row[j] - mean[j]) * (row[k] - mean[k]) for row in rows) / len(rows)
             error = abs(Fraction(float(moments.G[j, k])) - true)
-            assert error <= moments.doubt * moments.lengths[j] * moments.lengths[k]
+            assert error <= relative * moments.lengths[j] * moments.lengths[k]
 
 
 @pytest.mark.parametrize("loss", SMOOTH, ids=name)
@@ -128,39 +127,48 @@ def test_no_column_is_overlooked(loss, intercept):
     """Columns that are not near the threshold are below it, whatever samples the shared ones were made for."""
     for seed, (n, d, offset) in enumerate([(12, 300, 0.0), (7, 361, 0.0), (25, 400, 30.0)]):
         for part, _ in folds_of(task(n, d, loss, "L1", intercept, offset=offset, seed=seed)):
-            way = WidePath.of(part)
-            assert np.all(way.samples.p @ part.design.matrix**2 <= way.samples.lengths**2)
-            lams = part.lam_max() * np.geomspace(1.0, 0.02, 20)
-            models = way._advance([part.penalty.with_lam(float(lam)) for lam in lams], np.full(20, 1e-6), Stop(1e-6))
-            assert len(models.b) >= 5
-            centre = way.samples.mean if isinstance(way.samples, Centred) and intercept else 0.0
-            V = np.abs((way.samples.p * models.multipliers) @ (part.design.matrix - centre))
-            assert np.all(V.max(axis=1) <= np.maximum(models.largest, NEAR * models.threshold) * (1.0 + 1e-9))
+            found = first_models(part, part.lam_max() * np.geomspace(1.0, 0.02, 20))
+            assert len(found) >= 5
+            p, matrix = found.sizes.p, part.design.matrix
+            assert np.all(p @ matrix**2 <= found.sizes.columns**2)
+            centre = Centre.of(part).columns if found.loss.centred else 0.0
+            V = np.abs((p * found.loss.multipliers) @ (matrix - centre))
+            assert np.all(V.max(axis=1) <= np.maximum(found.dual.largest, found.dual.cut) * (1.0 + 1e-9))
+            assert np.all(found.dual.cut <= found.threshold)
+
+
+def first_models(problem, lams):
+    """What the compiled path measures in one step."""
+    solver, (n, d) = SparsePath(), problem.shape
+    state = solver.begin(problem, Start(np.zeros(d), 0.0, np.zeros(n)), 0)
+    solver.aim(state, Goal(tuple(problem.penalty.with_lam(float(lam)) for lam in lams), 1e-6, 0.0, np.inf))
+    return solver.measured(solver.step(state))
 
 
 def test_weights_of_any_kind():
     """A sample that counts many times has columns of its own; one that counts a few times does not."""
     problem = task(20, 400, intercept=True)
-    held = in_common(problem, {})
+    held = shared_design(problem)
     for most, shared in ((3.0, True), (50.0, False)):
         weights = np.ones(20)
         weights[3], weights[7:10] = most, 0.0
         part = problem.replace(X=held, weights=weights)
         known = held.fold_cache.screens[True]
-        assert (wide_module.short_columns(part, weights / weights.sum(), Centred.of(part).mean)[0] is known) == shared
+        screen, _, _ = sparse_path._screen(part, weights / weights.sum(), Centre.of(part).columns)
+        assert (screen is known) == shared
         rows = np.repeat(np.arange(20), weights.astype(int))
         same_optima(
             part, fl.Problem(problem.design.matrix[rows], problem.y[rows], penalty=part.penalty, intercept=True)
         )
 
 
-def test_what_is_known_of_a_matrix_is_over_with_its_hold():
+def test_what_is_known_of_a_matrix_is_over_with_its_fold_cache():
     """A user may change X between two calls; nothing is proven from what it was."""
     for n, d in ((20, 400), (60, 5)):
         problem = task(n, d)
         fl.path(problem, n_lams=3)
         assert problem.design.fold_cache is None
-        held = in_common(problem, {})
+        held = shared_design(problem)
         assert problem.design.fold_cache is None
         weights = np.ones(n)
         weights[:5] = 0.0
@@ -175,23 +183,31 @@ def test_what_is_known_of_a_matrix_is_over_with_its_hold():
 def test_where_a_difference_proves_too_little_a_fold_forms_its_own_matrix():
     """Far from zero the rounding of all samples is more than what is asked for."""
     problem = task(400, 4, intercept=True, offset=300.0)
-    held = in_common(problem, {})
+    held = shared_design(problem)
     part = problem.replace(X=held, weights=np.where(np.arange(400) % 5 == 0, 0.0, 1.0))
-    way = GramPath(Centred.of(part))
-    assert way.moments.by_difference
-    blocks = part.with_lam(0.3 * part.lam_max()).penalty
-    w = fl.solve(part.replace(penalty=blocks), tol=1e-12, warn=False).w
-    rough = way.moments.bounds(blocks.blocks(4), w).rounding
-    way.moments = way._moments(None)
-    fine = way.moments.bounds(blocks.blocks(4), w)
-    assert fine.rounding < 0.65 * rough
-    between = Stop(float(np.sqrt(rough * fine.rounding) / fine.primal))
-    again = GramPath(Centred.of(part))
-    assert len(again.solve([blocks], between)) == 1
-    assert not again.moments.by_difference
-    easy = GramPath(Centred.of(part))
-    assert len(easy.solve([blocks], Stop(0.1))) == 1
-    assert easy.moments.by_difference
+    part = part.with_lam(0.3 * part.lam_max())
+    w = fl.solve(part, tol=1e-12, warn=False).w
+    rough, fine = (bounds_at(part, Moments.of(part, may_share), w) for may_share in (True, False))
+    assert fine.gap[0] < 0.65 * rough.gap[0]
+    between = float(np.sqrt(rough.gap[0] * fine.gap[0]) / fine.primal[0])
+    assert fl.solve(part, solver="primal_cd", tol=between).certificate.ok
+    solver = PrimalCD()
+    state = solver.begin(part, Start(np.zeros(4), 0.0, np.zeros(400)), 0)
+    solver.aim(state, Goal((part.penalty,), between, 0.0, np.inf))
+    for _ in ACCURACIES:
+        state = solver.step(state)
+        assert state.moments.by_difference
+        assert not measured_bounds(part, solver.measured(state)).reach(between, 0.0)[0]
+    state = solver.step(state)
+    assert not state.moments.by_difference
+    assert measured_bounds(part, solver.measured(state)).reach(between, 0.0)[0]
+
+
+def bounds_at(problem, moments, w):
+    """What second moments prove of some weights."""
+    blocks = problem.penalty.blocks(len(w))
+    batch = Batch(moments, (problem.penalty,), (blocks,), (moments.at(w),))
+    return measured_bounds(problem, batch.measured(Sizes.of(problem, moments.lengths)))
 
 
 @pytest.mark.parametrize(
@@ -202,8 +218,8 @@ def test_where_a_difference_proves_too_little_a_fold_forms_its_own_matrix():
         (task(20, 400, penalty="groups"), {}),
         (task(40, 6), {"solver": "fista"}),
         (task(40, 6).replace(weights=np.arange(1.0, 41.0)), {}),
-        (task(20, 400), {"max_iter": 3}),
+        (task(20, 400), {"solver": "fista"}),
     ],
 )
 def test_others_are_quicker_on_copies(problem, options):
-    assert in_common(problem, options) is None
+    assert shared_design(problem, **options) is None

@@ -1,15 +1,16 @@
-"""Primal coordinate descent: working sets, Gram matrices, walks along columns, screening."""
+"""Primal coordinate descent: working sets, Hessians, second moments, passes along columns."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
+from fenchel.certificate.bounds.measured import measured_bounds
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Start
-from fenchel.steps.working_set import primal_cd
-from fenchel.steps.working_set import support_newton as face_descent
-from fenchel.steps.working_set.state import DescentState, Part
+from fenchel.steps.working_set import primal_cd, selection, support_newton
 
 SMOOTH = [
     fl.losses.Squared(),
@@ -58,9 +59,27 @@ def lasso(n, d, share, rng, noise=0.1):
     return fl.Problem(X, y, fl.losses.Squared(), fl.penalties.L1(lam))
 
 
+def tune(monkeypatch, module, **values):
+    monkeypatch.setattr(module, "TUNING", replace(module.TUNING, **values))
+
+
 def no_hessians(monkeypatch):
-    for limit in ("ALWAYS", "PER_ENTRY", "PASSING"):
-        monkeypatch.setattr(primal_cd, limit, 0)
+    """Neither of all weights, nor of a working set."""
+    tune(monkeypatch, primal_cd, cheap=0.0)
+    tune(monkeypatch, selection, always=0, narrow=0, wide=0, patient=0.0)
+
+
+def watched_states(monkeypatch):
+    """The width of the working set and whether a Hessian is formed for it, after every step."""
+    seen, step = [], primal_cd.PrimalCD.step
+
+    def watched(self, state):
+        state = step(self, state)
+        seen.append((state.set.width, state.hessian is not None, state.patient))
+        return state
+
+    monkeypatch.setattr(primal_cd.PrimalCD, "step", watched)
+    return seen
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -86,19 +105,18 @@ def test_squared_loss_on_few_columns_is_one_model(rng):
 
 
 def test_working_sets_leave_most_columns_alone(rng, monkeypatch):
-    sizes = []
-    grown = primal_cd._next_part
-    monkeypatch.setattr(primal_cd, "_next_part", lambda state: (grown(state), sizes.append(len(state.w)))[0])
+    seen = watched_states(monkeypatch)
     result = fl.solve(lasso(80, 3000, 5.0, rng), solver="primal_cd", tol=1e-9)
     assert result.certificate.ok
-    assert max(sizes) <= 500
+    assert max(width for width, _, _ in seen) <= 500
 
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: type(loss).__name__)
-def test_walks_along_columns_arrive_too(loss, intercept, rng, monkeypatch):
-    """Where no Hessian has room, coordinate descent, extrapolation and conjugate gradients do the work."""
+def test_passes_along_columns_converge_too(loss, intercept, rng, monkeypatch):
+    """Where no Hessian is formed, coordinate descent, extrapolation and conjugate gradients do the work."""
     no_hessians(monkeypatch)
+    seen = watched_states(monkeypatch)
     X = rng.normal(size=(150, 40))
     y = X[:, :5].sum(axis=1) + rng.normal(size=150)
     y = np.where(y > 0, 1.0, -1.0) if loss.is_classification else y
@@ -106,14 +124,15 @@ def test_walks_along_columns_arrive_too(loss, intercept, rng, monkeypatch):
     for penalty in (fl.penalties.L1(0.02), net, groups):
         problem = fl.Problem(sp.csr_array(X), y, loss, penalty, rng.random(150), intercept)
         assert fl.solve(problem, solver="primal_cd", tol=1e-7).certificate.ok
+    assert not any(hessian for _, hessian, _ in seen)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("groups", [False, True])
-def test_a_newton_step_on_the_face_is_exact_for_the_squared_loss(groups, storage, intercept, rng, monkeypatch):
-    """From weights near the optimum, one step with exact conjugate gradients leaves no gradient on the face."""
-    monkeypatch.setattr(face_descent, "LIMITS", (20, 1e-12))
+def test_a_newton_step_on_the_support_is_exact_for_the_squared_loss(groups, storage, intercept, rng, monkeypatch):
+    """From weights near the optimum, one step with exact conjugate gradients leaves no gradient there."""
+    tune(monkeypatch, support_newton, steps=20, accuracy=1e-12)
     X, weights = rng.normal(size=(60, 12)) + 1.0, rng.random(60)
     y = X[:, :5].sum(axis=1) + rng.normal(size=60)
     penalty = fl.penalties.GroupL2(0.05, np.arange(12) // 3) if groups else fl.penalties.L1(0.05)
@@ -123,51 +142,53 @@ def test_a_newton_step_on_the_face_is_exact_for_the_squared_loss(groups, storage
     solver = primal_cd.PrimalCD()
     state = solver.begin(problem, Start(w, best.b, best.alpha), 0)
     before = np.abs(state.weights - best.w).max()
-    face_descent.face_step(state)
+    support_newton.support_step(state)
     assert np.abs(state.weights - best.w).max() <= (1e-3 if groups else 1e-7) * before
     assert state.primal <= best.certificate.primal * (1.0 + 1e-12)
 
 
 def test_passes_that_take_long_end_in_a_hessian(rng, monkeypatch):
     """Conjugate gradients are slow where columns are all but the same; the price of a Hessian is paid once."""
-    monkeypatch.setattr(primal_cd, "ALWAYS", 0)
+    tune(monkeypatch, primal_cd, cheap=0.0)
+    tune(monkeypatch, selection, always=0, narrow=0)
+    seen = watched_states(monkeypatch)
     X = np.cumsum(rng.normal(size=(200, 150)), axis=1)
     y = X @ rng.normal(size=150) + rng.normal(size=200)
     problem = fl.Problem(X, y, fl.losses.Squared(), fl.penalties.L1(1e-3))
-    states, step = [], primal_cd.PrimalCD.step
-    monkeypatch.setattr(primal_cd.PrimalCD, "step", lambda self, state: states.append(state) or step(self, state))
     assert fl.solve(problem, solver="primal_cd", tol=1e-9).certificate.ok
-    assert states[-1].patient
+    hessians = [hessian for _, hessian, _ in seen]
+    assert not hessians[0]
+    assert hessians[-1]
+    assert seen[-1][2]
 
 
-def test_screening_drops_only_zeros(rng):
+def test_columns_outside_of_the_working_set_are_zero_in_the_optimum(rng):
     problem = lasso(60, 2000, 2.0, rng)
     solver = primal_cd.PrimalCD()
     state = solver.begin(problem, Start(np.zeros(2000), 0.0, np.zeros(60)), 0)
     for _ in range(20):
         state = solver.step(state)
-    state.parts = primal_cd.LATE
-    primal_cd._screen(state)
-    assert len(state.whole.members) < 600
+    assert state.set.width < 600
     exact = fl.solve(problem, solver="fista", tol=1e-10).w
-    dropped = np.setdiff1d(np.arange(2000), state.whole.members)
-    assert not np.any(np.abs(exact[dropped]) > 1e-8)
+    left_out = np.setdiff1d(np.arange(2000), state.set.members)
+    assert not np.any(np.abs(exact[left_out]) > 1e-8)
 
 
-def test_groups_left_out_wrongly_come_back(rng):
-    """A certificate that contradicts the solver's own gap undoes the screening."""
+@pytest.mark.parametrize("groups", [False, True])
+def test_groups_left_out_wrongly_come_back(groups, rng):
+    """After every step all columns are checked: a working set without the support is not the last."""
     problem = lasso(60, 400, 5.0, rng)
+    if groups:
+        problem = problem.replace(penalty=fl.penalties.GroupL2(problem.penalty.lam, np.arange(400) // 2))
     solver = primal_cd.PrimalCD()
     state = solver.begin(problem, Start(np.zeros(400), 0.0, np.zeros(60)), 0)
-    state.whole = Part.whole(problem).only(np.arange(200, 400))
-    state.enter(state.whole)
-    state.look_at_all()
-    for _ in range(10):
+    count = state.everything.blocks.count
+    state.inside = np.arange(count) >= count // 2
+    state.enter(state.everything.only(np.flatnonzero(state.inside)))
+    assert state.set.members.min() == 200
+    for _ in range(30):
         state = solver.step(state)
-    solver.observe(state, state.z, state.primal, 1e3 * state.gap)
-    assert len(state.whole.members) == 400
-    for _ in range(20):
-        state = solver.step(state)
+    assert state.set.members.min() == 0
     assert fl.certify(problem, state.weights, effort="low").relative_gap < 1e-8
 
 
@@ -200,7 +221,7 @@ def test_columns_far_from_zero_are_no_harder(storage, offset, rng):
         assert fl.solve(problem, solver="primal_cd", tol=1e-5).n_iter <= 10
 
 
-def test_columns_far_from_zero_are_no_harder_to_walk_along(rng, monkeypatch):
+def test_columns_far_from_zero_are_no_harder_to_pass_along(rng, monkeypatch):
     no_hessians(monkeypatch)
     Z = rng.normal(size=(100, 20))
     steps = []
@@ -212,10 +233,10 @@ def test_columns_far_from_zero_are_no_harder_to_walk_along(rng, monkeypatch):
     assert steps[1] <= 2 * steps[0] + 5
 
 
-@pytest.mark.parametrize("room", [10**6, 0])
-def test_a_weight_on_a_column_of_zeros_returns_to_zero(room, rng, monkeypatch):
-    monkeypatch.setattr(primal_cd, "ALWAYS", room)
-    monkeypatch.setattr(primal_cd, "PER_ENTRY", 0)
+@pytest.mark.parametrize("hessians", [True, False])
+def test_a_weight_on_a_column_of_zeros_returns_to_zero(hessians, rng, monkeypatch):
+    if not hessians:
+        no_hessians(monkeypatch)
     X, y = rng.normal(size=(50, 8)), rng.normal(size=50)
     X[:, 2] = 0.0
     for penalty in (fl.penalties.L1(0.1), fl.penalties.GroupL2(0.1, [0, 0, 1, 2, 2, 3, 3, 3])):
@@ -291,12 +312,20 @@ def test_a_matrix_whose_entries_have_moved_is_an_error(by_columns, rng):
         design.only(np.array([1, 2]), by_columns)
 
 
-def test_believed_gap_is_the_true_one(rng):
-    problem = fl.Problem(rng.normal(size=(40, 10)), rng.normal(size=40), fl.losses.Squared(), fl.penalties.L1(0.05))
-    solver = primal_cd.PrimalCD()
-    state: DescentState = solver.begin(problem, Start(0.1 * rng.normal(size=10), 0.0, np.zeros(40)), 0)
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("d", [10, 600])
+def test_the_gap_of_what_was_measured_is_the_true_one(d, storage, rng):
+    """P and D of `measured_bounds` are those of the definitions, beside rounding."""
+    X, y = rng.normal(size=(40, d)), rng.normal(size=40)
+    problem = fl.Problem(storage(X), y, fl.losses.Squared(), fl.penalties.L1(0.05))
+    w = 0.1 * rng.normal(size=d) * (rng.random(d) < 0.3)
+    state = primal_cd.PrimalCD().begin(problem, Start(w, 0.0, np.zeros(40)), 0)
+    bounds = measured_bounds(problem, state.measured())
     a = problem.y - problem.scores(state.weights)
-    v = problem.dual_vector(a)
-    scale = min(1.0, 0.05 / np.abs(v).max())
+    scale = min(1.0, 0.05 / np.abs(problem.dual_vector(a)).max())
     dual = -problem.mean(problem.loss.conjugate(-scale * a, problem.y))
-    assert state.gap == pytest.approx(problem.primal(state.weights) - dual)
+    assert np.array_equal(state.weights, w)
+    assert bounds.primal[0] == pytest.approx(problem.primal(w), rel=1e-12)
+    assert bounds.dual[0] == pytest.approx(dual, rel=1e-7)
+    assert bounds.lower[0] <= dual
+    assert bounds.gap[0] >= problem.primal(w) - dual
