@@ -60,10 +60,10 @@ def solve_many(
             warnings.warn(not_certified(result), NotCertifiedWarning, stacklevel=2)
         return result
 
-    shared = {id(problem.design): problem.X.using(1) for problem in problems}
+    shared = {id(problem.X): problem.X.using(1) for problem in problems}
     if len(problems) > 1:
-        problems = [problem.replace(X=shared[id(problem.design)]) for problem in problems]
-    workers = 1 if len(problems) < 2 or request.progress else problems[0].design.using(n_threads).threads
+        problems = [problem.replace(X=shared[id(problem.X)]) for problem in problems]
+    workers = 1 if len(problems) < 2 or request.progress else problems[0].X.using(n_threads).threads
     if workers == 1:
         threads = n_threads if len(problems) < 2 else 1
         results: list[Result] = []

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from fenchel.certificate import Certificate
-from fenchel.certificate.bounds.measured import Bounds, measured_bounds
+from fenchel.certificate.bounds.measured import Bounds, blur, measured_bounds
 from fenchel.certificate.bounds.rounding import PrimalBound
 from fenchel.certificate.evidence import Evidence
 from fenchel.certificate.judge import Record, judge_of
@@ -238,7 +238,7 @@ def _check_measured(fit: Fit, solver: Solver[Any], state: Any, part: float = 1.0
     solver.learn(state, gap)
     model = fit.model = offer.model(0, fit.problem.shape[1])
     stopped = fit.callback is not None and fit.stops(_with_model(row, model))
-    return MeasuredCheck([], bool(bounds.rounding[0] <= TUNING.sharp * gap), stopped)
+    return MeasuredCheck([], blur(offer, bounds) <= TUNING.sharp * gap, stopped)
 
 
 def _results(

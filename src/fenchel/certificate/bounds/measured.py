@@ -52,6 +52,8 @@ class Bounds:
     theta: Vector
     """The multiple of the multipliers that is the dual point."""
     moments: bool
+    v_error: Vector
+    """How far v may be off, as a multiple of S_j."""
 
     @cached_property
     def gap(self) -> Vector:
@@ -129,7 +131,19 @@ def measured_bounds(problem: Problem, found: Measurements) -> Bounds:
         np.where(known, lower, -np.inf),
         np.where(np.isnan(theta), 1.0, theta),
         moments,
+        terms.v_error,
     )
+
+
+@np.errstate(all="ignore")
+def blur(found: Measurements, bounds: Bounds) -> float:
+    """About how much of the first gap sharper products would remove: rounding, and what the error of v costs."""
+    (theta, conjugate), (best, least) = (
+        _feasible(found, bounds.v_error),
+        _feasible(found, np.zeros_like(bounds.v_error)),
+    )
+    lost = abs(bounds.dual[0]) * (1.0 - min(theta[0], 1.0) / min(best[0], 1.0)) + conjugate[0] - least[0]
+    return float(bounds.rounding[0] + lost) if np.isfinite(lost) else np.inf
 
 
 def _from_samples(problem: Problem, found: Measurements, at: AtSamples, rounding: float) -> Terms:

@@ -31,8 +31,9 @@ def solve_near(problem: Problem, start: Any, request: Request, clock: Clock) -> 
     everything = np.ones(problem.shape[1], dtype=bool)
     if choose(problem, request.solver, request.options, tol, has_start=True).screens:
         return solve_request(problem, request, start, clock)  # it leaves out columns itself
-    if problem.penalty.restricted(everything) is None or not np.isfinite(problem.loss.smoothness):
-        return solve_request(problem, request, start, clock)  # nothing can be proven zero
+    provable = problem.penalty.restricted(everything) is not None and np.isfinite(problem.loss.smoothness)
+    if not (provable and problem.is_stored):  # nothing can be proven zero, or no column can be left out
+        return solve_request(problem, request, start, clock)
     w, b, alpha = (start.w, start.b, start.alpha) if isinstance(start, Result) else start
     judge = Judge(problem)
     with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong

@@ -34,6 +34,7 @@ class PrimalTuning:
     model: float = 1e-7  # the accuracy of a step's quadratic model, as a part of the gap that is asked for
     slow: float = 0.5  # a step that leaves more of the gap than this was slow
     most_idle: int = 25  # steps in a row that change nothing, after which none will
+    noise: float = 1e-14  # the part of P by which a line search may raise it: rounding
     nothing: float = 1e-15  # a gap, as a part of P, that no step would make smaller
     most_entries: int = 1_000_000  # of a Hessian of all weights,
     cheap: float = 8.0  # and the passes that it may cost, for them to be worked on all at once
@@ -93,7 +94,7 @@ class PrimalCD(Solver[WorkingSetState]):
             state.set = state.everything
         else:
             state.set = state.set.under(blocks.only(np.flatnonzero(state.inside))[1])
-        state.gap = state.last_gap = np.inf
+        state.gap = state.last_gap = state.least_gap = state.least_primal = np.inf
         state.steps = state.idle = state.attempts = 0
         state.slow = state.grows = state.patient = False
         select_for(state, ratio)
@@ -108,7 +109,9 @@ class PrimalCD(Solver[WorkingSetState]):
             select(state)
             _step_on_set(state)
             state.evaluate()
-        state.idle = state.idle + 1 if before - state.primal <= 1e-15 * abs(before) else 0
+        state.idle += 1
+        if state.primal < (1.0 - TUNING.noise) * state.least_primal:
+            state.idle, state.least_primal = 0, state.primal
         return state
 
     def measured(self, state: WorkingSetState) -> Measurements | None:
@@ -131,8 +134,8 @@ class PrimalCD(Solver[WorkingSetState]):
         left = gap / state.last_gap if state.last_gap < np.inf else 0.0
         if left > 0.0:
             state.slow = not left <= TUNING.slow
-        if left < 0.5:
-            state.idle = 0
+        if gap < 0.5 * state.least_gap:
+            state.idle, state.least_gap = 0, gap
         if state.hessian is not None and not state.problem.loss.quadratic and state.hessian.is_stale(left):
             state.hessian = None
 

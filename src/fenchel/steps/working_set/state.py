@@ -53,6 +53,8 @@ class WorkingSetState:
     goal: Goal | None = None
     gap: float = np.inf  # of the last certificate
     last_gap: float = np.inf  # of the one before
+    least_primal: float = np.inf  # P when `idle` was last zero,
+    least_gap: float = np.inf  # and the least gap by then
     hessian: Hessian | None = None
     trail: list[tuple[Vector, float]] = field(default_factory=list)  # the last weights, to extrapolate from
     passes: float = 0.0
