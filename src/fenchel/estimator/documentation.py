@@ -1,7 +1,8 @@
 """Documentation of parameters and attributes that many estimators share, written once.
 
-A docstring names what is special about its estimator; `documented` completes the sections "Parameters" and
-"Attributes". The API pages are built with a griffe extension (docs/griffe_documented.py) that reads the result.
+A docstring names what is special about its estimator; `documented` makes its fields the parameters, and completes the
+sections "Parameters" and "Attributes". The API pages are built with a griffe extension (docs/griffe_documented.py)
+that reads the result.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import TypeVar, dataclass_transform
 
 Kind = TypeVar("Kind", bound=type)
 Entries = Mapping[str, str]
@@ -93,16 +95,21 @@ TARGET: Entries = {
 }
 
 
+@dataclass_transform(eq_default=False)
 def documented(attributes: Entries) -> Callable[[Kind], Kind]:
-    """Complete the docstring of an estimator: shared parameters in the order of the signature, and attributes.
+    """Make the fields of an estimator its parameters, and complete its docstring with what many share.
 
     What the docstring says itself comes before what is shared; a parameter that neither documents is an error.
     """
 
     def complete(kind: Kind) -> Kind:
-        if kind.__doc__ is None:  # python -OO
+        text = kind.__doc__
+        dataclass(eq=False, repr=False)(kind)
+        init = vars(kind)["__init__"]
+        init.__signature__ = _own_first(kind, inspect.signature(init))
+        if text is None:  # python -OO
             return kind
-        head, parameters, own_attributes, tail = _sections(inspect.cleandoc(kind.__doc__))
+        head, parameters, own_attributes, tail = _sections(inspect.cleandoc(text))
         sections = {
             "Parameters": _merged(parameters, _shared_parameters(kind), f"parameters of {kind.__name__}"),
             "Attributes": _merged(own_attributes, attributes, f"attributes of {kind.__name__}"),
@@ -112,6 +119,18 @@ def documented(attributes: Entries) -> Callable[[Kind], Kind]:
         return kind
 
     return complete
+
+
+def _own_first(kind: type, signature: inspect.Signature) -> inspect.Signature:
+    """The signature with inherited keywords after those of the class itself."""
+    declared = [inspect.get_annotations(base) for base in kind.__mro__]
+
+    def depth(parameter: inspect.Parameter) -> int:
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            return -1
+        return next(k for k, names in enumerate(declared) if parameter.name in names)
+
+    return signature.replace(parameters=sorted(signature.parameters.values(), key=depth))
 
 
 def _shared_parameters(kind: type) -> Entries:

@@ -201,6 +201,27 @@ def choice(errors: Vector, rule: str) -> tuple[int, int]:
     return i, j
 
 
+# Parameters -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SearchParameters:
+    """Parameters of every search that runs folds in threads."""
+
+    cv: CrossValidation = None
+    verbose: int = 0
+    n_jobs: int | None = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class AlphaSearchParameters(SearchParameters):
+    """Parameters of a search along a path of alphas."""
+
+    eps: float = 1e-3
+    alphas: VectorLike | None = 100
+    rule: str = "best"
+
+
 # The search for alpha and l1_ratio --------------------------------------------------------------------------------
 
 

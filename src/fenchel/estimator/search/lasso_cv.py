@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Self
 
 import numpy as np
 
-from fenchel.data.typing import MatrixLike, Seed, Vector, VectorLike
-from fenchel.estimator.base import SolverLike, fit_problems, sample_weights, solver_options, validated
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
+from fenchel.estimator.base import fit_problems, sample_weights, solver_options, validated
 from fenchel.estimator.documentation import TARGET, documented
 from fenchel.estimator.objective import Objective, check_hints, elastic
 from fenchel.estimator.regression import SparseRegression, store_zeros, take_shape_of, target_problems
 from fenchel.estimator.search.cross_validation import (
     AlphaSearch,
-    CrossValidation,
+    AlphaSearchParameters,
     FoldData,
     FoldModels,
     alphas_of,
@@ -23,12 +24,13 @@ from fenchel.estimator.search.cross_validation import (
     ratios_of,
     search_alpha,
 )
+from fenchel.estimator.sparse.lasso import LassoHints
 from fenchel.estimator.sparse.lasso_path import elastic_net_path, lasso_path
 from fenchel.problem.losses import Loss, Squared
 from fenchel.problem.penalties import Penalty
 
 
-class SparseRegressionCV(SparseRegression):
+class SparseRegressionCV(AlphaSearchParameters, SparseRegression):
     """Regressions that choose alpha by their squared error on folds."""
 
     alpha_: float
@@ -93,8 +95,23 @@ def _some_weight(y: Vector, weights: Vector) -> None:
         raise ValueError("no sample outside of a fold has weight; use fewer folds")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class LassoSearch(LassoHints, SparseRegressionCV):
+    """The Lasso and the elastic net with a search for alpha."""
+
+    precompute: object = "auto"
+    n_alphas: int | None = None
+
+    def _check_parameters(self) -> None:
+        check_hints(self.selection, self.positive)
+        super()._check_parameters()
+
+    def _penalty(self, alpha: float, ratio: float) -> Penalty:
+        return elastic(alpha, ratio)
+
+
 @documented(TARGET)
-class ElasticNetCV(SparseRegressionCV):
+class ElasticNetCV(LassoSearch):
     """The elastic net with the best of some alphas and l1_ratios, certified.
 
     Minimises what `ElasticNet` does. alpha and l1_ratio are chosen by the squared error on folds, along paths of alphas
@@ -129,55 +146,12 @@ class ElasticNetCV(SparseRegressionCV):
 
     path = staticmethod(elastic_net_path)
 
-    def __init__(
-        self,
-        *,
-        l1_ratio: VectorLike = 0.5,
-        eps: float = 1e-3,
-        alphas: VectorLike | None = 100,
-        fit_intercept: bool = True,
-        precompute: object = "auto",
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        cv: CrossValidation = None,
-        copy_X: bool = True,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        positive: bool = False,
-        random_state: Seed = None,
-        selection: str = "cyclic",
-        n_alphas: int | None = None,
-        rule: str = "best",
-        solver: SolverLike = "auto",
-    ) -> None:
-        self.l1_ratio = l1_ratio
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.precompute = precompute
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cv = cv
-        self.copy_X = copy_X
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.positive = positive
-        self.random_state = random_state
-        self.selection = selection
-        self.n_alphas = n_alphas
-        self.rule = rule
-        self.solver = solver
-
-    def _check_parameters(self) -> None:
-        check_hints(self.selection, self.positive)
-        super()._check_parameters()
-
-    def _penalty(self, alpha: float, ratio: float) -> Penalty:
-        return elastic(alpha, ratio)
+    _: KW_ONLY
+    l1_ratio: VectorLike = 0.5
 
 
 @documented(TARGET)
-class LassoCV(SparseRegressionCV):
+class LassoCV(LassoSearch):
     """The Lasso with the best of some alphas, certified.
 
     Minimises what `Lasso` does. alpha is chosen by the squared error on folds, along paths of alphas on which each fit
@@ -204,47 +178,3 @@ class LassoCV(SparseRegressionCV):
     """
 
     path = staticmethod(lasso_path)
-
-    def __init__(
-        self,
-        *,
-        eps: float = 1e-3,
-        alphas: VectorLike | None = 100,
-        fit_intercept: bool = True,
-        precompute: object = "auto",
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        copy_X: bool = True,
-        cv: CrossValidation = None,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        positive: bool = False,
-        random_state: Seed = None,
-        selection: str = "cyclic",
-        n_alphas: int | None = None,
-        rule: str = "best",
-        solver: SolverLike = "auto",
-    ) -> None:
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.precompute = precompute
-        self.max_iter = max_iter
-        self.tol = tol
-        self.copy_X = copy_X
-        self.cv = cv
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.positive = positive
-        self.random_state = random_state
-        self.selection = selection
-        self.n_alphas = n_alphas
-        self.rule = rule
-        self.solver = solver
-
-    def _check_parameters(self) -> None:
-        check_hints(self.selection, self.positive)
-        super()._check_parameters()
-
-    def _penalty(self, alpha: float, ratio: float) -> Penalty:
-        return elastic(alpha, ratio)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from fenchel.data.typing import MatrixLike, Seed, Vector, VectorLike
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import (
     Features,
-    SolverLike,
     StartLike,
     fit_problems,
     sample_weights,
@@ -80,36 +80,16 @@ class RidgeCV(Regression):
 
     _several_targets: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        alphas: VectorLike = (0.1, 1.0, 10.0),
-        *,
-        fit_intercept: bool = True,
-        scoring: Scoring = None,
-        cv: CrossValidation = None,
-        gcv_mode: str | None = None,
-        store_cv_results: bool = False,
-        alpha_per_target: bool = False,
-        tol: float = 1e-6,
-        solver: SolverLike = "auto",
-        max_iter: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-        n_threads: int | None = 1,
-    ) -> None:
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.scoring = scoring
-        self.cv = cv
-        self.gcv_mode = gcv_mode
-        self.store_cv_results = store_cv_results
-        self.alpha_per_target = alpha_per_target
-        self.tol = tol
-        self.solver = solver
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_threads = n_threads
+    alphas: VectorLike = (0.1, 1.0, 10.0)
+    _: KW_ONLY
+    scoring: Scoring = None
+    cv: CrossValidation = None
+    gcv_mode: str | None = None
+    store_cv_results: bool = False
+    alpha_per_target: bool = False
+    tol: float = 1e-6
+    verbose: int = 0
+    n_threads: int | None = 1
 
     def _check_parameters(self) -> None:
         one_of("gcv_mode", self.gcv_mode, (None, "auto", "svd", "eigen"))
