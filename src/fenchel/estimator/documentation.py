@@ -9,58 +9,59 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar, dataclass_transform
+from typing import TypeAlias, TypeVar, dataclass_transform
 
 Kind = TypeVar("Kind", bound=type)
-Entries = Mapping[str, str]
+Entries: TypeAlias = dict[str, str]
 
-#: What a parameter is; its default is read from the signature.
+#: What a parameter is, in the order of signatures; its default is read from there.
 PARAMETERS: Entries = {
     "alpha": "float\n    Weight of the penalty.",
+    "l1_ratio": "float\n    Between 0 (only L2) and 1 (only L1).",
+    "eps": "float\n    The smallest alpha relative to the largest.",
     "alphas": (
         "int or array of positive numbers\n"
-        "    The number of alphas, from the least that makes all weights zero down to eps times that; or the alphas."
+        "    The number of alphas, from the least that makes all weights zero down to eps times that; or the alphas.\n"
+        "    None is 100."
     ),
-    "class_weight": (
-        'dict, "balanced" or None\n    Factors of the sample weights; "balanced" gives every class the same total.'
-    ),
-    "copy_X": "bool\n    X is never changed; either value has the same effect.",
-    "cv": "int, splitter, iterable or None\n    None is five folds, stratified for classes.",
-    "dual": 'bool or "auto"\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
-    "eps": "float\n    The smallest alpha relative to the largest.",
     "fit_intercept": "bool\n    Whether there is an intercept.",
-    "intercept_scaling": "float\n    The entry of the constant column; for `penalize_intercept=True`.",
-    "l1_ratio": "float\n    Between 0 (only L2) and 1 (only L1).",
-    "max_iter": (
-        "int, optional\n"
-        "    Most steps of the solver in a fit; 100000 if not given (scikit-learn's number counts other steps)."
-    ),
-    "max_seconds": "float, optional\n    Time limit for the whole fit.",
-    "n_alphas": "int, optional\n    The name of `alphas` before scikit-learn 1.7, where it is a number.",
-    "n_jobs": "int, optional\n    Threads: None is one, -1 is all cores, -2 all but one. A search runs folds in them.",
-    "n_threads": "int or None\n    Threads of a fit; None is all cores.",
     "penalize_intercept": (
         "bool\n    True is LIBLINEAR's objective: b is the weight of a column of `intercept_scaling`, and penalised."
     ),
-    "positive": "bool\n    True is refused: no solver here keeps w >= 0.",
-    "precompute": 'bool, "auto" or array\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
-    "progress": "bool\n    Show a progress bar.",
-    "random_state": "int, RandomState or None\n    Seed of everything random; None is the seed 0.",
+    "intercept_scaling": "float\n    The entry of the constant column; for `penalize_intercept=True`.",
+    "class_weight": (
+        'dict, "balanced" or None\n    Factors of the sample weights; "balanced" gives every class the same total.'
+    ),
+    "cv": "int, splitter, iterable or None\n    None is five folds, stratified for classes.",
     "rule": (
         '{"best", "one_standard_error"}\n'
         "    The least mean error; or the largest alpha (with the same l1_ratio) whose mean error exceeds it by no\n"
         "    more than its standard error."
     ),
-    "selection": '{"cyclic", "random"}\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
     "solver": (
         "str or Solver\n"
         '    A solver of `solve`. scikit-learn\'s names, where its class has some, are accepted and mean "auto".'
     ),
     "tol": "float\n    A fit ends when its certified gap is at most tol times the objective.",
-    "verbose": "int\n    Anything but 0 shows a progress bar for each fit.",
+    "max_iter": (
+        "int, optional\n"
+        "    Most steps of the solver in a fit; 100000 if not given (scikit-learn's number counts other steps)."
+    ),
+    "max_seconds": "float, optional\n    Time limit for the whole fit.",
+    "random_state": "int, RandomState or None\n    Seed of everything random; None is the seed 0.",
     "warm_start": "bool\n    Start from the solution of the last fit if shapes agree.",
+    "verbose": "int\n    Anything but 0 shows a progress bar for each fit.",
+    "progress": "bool\n    Show a progress bar.",
+    "n_threads": "int or None\n    Threads of a fit; None is all cores.",
+    "n_jobs": "int, optional\n    Threads: None is one, -1 is all cores, -2 all but one. A search runs folds in them.",
+    "precompute": 'bool, "auto" or array\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
+    "selection": '{"cyclic", "random"}\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
+    "dual": 'bool or "auto"\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
+    "copy_X": "bool\n    X is never changed; either value has the same effect.",
+    "positive": "bool\n    True is refused: no solver here keeps w >= 0.",
+    "n_alphas": "int, optional\n    The name of `alphas` before scikit-learn 1.7, where it is a number.",
 }
 
 #: What a fit to labels leaves behind.
@@ -94,6 +95,24 @@ TARGET: Entries = {
     "n_iter_": "int",
 }
 
+#: What a fit with many zeros adds.
+ZEROS: Entries = {
+    "certified_zeros_": (
+        "array of booleans, of the shape of `coef_`\n    Which weights are proven to be zero in the exact optimum."
+    )
+}
+SPARSE: Entries = ZEROS | {
+    "sparse_coef_": "sparse matrix of shape (targets, d)",
+    "dual_gap_": "float, or array of shape (targets,)\n    The certified gap.",
+}
+
+#: What a search for alpha along one path adds.
+ALPHA_PATH: Entries = {
+    "alpha_": "float",
+    "alphas_": "array of shape (alphas,)",
+    "mse_path_": "array of shape (alphas, folds)",
+}
+
 
 @dataclass_transform(eq_default=False)
 def documented(attributes: Entries) -> Callable[[Kind], Kind]:
@@ -106,7 +125,7 @@ def documented(attributes: Entries) -> Callable[[Kind], Kind]:
         text = kind.__doc__
         dataclass(eq=False, repr=False)(kind)
         init = vars(kind)["__init__"]
-        init.__signature__ = _own_first(kind, inspect.signature(init))
+        init.__signature__ = _ordered(inspect.signature(init))
         if text is None:  # python -OO
             return kind
         head, parameters, own_attributes, tail = _sections(inspect.cleandoc(text))
@@ -121,16 +140,15 @@ def documented(attributes: Entries) -> Callable[[Kind], Kind]:
     return complete
 
 
-def _own_first(kind: type, signature: inspect.Signature) -> inspect.Signature:
-    """The signature with inherited keywords after those of the class itself."""
-    declared = [inspect.get_annotations(base) for base in kind.__mro__]
+def _ordered(signature: inspect.Signature) -> inspect.Signature:
+    """The signature with shared keywords after those of the class, in the order of `PARAMETERS`."""
+    order = list(PARAMETERS)
 
-    def depth(parameter: inspect.Parameter) -> int:
-        if parameter.kind is not parameter.KEYWORD_ONLY:
-            return -1
-        return next(k for k, names in enumerate(declared) if parameter.name in names)
+    def place(parameter: inspect.Parameter) -> int:
+        is_shared = parameter.kind is parameter.KEYWORD_ONLY and parameter.name in order
+        return order.index(parameter.name) if is_shared else -1
 
-    return signature.replace(parameters=sorted(signature.parameters.values(), key=depth))
+    return signature.replace(parameters=sorted(signature.parameters.values(), key=place))
 
 
 def _shared_parameters(kind: type) -> Entries:

@@ -56,12 +56,6 @@ class LinearClassifier(GeneralParameters, Classification):
     tol, atol : float
         The fit ends when its certified gap is at most tol |objective| or atol.
 
-    Attributes
-    ----------
-    dual_coef_ : array of shape (1, n), or (classes, n)
-        The multipliers of the certificate.
-    n_iter_ : int, or an array of them
-
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Self
 
 import numpy as np
@@ -26,16 +26,8 @@ from fenchel.problem.penalties import L2
 from fenchel.problem.scaling import lam_from_C
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class MachineParameters(InterceptParameters, VerboseFitParameters):
-    """Parameters of both machines."""
-
-    C: float = 1.0
-    dual: bool | str = "auto"
-
-
 @documented(CLASSES)
-class LinearSVC(MachineParameters, SparseWeights, Classification):
+class LinearSVC(InterceptParameters, VerboseFitParameters, SparseWeights, Classification):
     """A linear support vector machine, certified.
 
     Minimises, as scikit-learn's class of this name does, ::
@@ -76,6 +68,8 @@ class LinearSVC(MachineParameters, SparseWeights, Classification):
     penalty: str = "l2"
     loss: str = "squared_hinge"
     _: KW_ONLY
+    C: float = 1.0
+    dual: bool | str = "auto"
     multi_class: str = "ovr"
 
     def _check_parameters(self) -> None:
@@ -113,7 +107,7 @@ class LinearSVC(MachineParameters, SparseWeights, Classification):
 
 
 @documented(TARGET)
-class LinearSVR(MachineParameters, Regression):
+class LinearSVR(InterceptParameters, VerboseFitParameters, Regression):
     """Linear support vector regression, certified.
 
     Minimises, as scikit-learn's class of this name does, ::
@@ -146,7 +140,9 @@ class LinearSVR(MachineParameters, Regression):
 
     _: KW_ONLY
     epsilon: float = 0.0
+    C: float = 1.0
     loss: str = "epsilon_insensitive"
+    dual: bool | str = "auto"
 
     def _check_parameters(self) -> None:
         one_of("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))

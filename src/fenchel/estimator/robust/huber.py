@@ -111,21 +111,11 @@ class HuberRegressor(VerboseFitParameters, Regression):
 
 def huber_claim(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> HuberClaim:
     """The joint objective, with zero weights and no scale yet."""
-    design, weights = Design(X), sample_weights(sample_weight, X)
-    n, d = design.shape
-    objective = model._objective()
-    (penalty,) = objective.penalties([float(weights.sum())])
-    return HuberClaim(
-        design,
-        as_vector(y, n, "y"),
-        weights,
-        L2(2.0 * penalty.lam),
-        float(model.epsilon),
-        objective.free_intercept,
-        np.zeros(d),
-        0.0,
-        0.0,
-    )
+    design, weights, objective = Design(X), sample_weights(sample_weight, X), model._objective()
+    targets, zero = as_vector(y, design.shape[0], "y"), np.zeros(design.shape[1])
+    (half,) = objective.penalties([float(weights.sum())])
+    penalty, epsilon = L2(2.0 * half.lam), float(model.epsilon)
+    return HuberClaim(design, targets, weights, penalty, epsilon, objective.free_intercept, zero, 0.0, 0.0)
 
 
 def fitted_claim(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> HuberClaim:

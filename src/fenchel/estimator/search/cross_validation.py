@@ -201,7 +201,7 @@ def choice(errors: Vector, rule: str) -> tuple[int, int]:
     return i, j
 
 
-# Parameters -------------------------------------------------------------------------------------------------------
+# The search for alpha and l1_ratio --------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -220,9 +220,6 @@ class AlphaSearchParameters(SearchParameters):
     eps: float = 1e-3
     alphas: VectorLike | None = 100
     rule: str = "best"
-
-
-# The search for alpha and l1_ratio --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

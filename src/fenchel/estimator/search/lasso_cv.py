@@ -10,7 +10,7 @@ import numpy as np
 
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import fit_problems, sample_weights, solver_options, validated
-from fenchel.estimator.documentation import TARGET, documented
+from fenchel.estimator.documentation import ALPHA_PATH, SPARSE, TARGET, documented
 from fenchel.estimator.objective import Objective, check_hints, elastic
 from fenchel.estimator.regression import SparseRegression, store_zeros, take_shape_of, target_problems
 from fenchel.estimator.search.cross_validation import (
@@ -26,6 +26,7 @@ from fenchel.estimator.search.cross_validation import (
 )
 from fenchel.estimator.sparse.lasso import LassoHints
 from fenchel.estimator.sparse.lasso_path import elastic_net_path, lasso_path
+from fenchel.problem import Problem
 from fenchel.problem.losses import Loss, Squared
 from fenchel.problem.penalties import Penalty
 
@@ -62,18 +63,8 @@ class SparseRegressionCV(AlphaSearchParameters, SparseRegression):
         y = np.asarray(targets, dtype=np.float64)
         weights = sample_weights(sample_weight, features)
         data = FoldData(features, y, weights, None if sample_weight is None else weights)
-        alphas, ratios = self._asked()
-        unit = self._objective_at(1.0, ratios[0])
-        search = AlphaSearch(
-            alphas,
-            ratios,
-            self.eps,
-            self.rule,
-            self._penalty,
-            problems=lambda data: target_problems(unit, data.X, data.y, data.weights),
-            errors=self._errors,
-            require=_some_weight,
-        )
+        grid = *self._asked(), self.eps, self.rule
+        search = AlphaSearch(*grid, self._penalty, self._problems, self._errors, _some_weight)
         best = search_alpha(search, data, folds_of(self.cv, features, y, classifier=False), solver_options(self))
         self.alpha_, self.alphas_, self.mse_path_ = best.alpha, best.alphas, np.squeeze(best.errors)
         if hasattr(self, "l1_ratio"):
@@ -82,6 +73,9 @@ class SparseRegressionCV(AlphaSearchParameters, SparseRegression):
         take_shape_of(self, y)
         store_zeros(self, results)
         return self
+
+    def _problems(self, data: FoldData) -> list[Problem]:
+        return target_problems(self._objective_at(1.0, 1.0), data.X, data.y, data.weights)
 
     def _errors(self, models: FoldModels, test: FoldData) -> list[float]:
         """Twice the mean loss: the mean squared error."""
@@ -110,7 +104,7 @@ class LassoSearch(LassoHints, SparseRegressionCV):
         return elastic(alpha, ratio)
 
 
-@documented(TARGET)
+@documented(TARGET | SPARSE | ALPHA_PATH)
 class ElasticNetCV(LassoSearch):
     """The elastic net with the best of some alphas and l1_ratios, certified.
 
@@ -122,17 +116,12 @@ class ElasticNetCV(LassoSearch):
     ----------
     l1_ratio : float or array of numbers between 0 and 1, default 0.5
         0 needs alphas.
-    alphas : int or array of positive numbers, default 100
-        The number of alphas, from the least that makes all weights zero down to eps times that; or the alphas. None is
-        100.
 
     Attributes
     ----------
-    alpha_, l1_ratio_ : float
+    l1_ratio_ : float
     alphas_ : array of shape (alphas,), or (ratios, alphas)
     mse_path_ : array of shape (alphas, folds), or (ratios, alphas, folds)
-    sparse_coef_, certified_zeros_, dual_gap_
-        As in `ElasticNet`, of the last fit, to all samples.
 
     Examples
     --------
@@ -150,21 +139,13 @@ class ElasticNetCV(LassoSearch):
     l1_ratio: VectorLike = 0.5
 
 
-@documented(TARGET)
+@documented(TARGET | SPARSE | ALPHA_PATH)
 class LassoCV(LassoSearch):
     """The Lasso with the best of some alphas, certified.
 
     Minimises what `Lasso` does. alpha is chosen by the squared error on folds, along paths of alphas on which each fit
     starts from its neighbour's weights and multipliers; the last fit, to all samples, starts from the mean over the
     folds.
-
-    Attributes
-    ----------
-    alpha_ : float
-    alphas_ : array of shape (alphas,)
-    mse_path_ : array of shape (alphas, folds)
-    sparse_coef_, certified_zeros_, dual_gap_
-        As in `ElasticNet`, of the last fit, to all samples.
 
     Examples
     --------

@@ -185,12 +185,8 @@ class RidgeCV(Regression):
     def _fitted(self, weights: list[Vector], shifts: list[float], y: Vector) -> Ridge:
         """A model for a scorer."""
         model = Ridge()
-        model.coef_, model.intercept_, model.dual_coef_ = (
-            np.stack(weights),
-            np.array(shifts),
-            np.empty((len(shifts), 0)),
-        )
-        model.n_features_in_ = self.n_features_in_
+        model.coef_, model.intercept_ = np.stack(weights), np.array(shifts)
+        model.dual_coef_, model.n_features_in_ = np.empty((len(shifts), 0)), self.n_features_in_
         take_shape_of(model, y)
         return model
 

@@ -11,7 +11,7 @@ from fenchel.data import Design
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import fit_problems, sample_weights, solver_options
 from fenchel.estimator.classification import Codes, encoded, signs_of, two_classes, with_class_weights
-from fenchel.estimator.documentation import CLASSES, documented
+from fenchel.estimator.documentation import CLASSES, ZEROS, documented
 from fenchel.estimator.logistic import log_probabilities
 from fenchel.estimator.objective import Objective, elastic
 from fenchel.estimator.search.cross_validation import (
@@ -37,7 +37,7 @@ from fenchel.problem import Problem
 from fenchel.problem.losses import Logistic
 
 
-@documented(CLASSES)
+@documented(CLASSES | ZEROS)
 class SparseLogisticRegressionCV(AlphaSearchParameters, SparseLogisticModel):
     """Sparse logistic regression with the best of some alphas and l1_ratios, certified.
 
@@ -59,8 +59,6 @@ class SparseLogisticRegressionCV(AlphaSearchParameters, SparseLogisticModel):
     alpha_, l1_ratio_ : float
     alphas_ : array of shape (alphas,), or (ratios, alphas)
     score_path_ : array of shape (alphas, folds), or (ratios, alphas, folds)
-    certified_zeros_
-        As in `SparseLogisticRegression`, of the last fit, to all samples.
 
     Examples
     --------
@@ -95,17 +93,9 @@ class SparseLogisticRegressionCV(AlphaSearchParameters, SparseLogisticModel):
         weights = two_classes(codes, sample_weights(sample_weight, features), "sample_weight")
         full = with_class_weights(self, codes, weights)
         data = FoldData(features, codes, full, None if sample_weight is None else weights)
-        ratios = ratios_of(self.l1_ratio)
-        search = AlphaSearch(
-            alphas_of(self.alphas),
-            ratios,
-            self.eps,
-            self.rule,
-            elastic,
-            problems=self._problems,
-            errors=self._log_losses if self.scoring is None else self._minus_scores,
-            require=self._every_class,
-        )
+        grid = alphas_of(self.alphas), ratios_of(self.l1_ratio), self.eps, self.rule
+        errors = self._log_losses if self.scoring is None else self._minus_scores
+        search = AlphaSearch(*grid, elastic, self._problems, errors, self._every_class)
         folds = folds_of(self.cv, features, self.classes_[codes], classifier=True)
         best = search_alpha(search, data, folds, solver_options(self))
         self.alpha_, self.l1_ratio_, self.alphas_ = best.alpha, best.ratio, best.alphas

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fenchel.data.typing import VectorLike
 from fenchel.estimator.base import VerboseFitParameters
-from fenchel.estimator.documentation import TARGETS, documented
+from fenchel.estimator.documentation import SPARSE, TARGETS, documented
 from fenchel.estimator.names import resolve_regression_loss
 from fenchel.estimator.objective import Objective, positive_alpha
 from fenchel.estimator.regression import SparseRegression
@@ -21,7 +21,7 @@ from fenchel.problem.penalties import GroupL2
 Groups: TypeAlias = VectorLike | Sequence[Sequence[int]]
 
 
-@documented(TARGETS)
+@documented(TARGETS | SPARSE)
 class GroupLasso(VerboseFitParameters, SparseRegression):
     """Regression with weights that are zero in whole groups, certified.
 
@@ -45,12 +45,8 @@ class GroupLasso(VerboseFitParameters, SparseRegression):
 
     Attributes
     ----------
-    sparse_coef_ : sparse matrix of shape (targets, d)
     certified_zeros_ : array of booleans, of the shape of `coef_`
         Which weights are proven to be zero in the exact optimum; those of a group all are, or none.
-    dual_gap_ : float, or array of shape (targets,)
-        The certified gap.
-    n_iter_ : int, or an array of them
 
     Examples
     --------

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from fenchel.estimator.base import FitParameters
-from fenchel.estimator.documentation import TARGETS, documented
+from fenchel.estimator.documentation import SPARSE, TARGETS, documented
 from fenchel.estimator.objective import Objective, check_hints, elastic, l1_ratio_of, positive_alpha
 from fenchel.estimator.regression import SparseRegression
 from fenchel.estimator.sparse.lasso_path import elastic_net_path
@@ -44,7 +44,7 @@ class LassoModel(LassoHints, FitParameters, SparseRegression):
         return Objective(Squared(), lambda total: penalty, self.fit_intercept)
 
 
-@documented(TARGETS)
+@documented(TARGETS | SPARSE)
 class ElasticNet(LassoModel):
     """Least squares with an L1 and an L2 penalty, certified.
 
@@ -53,15 +53,6 @@ class ElasticNet(LassoModel):
         1/(2 W) sum_i s_i (x_i.w + b - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2)
 
     for each target, with W = sum_i s_i and an intercept b that is not penalised.
-
-    Attributes
-    ----------
-    sparse_coef_ : sparse matrix of shape (targets, d)
-    certified_zeros_ : array of booleans, of the shape of `coef_`
-        Which weights are proven to be zero in the exact optimum.
-    dual_gap_ : float, or array of shape (targets,)
-        The certified gap.
-    n_iter_ : int, or an array of them
 
     Examples
     --------
@@ -80,7 +71,7 @@ class ElasticNet(LassoModel):
         return l1_ratio_of(self.l1_ratio)
 
 
-@documented(TARGETS)
+@documented(TARGETS | SPARSE)
 class Lasso(LassoModel):
     """Least squares with an L1 penalty, certified.
 
@@ -89,11 +80,6 @@ class Lasso(LassoModel):
         1/(2 W) sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_1
 
     for each target, with W = sum_i s_i and an intercept b that is not penalised.
-
-    Attributes
-    ----------
-    sparse_coef_, certified_zeros_, dual_gap_
-        As in `ElasticNet`.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.estimator.base import steps_of
 from fenchel.estimator.classification import fit_classes
-from fenchel.estimator.documentation import CLASSES, documented
+from fenchel.estimator.documentation import CLASSES, ZEROS, documented
 from fenchel.estimator.logistic import LogisticModel
 from fenchel.estimator.objective import Objective, elastic, l1_ratio_of, positive_alpha
 from fenchel.problem.losses import Logistic
@@ -30,7 +30,7 @@ def store_zeros_and_steps(model: SparseLogisticModel, results: list[Result]) -> 
     model.n_iter_ = steps_of(results)
 
 
-@documented(CLASSES)
+@documented(CLASSES | ZEROS)
 class SparseLogisticRegression(SparseLogisticModel):
     """Logistic regression with an L1 penalty or an elastic net, certified.
 
@@ -44,10 +44,6 @@ class SparseLogisticRegression(SparseLogisticModel):
 
     Attributes
     ----------
-    certified_zeros_ : array of booleans, of the shape of `coef_`
-        Which weights are proven to be zero in the exact optimum.
-    certificate_ : Certificate
-        Of the objective; summed over the classes.
     n_iter_ : array of the steps for each class
 
     Examples
