@@ -64,60 +64,55 @@ PARAMETERS: Entries = {
     "n_alphas": "int, optional\n    The name of `alphas` before scikit-learn 1.7, where it is a number.",
 }
 
-#: What a fit to labels leaves behind.
-CLASSES: Entries = {
-    "coef_": "array of shape (1, d), or (classes, d)",
-    "intercept_": "array of shape (1,), or (classes,)",
-    "dual_coef_": "array of shape (1, n), or (classes, n)\n    The multipliers of the certificate, in the mean form.",
-    "classes_": "array of the labels",
-    "certificate_": "Certificate\n    Of the objective; summed over the classes if each has a problem.",
-    "trace_": "Trace, or a list of them",
-    "n_iter_": "int, or an array of the steps of each problem",
-}
-
-#: What a fit to one or several targets leaves behind.
-TARGETS: Entries = {
-    "coef_": "array of shape (d,), or (targets, d)",
-    "intercept_": "float, or array of shape (targets,)",
-    "dual_coef_": "array of shape (n,), or (targets, n)\n    The multipliers of the certificate, in the mean form.",
-    "certificate_": "Certificate\n    Of the objective; summed over the targets.",
-    "trace_": "Trace, or a list of them",
-    "n_iter_": "int, or an array of the steps for each target",
-}
-
-#: What a fit to one target leaves behind.
-TARGET: Entries = {
-    "coef_": "array of shape (d,)",
-    "intercept_": "float",
-    "dual_coef_": "array of shape (n,)\n    The multipliers of the certificate, in the mean form.",
-    "certificate_": "Certificate",
-    "trace_": "Trace",
-    "n_iter_": "int",
-}
-
-#: What a fit with many zeros adds.
-ZEROS: Entries = {
-    "certified_zeros_": (
-        "array of booleans, of the shape of `coef_`\n    Which weights are proven to be zero in the exact optimum."
-    )
-}
-SPARSE: Entries = ZEROS | {
-    "sparse_coef_": "sparse matrix of shape (targets, d)",
-    "dual_gap_": "float, or array of shape (targets,)\n    The certified gap.",
-}
-
-#: What a search for alpha along one path adds.
-ALPHA_PATH: Entries = {
-    "alpha_": "float",
-    "alphas_": "array of shape (alphas,)",
-    "mse_path_": "array of shape (alphas, folds)",
+#: What a fit leaves behind: to labels, to one or several targets, to one target; and what some fits add.
+ATTRIBUTES: dict[str, Entries] = {
+    "classes": {
+        "coef_": "array of shape (1, d), or (classes, d)",
+        "intercept_": "array of shape (1,), or (classes,)",
+        "dual_coef_": "array of shape (1, n), or (classes, n)\n    The certificate's multipliers, in the mean form.",
+        "classes_": "array of the labels",
+        "certificate_": "Certificate\n    Of the objective; summed over the classes if each has a problem.",
+        "trace_": "Trace, or a list of them",
+        "n_iter_": "int, or an array of the steps of each problem",
+    },
+    "targets": {
+        "coef_": "array of shape (d,), or (targets, d)",
+        "intercept_": "float, or array of shape (targets,)",
+        "dual_coef_": "array of shape (n,), or (targets, n)\n    The certificate's multipliers, in the mean form.",
+        "certificate_": "Certificate\n    Of the objective; summed over the targets.",
+        "trace_": "Trace, or a list of them",
+        "n_iter_": "int, or an array of the steps for each target",
+    },
+    "target": {
+        "coef_": "array of shape (d,)",
+        "intercept_": "float",
+        "dual_coef_": "array of shape (n,)\n    The certificate's multipliers, in the mean form.",
+        "certificate_": "Certificate",
+        "trace_": "Trace",
+        "n_iter_": "int",
+    },
+    "zeros": {
+        "certified_zeros_": (
+            "array of booleans, of the shape of `coef_`\n    Which weights are proven to be zero in the exact optimum."
+        )
+    },
+    "sparse": {
+        "sparse_coef_": "sparse matrix of shape (targets, d)",
+        "dual_gap_": "float, or array of shape (targets,)\n    The certified gap.",
+    },
+    "alpha_path": {
+        "alpha_": "float",
+        "alphas_": "array of shape (alphas,)",
+        "mse_path_": "array of shape (alphas, folds)",
+    },
 }
 
 
 @dataclass_transform(eq_default=False)
-def documented(attributes: Entries) -> Callable[[Kind], Kind]:
+def documented(*kinds: str) -> Callable[[Kind], Kind]:
     """Make the fields of an estimator its parameters, and complete its docstring with what many share.
 
+    Its attributes are those of the kinds given, which `ATTRIBUTES` lists.
     What the docstring says itself comes before what is shared; a parameter that neither documents is an error.
     """
 
@@ -129,6 +124,7 @@ def documented(attributes: Entries) -> Callable[[Kind], Kind]:
         if text is None:  # python -OO
             return kind
         head, parameters, own_attributes, tail = _sections(inspect.cleandoc(text))
+        attributes = {name: entry for each in kinds for name, entry in ATTRIBUTES[each].items()}
         sections = {
             "Parameters": _merged(parameters, _shared_parameters(kind), f"parameters of {kind.__name__}"),
             "Attributes": _merged(own_attributes, attributes, f"attributes of {kind.__name__}"),

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from fenchel.data.typing import Matrix, MatrixLike
 from fenchel.estimator.base import FitParameters
 from fenchel.estimator.classification import Classification, one_against_rest_probabilities
-from fenchel.estimator.documentation import CLASSES, TARGET, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.names import resolve_loss, resolve_penalty, resolve_regression_loss
 from fenchel.estimator.objective import Objective
 from fenchel.estimator.regression import Regression
@@ -37,7 +37,7 @@ class GeneralParameters(FitParameters):
     progress: bool = False
 
 
-@documented(CLASSES)
+@documented("classes")
 class LinearClassifier(GeneralParameters, Classification):
     """A linear classifier with any loss and any penalty, certified.
 
@@ -85,7 +85,7 @@ class LinearClassifier(GeneralParameters, Classification):
             return np.asarray(np.log(self.predict_proba(X)))
 
 
-@documented(TARGET)
+@documented("target")
 class LinearRegressor(GeneralParameters, Regression):
     """A linear regression with any loss and any penalty, certified.
 

@@ -11,7 +11,7 @@ from scipy.special import log_expit, log_softmax, softmax
 from fenchel.data.typing import Matrix, MatrixLike, VectorLike
 from fenchel.estimator.base import InterceptParameters, SparseWeights, steps_of
 from fenchel.estimator.classification import Classification, fit_classes, one_against_rest_probabilities
-from fenchel.estimator.documentation import CLASSES, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, elastic, l1_ratio_of, one_of, penalised_constant, positive_C
 from fenchel.problem.losses import Logistic, Multinomial
 from fenchel.problem.scaling import lam_from_C
@@ -76,7 +76,7 @@ def check_softmax_penalty(l1_ratio: float, constant: float, count: int) -> None:
         )
 
 
-@documented(CLASSES)
+@documented("classes")
 class LogisticRegression(InterceptParameters, LogisticModel):
     """Logistic regression, certified.
 

@@ -12,7 +12,7 @@ import numpy as np
 from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.estimator.base import VerboseFitParameters, steps_of
 from fenchel.estimator.classification import Classification, fit_classes
-from fenchel.estimator.documentation import CLASSES, TARGETS, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, no_bounds_on_weights, positive_alpha
 from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.losses import Squared
@@ -51,7 +51,7 @@ class RidgeParameters(VerboseFitParameters):
     positive: bool = False
 
 
-@documented(TARGETS)
+@documented("targets")
 class Ridge(RidgeParameters, Regression):
     """Least squares with an L2 penalty, certified.
 
@@ -107,7 +107,7 @@ def _each(alpha: VectorLike) -> list[object]:
     return list(np.ravel(np.asarray(alpha, dtype=object)))
 
 
-@documented(CLASSES)
+@documented("classes")
 class RidgeClassifier(RidgeParameters, Classification):
     """Ridge regression on labels -1 and +1, certified.
 

@@ -10,7 +10,7 @@ import numpy as np
 from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.estimator.base import InterceptParameters, SparseWeights, VerboseFitParameters
 from fenchel.estimator.classification import Classification, fit_classes
-from fenchel.estimator.documentation import CLASSES, TARGET, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, elastic, one_of, penalised_constant, positive_C
 from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.losses import (
@@ -26,7 +26,7 @@ from fenchel.problem.penalties import L2
 from fenchel.problem.scaling import lam_from_C
 
 
-@documented(CLASSES)
+@documented("classes")
 class LinearSVC(InterceptParameters, VerboseFitParameters, SparseWeights, Classification):
     """A linear support vector machine, certified.
 
@@ -106,7 +106,7 @@ class LinearSVC(InterceptParameters, VerboseFitParameters, SparseWeights, Classi
         return self
 
 
-@documented(TARGET)
+@documented("target")
 class LinearSVR(InterceptParameters, VerboseFitParameters, Regression):
     """Linear support vector regression, certified.
 

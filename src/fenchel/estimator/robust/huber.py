@@ -20,7 +20,7 @@ from fenchel.estimator.base import (
     validated,
     warn_short,
 )
-from fenchel.estimator.documentation import TARGET, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, positive_alpha
 from fenchel.estimator.regression import Regression, take_shape_of
 from fenchel.estimator.robust.huber_scale import ScaleSearch
@@ -29,7 +29,7 @@ from fenchel.problem.penalties import L2
 from fenchel.problem.scaling import lam_from_sum
 
 
-@documented(TARGET)
+@documented("target")
 class HuberRegressor(VerboseFitParameters, Regression):
     """Linear regression that is robust to outliers, with its scale, certified.
 

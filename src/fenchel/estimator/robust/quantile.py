@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY
 from typing import ClassVar
 
 from fenchel.estimator.base import VerboseFitParameters
-from fenchel.estimator.documentation import TARGET, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, positive_alpha
 from fenchel.estimator.regression import Regression
 from fenchel.problem.losses import Pinball
@@ -16,7 +16,7 @@ from fenchel.problem.penalties import L1
 from fenchel.problem.scaling import lam_from_mean
 
 
-@documented(TARGET)
+@documented("target")
 class QuantileRegressor(VerboseFitParameters, Regression):
     """Linear regression of a quantile, certified.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 
 from fenchel.data.typing import VectorLike
-from fenchel.estimator.documentation import ALPHA_PATH, SPARSE, TARGET, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.names import resolve_regression_loss
 from fenchel.estimator.search.lasso_cv import SparseRegressionCV
 from fenchel.estimator.sparse.group_lasso import Groups, grouped
@@ -13,7 +13,7 @@ from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
 
 
-@documented(TARGET | SPARSE | ALPHA_PATH)
+@documented("target", "zeros", "sparse", "alpha_path")
 class GroupLassoCV(SparseRegressionCV):
     """The group Lasso with the best of some alphas, certified.
 

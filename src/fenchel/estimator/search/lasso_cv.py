@@ -10,7 +10,7 @@ import numpy as np
 
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import fit_problems, sample_weights, solver_options, validated
-from fenchel.estimator.documentation import ALPHA_PATH, SPARSE, TARGET, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, check_hints, elastic
 from fenchel.estimator.regression import SparseRegression, store_zeros, take_shape_of, target_problems
 from fenchel.estimator.search.cross_validation import (
@@ -104,7 +104,7 @@ class LassoSearch(LassoHints, SparseRegressionCV):
         return elastic(alpha, ratio)
 
 
-@documented(TARGET | SPARSE | ALPHA_PATH)
+@documented("target", "zeros", "sparse", "alpha_path")
 class ElasticNetCV(LassoSearch):
     """The elastic net with the best of some alphas and l1_ratios, certified.
 
@@ -139,7 +139,7 @@ class ElasticNetCV(LassoSearch):
     l1_ratio: VectorLike = 0.5
 
 
-@documented(TARGET | SPARSE | ALPHA_PATH)
+@documented("target", "zeros", "sparse", "alpha_path")
 class LassoCV(LassoSearch):
     """The Lasso with the best of some alphas, certified.
 

@@ -21,7 +21,7 @@ from fenchel.estimator.base import (
     warn_short,
 )
 from fenchel.estimator.classification import Codes, encoded, two_classes, weighted_problems, with_class_weights
-from fenchel.estimator.documentation import CLASSES, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.logistic import LogisticModel, LogisticRegression, logistic_objective, resolve_l1_ratio
 from fenchel.estimator.objective import Objective, one_of, positive_C
 from fenchel.estimator.search.cross_validation import (
@@ -42,7 +42,7 @@ from fenchel.solver import Result
 Grid = list[tuple[Result, ...]]
 
 
-@documented(CLASSES)
+@documented("classes")
 class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel):
     """Logistic regression with the best of some C and l1_ratios, certified.
 

@@ -19,7 +19,7 @@ from fenchel.estimator.base import (
     validated,
     warn_short,
 )
-from fenchel.estimator.documentation import TARGETS, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, one_of, positive_alpha
 from fenchel.estimator.regression import Regression, columns, take_shape_of, target_problems
 from fenchel.estimator.ridge import Ridge, ridge_objective, ridge_penalty, store_steps_and_solver
@@ -35,7 +35,7 @@ from fenchel.estimator.search.cross_validation import (
 from fenchel.estimator.search.leave_one_out import LeaveOneOut
 
 
-@documented(TARGETS)
+@documented("targets")
 class RidgeCV(Regression):
     """Ridge regression with the best of some alphas, certified.
 

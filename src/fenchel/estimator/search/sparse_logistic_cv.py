@@ -11,7 +11,7 @@ from fenchel.data import Design
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import fit_problems, sample_weights, solver_options
 from fenchel.estimator.classification import Codes, encoded, signs_of, two_classes, with_class_weights
-from fenchel.estimator.documentation import CLASSES, ZEROS, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.logistic import log_probabilities
 from fenchel.estimator.objective import Objective, elastic
 from fenchel.estimator.search.cross_validation import (
@@ -37,7 +37,7 @@ from fenchel.problem import Problem
 from fenchel.problem.losses import Logistic
 
 
-@documented(CLASSES | ZEROS)
+@documented("classes", "zeros")
 class SparseLogisticRegressionCV(AlphaSearchParameters, SparseLogisticModel):
     """Sparse logistic regression with the best of some alphas and l1_ratios, certified.
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.estimator.base import VerboseFitParameters
-from fenchel.estimator.documentation import TARGET, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, positive_alpha
 from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import FusedL1
 
 
-@documented(TARGET)
+@documented("target")
 class FusedLasso(VerboseFitParameters, Regression):
     """Least squares with a penalty on differences of weights, certified.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fenchel.data.typing import VectorLike
 from fenchel.estimator.base import VerboseFitParameters
-from fenchel.estimator.documentation import SPARSE, TARGETS, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.names import resolve_regression_loss
 from fenchel.estimator.objective import Objective, positive_alpha
 from fenchel.estimator.regression import SparseRegression
@@ -21,7 +21,7 @@ from fenchel.problem.penalties import GroupL2
 Groups: TypeAlias = VectorLike | Sequence[Sequence[int]]
 
 
-@documented(TARGETS | SPARSE)
+@documented("targets", "zeros", "sparse")
 class GroupLasso(VerboseFitParameters, SparseRegression):
     """Regression with weights that are zero in whole groups, certified.
 

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from fenchel.estimator.base import FitParameters
-from fenchel.estimator.documentation import SPARSE, TARGETS, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, check_hints, elastic, l1_ratio_of, positive_alpha
 from fenchel.estimator.regression import SparseRegression
 from fenchel.estimator.sparse.lasso_path import elastic_net_path
@@ -44,7 +44,7 @@ class LassoModel(LassoHints, FitParameters, SparseRegression):
         return Objective(Squared(), lambda total: penalty, self.fit_intercept)
 
 
-@documented(TARGETS | SPARSE)
+@documented("targets", "zeros", "sparse")
 class ElasticNet(LassoModel):
     """Least squares with an L1 and an L2 penalty, certified.
 
@@ -71,7 +71,7 @@ class ElasticNet(LassoModel):
         return l1_ratio_of(self.l1_ratio)
 
 
-@documented(TARGETS | SPARSE)
+@documented("targets", "zeros", "sparse")
 class Lasso(LassoModel):
     """Least squares with an L1 penalty, certified.
 

@@ -10,7 +10,7 @@ import numpy as np
 from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.estimator.base import steps_of
 from fenchel.estimator.classification import fit_classes
-from fenchel.estimator.documentation import CLASSES, ZEROS, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.logistic import LogisticModel
 from fenchel.estimator.objective import Objective, elastic, l1_ratio_of, positive_alpha
 from fenchel.problem.losses import Logistic
@@ -30,7 +30,7 @@ def store_zeros_and_steps(model: SparseLogisticModel, results: list[Result]) -> 
     model.n_iter_ = steps_of(results)
 
 
-@documented(CLASSES | ZEROS)
+@documented("classes", "zeros")
 class SparseLogisticRegression(SparseLogisticModel):
     """Logistic regression with an L1 penalty or an elastic net, certified.
 
