@@ -7,6 +7,7 @@ import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from fenchel.certificate import Certificate
 from fenchel.data import Design
-from fenchel.data.typing import Label, Mask, Matrix, MatrixLike, Vector, VectorLike
+from fenchel.data.typing import Label, Mask, Matrix, MatrixLike, Seed, Vector, VectorLike
 from fenchel.estimator.objective import Objective, threads
 from fenchel.problem import MulticlassProblem, Problem, Trait
 from fenchel.problem.checks import require_flag
@@ -43,16 +44,8 @@ Problems: TypeAlias = Sequence[Problem | MulticlassProblem]
 ANY_STORAGE = frozenset({"primal_cd", "tv", "trend", "fista", "pdhg"})
 
 
-class LinearEstimator(BaseEstimator):  # type: ignore[misc]
-    """A linear model that is fitted until its certificate is good enough.
-
-    A subclass checks its parameters in `_check_parameters` and says in `_objective` what it minimises; its `fit` is
-    made of the functions here and in `classification` and `regression`. Losses and penalties are values: they have no
-    state, but their fields can be searched over as `penalty__lam`.
-    """
-
-    #: scikit-learn's names of algorithms; the minimiser is the same, so each means "auto".
-    _their_solvers: ClassVar[frozenset[str]] = frozenset()
+class Fitted:
+    """Attributes that a fit sets."""
 
     coef_: Any  # an array, or a sparse matrix
     intercept_: Any
@@ -61,6 +54,27 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
     trace_: Any
     n_iter_: Any
     certified_zeros_: Mask
+    classes_: Targets  # of a classifier
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearEstimator(Fitted, BaseEstimator):  # type: ignore[misc]
+    """A linear model that is fitted until its certificate is good enough.
+
+    Parameters are the fields of dataclasses; those that many estimators have are declared once, in base classes.
+    A subclass checks its parameters in `_check_parameters` and says in `_objective` what it minimises; its `fit` is
+    made of the functions here and in `classification` and `regression`. Losses and penalties are values: they have no
+    state, but their fields can be searched over as `penalty__lam`.
+    """
+
+    #: scikit-learn's names of algorithms; the minimiser is the same, so each means "auto".
+    _their_solvers: ClassVar[frozenset[str]] = frozenset()
+
+    fit_intercept: bool = True
+    solver: SolverLike = "auto"
+    tol: float = 1e-4
+    max_iter: int | None = None
+    random_state: Seed = None
 
     def _check_parameters(self) -> None:
         """Raise for a parameter that cannot be honoured; before any work."""
@@ -107,10 +121,32 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class SparseWeights:
-    """Weights may be stored as a sparse matrix, as models with an L1 penalty may in scikit-learn."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class FitParameters:
+    """Parameters of estimators whose fit is one call of a solver for each class or target."""
 
-    coef_: Any
+    max_seconds: float | None = None
+    warm_start: bool = False
+    n_threads: int | None = 1
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class VerboseFitParameters(FitParameters):
+    """The same, where a progress bar has scikit-learn's name."""
+
+    verbose: int = 0
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class InterceptParameters:
+    """Parameters of estimators whose intercept LIBLINEAR penalises."""
+
+    intercept_scaling: float = 1.0
+    penalize_intercept: bool = False
+
+
+class SparseWeights(Fitted):
+    """Weights may be stored as a sparse matrix, as models with an L1 penalty may in scikit-learn."""
 
     def sparsify(self) -> Self:
         """Store `coef_` as a CSR matrix; predictions work as before."""

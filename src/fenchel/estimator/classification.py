@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -32,10 +33,11 @@ from fenchel.solver import Result
 Codes = NDArray[np.intp]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     """Labels of any kind, two or more."""
 
-    classes_: Targets
+    class_weight: ClassWeight = None
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the labels y; weight 2 is the row twice."""

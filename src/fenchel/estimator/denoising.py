@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -102,6 +102,7 @@ def _solved(rows: Matrix, penalty: FusedL1, options: dict[str, Any]) -> list[Res
     return results
 
 
+@dataclass(eq=False, repr=False)
 class TotalVariationDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A transformer that denoises every row of X by total variation, certified.
 
@@ -148,24 +149,14 @@ class TotalVariationDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     True
     """
 
-    def __init__(
-        self,
-        weight: float = 0.1,
-        *,
-        shape: tuple[int, int] | None = None,
-        order: int = 1,
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        max_seconds: float | None = None,
-        n_threads: int | None = 1,
-    ) -> None:
-        self.weight = weight
-        self.shape = shape
-        self.order = order
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.n_threads = n_threads
+    weight: float = 0.1
+    _: KW_ONLY
+    shape: tuple[int, int] | None = None
+    order: int = 1
+    tol: float = 1e-4
+    max_iter: int | None = None
+    max_seconds: float | None = None
+    n_threads: int | None = 1
 
     def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Denoise the rows of X, and keep their certificates."""

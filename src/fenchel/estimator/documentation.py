@@ -1,108 +1,130 @@
 """Documentation of parameters and attributes that many estimators share, written once.
 
-A docstring names what is special about its estimator; `documented` completes the sections "Parameters" and
-"Attributes". The API pages are built with a griffe extension (docs/griffe_documented.py) that reads the result.
+A docstring names what is special about its estimator; `documented` makes its fields the parameters, and completes the
+sections "Parameters" and "Attributes". The API pages are built with a griffe extension (docs/griffe_documented.py)
+that reads the result.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar, dataclass_transform
 
 Kind = TypeVar("Kind", bound=type)
-Entries = Mapping[str, str]
+Entries: TypeAlias = dict[str, str]
 
-#: What a parameter is; its default is read from the signature.
+#: What a parameter is, in the order of signatures; its default is read from there.
 PARAMETERS: Entries = {
     "alpha": "float\n    Weight of the penalty.",
+    "l1_ratio": "float\n    Between 0 (only L2) and 1 (only L1).",
+    "eps": "float\n    The smallest alpha relative to the largest.",
     "alphas": (
         "int or array of positive numbers\n"
-        "    The number of alphas, from the least that makes all weights zero down to eps times that; or the alphas."
+        "    The number of alphas, from the least that makes all weights zero down to eps times that; or the alphas.\n"
+        "    None is 100."
     ),
-    "class_weight": (
-        'dict, "balanced" or None\n    Factors of the sample weights; "balanced" gives every class the same total.'
-    ),
-    "copy_X": "bool\n    X is never changed; either value has the same effect.",
-    "cv": "int, splitter, iterable or None\n    None is five folds, stratified for classes.",
-    "dual": 'bool or "auto"\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
-    "eps": "float\n    The smallest alpha relative to the largest.",
     "fit_intercept": "bool\n    Whether there is an intercept.",
-    "intercept_scaling": "float\n    The entry of the constant column; for `penalize_intercept=True`.",
-    "l1_ratio": "float\n    Between 0 (only L2) and 1 (only L1).",
-    "max_iter": (
-        "int, optional\n"
-        "    Most steps of the solver in a fit; 100000 if not given (scikit-learn's number counts other steps)."
-    ),
-    "max_seconds": "float, optional\n    Time limit for the whole fit.",
-    "n_alphas": "int, optional\n    The name of `alphas` before scikit-learn 1.7, where it is a number.",
-    "n_jobs": "int, optional\n    Threads: None is one, -1 is all cores, -2 all but one. A search runs folds in them.",
-    "n_threads": "int or None\n    Threads of a fit; None is all cores.",
     "penalize_intercept": (
         "bool\n    True is LIBLINEAR's objective: b is the weight of a column of `intercept_scaling`, and penalised."
     ),
-    "positive": "bool\n    True is refused: no solver here keeps w >= 0.",
-    "precompute": 'bool, "auto" or array\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
-    "progress": "bool\n    Show a progress bar.",
-    "random_state": "int, RandomState or None\n    Seed of everything random; None is the seed 0.",
+    "intercept_scaling": "float\n    The entry of the constant column; for `penalize_intercept=True`.",
+    "class_weight": (
+        'dict, "balanced" or None\n    Factors of the sample weights; "balanced" gives every class the same total.'
+    ),
+    "cv": "int, splitter, iterable or None\n    None is five folds, stratified for classes.",
     "rule": (
         '{"best", "one_standard_error"}\n'
         "    The least mean error; or the largest alpha (with the same l1_ratio) whose mean error exceeds it by no\n"
         "    more than its standard error."
     ),
-    "selection": '{"cyclic", "random"}\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
     "solver": (
         "str or Solver\n"
         '    A solver of `solve`. scikit-learn\'s names, where its class has some, are accepted and mean "auto".'
     ),
     "tol": "float\n    A fit ends when its certified gap is at most tol times the objective.",
-    "verbose": "int\n    Anything but 0 shows a progress bar for each fit.",
+    "max_iter": (
+        "int, optional\n"
+        "    Most steps of the solver in a fit; 100000 if not given (scikit-learn's number counts other steps)."
+    ),
+    "max_seconds": "float, optional\n    Time limit for the whole fit.",
+    "random_state": "int, RandomState or None\n    Seed of everything random; None is the seed 0.",
     "warm_start": "bool\n    Start from the solution of the last fit if shapes agree.",
+    "verbose": "int\n    Anything but 0 shows a progress bar for each fit.",
+    "progress": "bool\n    Show a progress bar.",
+    "n_threads": "int or None\n    Threads of a fit; None is all cores.",
+    "n_jobs": "int, optional\n    Threads: None is one, -1 is all cores, -2 all but one. A search runs folds in them.",
+    "precompute": 'bool, "auto" or array\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
+    "selection": '{"cyclic", "random"}\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
+    "dual": 'bool or "auto"\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
+    "copy_X": "bool\n    X is never changed; either value has the same effect.",
+    "positive": "bool\n    True is refused: no solver here keeps w >= 0.",
+    "n_alphas": "int, optional\n    The name of `alphas` before scikit-learn 1.7, where it is a number.",
 }
 
-#: What a fit to labels leaves behind.
-CLASSES: Entries = {
-    "coef_": "array of shape (1, d), or (classes, d)",
-    "intercept_": "array of shape (1,), or (classes,)",
-    "dual_coef_": "array of shape (1, n), or (classes, n)\n    The multipliers of the certificate, in the mean form.",
-    "classes_": "array of the labels",
-    "certificate_": "Certificate\n    Of the objective; summed over the classes if each has a problem.",
-    "trace_": "Trace, or a list of them",
-    "n_iter_": "int, or an array of the steps of each problem",
+#: What a fit leaves behind: to labels, to one or several targets, to one target; and what some fits add.
+ATTRIBUTES: dict[str, Entries] = {
+    "classes": {
+        "coef_": "array of shape (1, d), or (classes, d)",
+        "intercept_": "array of shape (1,), or (classes,)",
+        "dual_coef_": "array of shape (1, n), or (classes, n)\n    The certificate's multipliers, in the mean form.",
+        "classes_": "array of the labels",
+        "certificate_": "Certificate\n    Of the objective; summed over the classes if each has a problem.",
+        "trace_": "Trace, or a list of them",
+        "n_iter_": "int, or an array of the steps of each problem",
+    },
+    "targets": {
+        "coef_": "array of shape (d,), or (targets, d)",
+        "intercept_": "float, or array of shape (targets,)",
+        "dual_coef_": "array of shape (n,), or (targets, n)\n    The certificate's multipliers, in the mean form.",
+        "certificate_": "Certificate\n    Of the objective; summed over the targets.",
+        "trace_": "Trace, or a list of them",
+        "n_iter_": "int, or an array of the steps for each target",
+    },
+    "target": {
+        "coef_": "array of shape (d,)",
+        "intercept_": "float",
+        "dual_coef_": "array of shape (n,)\n    The certificate's multipliers, in the mean form.",
+        "certificate_": "Certificate",
+        "trace_": "Trace",
+        "n_iter_": "int",
+    },
+    "zeros": {
+        "certified_zeros_": (
+            "array of booleans, of the shape of `coef_`\n    Which weights are proven to be zero in the exact optimum."
+        )
+    },
+    "sparse": {
+        "sparse_coef_": "sparse matrix of shape (targets, d)",
+        "dual_gap_": "float, or array of shape (targets,)\n    The certified gap.",
+    },
+    "alpha_path": {
+        "alpha_": "float",
+        "alphas_": "array of shape (alphas,)",
+        "mse_path_": "array of shape (alphas, folds)",
+    },
 }
 
-#: What a fit to one or several targets leaves behind.
-TARGETS: Entries = {
-    "coef_": "array of shape (d,), or (targets, d)",
-    "intercept_": "float, or array of shape (targets,)",
-    "dual_coef_": "array of shape (n,), or (targets, n)\n    The multipliers of the certificate, in the mean form.",
-    "certificate_": "Certificate\n    Of the objective; summed over the targets.",
-    "trace_": "Trace, or a list of them",
-    "n_iter_": "int, or an array of the steps for each target",
-}
 
-#: What a fit to one target leaves behind.
-TARGET: Entries = {
-    "coef_": "array of shape (d,)",
-    "intercept_": "float",
-    "dual_coef_": "array of shape (n,)\n    The multipliers of the certificate, in the mean form.",
-    "certificate_": "Certificate",
-    "trace_": "Trace",
-    "n_iter_": "int",
-}
+@dataclass_transform(eq_default=False)
+def documented(*kinds: str) -> Callable[[Kind], Kind]:
+    """Make the fields of an estimator its parameters, and complete its docstring with what many share.
 
-
-def documented(attributes: Entries) -> Callable[[Kind], Kind]:
-    """Complete the docstring of an estimator: shared parameters in the order of the signature, and attributes.
-
+    Its attributes are those of the kinds given, which `ATTRIBUTES` lists.
     What the docstring says itself comes before what is shared; a parameter that neither documents is an error.
     """
 
     def complete(kind: Kind) -> Kind:
-        if kind.__doc__ is None:  # python -OO
+        text = kind.__doc__
+        dataclass(eq=False, repr=False)(kind)
+        init = vars(kind)["__init__"]
+        init.__signature__ = _ordered(inspect.signature(init))
+        if text is None:  # python -OO
             return kind
-        head, parameters, own_attributes, tail = _sections(inspect.cleandoc(kind.__doc__))
+        head, parameters, own_attributes, tail = _sections(inspect.cleandoc(text))
+        attributes = {name: entry for each in kinds for name, entry in ATTRIBUTES[each].items()}
         sections = {
             "Parameters": _merged(parameters, _shared_parameters(kind), f"parameters of {kind.__name__}"),
             "Attributes": _merged(own_attributes, attributes, f"attributes of {kind.__name__}"),
@@ -112,6 +134,17 @@ def documented(attributes: Entries) -> Callable[[Kind], Kind]:
         return kind
 
     return complete
+
+
+def _ordered(signature: inspect.Signature) -> inspect.Signature:
+    """The signature with shared keywords after those of the class, in the order of `PARAMETERS`."""
+    order = list(PARAMETERS)
+
+    def place(parameter: inspect.Parameter) -> int:
+        is_shared = parameter.kind is parameter.KEYWORD_ONLY and parameter.name in order
+        return order.index(parameter.name) if is_shared else -1
+
+    return signature.replace(parameters=sorted(signature.parameters.values(), key=place))
 
 
 def _shared_parameters(kind: type) -> Entries:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from fenchel.data.typing import Matrix, MatrixLike, Seed
-from fenchel.estimator.base import ClassWeight, SolverLike
+from fenchel.data.typing import Matrix, MatrixLike
+from fenchel.estimator.base import FitParameters
 from fenchel.estimator.classification import Classification, one_against_rest_probabilities
-from fenchel.estimator.documentation import CLASSES, TARGET, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.names import resolve_loss, resolve_penalty, resolve_regression_loss
 from fenchel.estimator.objective import Objective
 from fenchel.estimator.regression import Regression
@@ -24,8 +25,20 @@ def _is_logistic(self: LinearClassifier) -> bool:
     raise AttributeError(f"probabilities need the logistic loss; this model has {self.loss!r}")
 
 
-@documented(CLASSES)
-class LinearClassifier(Classification):
+@dataclass(eq=False, repr=False)
+class GeneralParameters(FitParameters):
+    """Parameters of the two."""
+
+    loss: str | Loss = "squared"
+    penalty: str | Penalty = "l2"
+    lam: float | None = None
+    _: KW_ONLY
+    atol: float = 0.0
+    progress: bool = False
+
+
+@documented("classes")
+class LinearClassifier(GeneralParameters, Classification):
     """A linear classifier with any loss and any penalty, certified.
 
     Minimises the weighted mean loss plus the penalty, with an intercept that is not penalised. More than two classes:
@@ -43,12 +56,6 @@ class LinearClassifier(Classification):
     tol, atol : float
         The fit ends when its certified gap is at most tol |objective| or atol.
 
-    Attributes
-    ----------
-    dual_coef_ : array of shape (1, n), or (classes, n)
-        The multipliers of the certificate.
-    n_iter_ : int, or an array of them
-
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -60,38 +67,7 @@ class LinearClassifier(Classification):
     True
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "logistic",
-        penalty: str | Penalty = "l2",
-        lam: float | None = None,
-        *,
-        fit_intercept: bool = True,
-        class_weight: ClassWeight = None,
-        solver: SolverLike = "auto",
-        tol: float = 1e-4,
-        atol: float = 0.0,
-        max_iter: int | None = None,
-        max_seconds: float | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        n_threads: int | None = 1,
-        progress: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.lam = lam
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.atol = atol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_threads = n_threads
-        self.progress = progress
+    loss: str | Loss = "logistic"
 
     def _objective(self) -> Objective:
         penalty = partial(resolve_penalty, self.penalty, self.lam)
@@ -109,8 +85,8 @@ class LinearClassifier(Classification):
             return np.asarray(np.log(self.predict_proba(X)))
 
 
-@documented(TARGET)
-class LinearRegressor(Regression):
+@documented("target")
+class LinearRegressor(GeneralParameters, Regression):
     """A linear regression with any loss and any penalty, certified.
 
     Minimises the weighted mean loss plus the penalty, with an intercept that is not penalised.
@@ -122,37 +98,6 @@ class LinearRegressor(Regression):
     penalty, lam, tol, atol
         As in `LinearClassifier`.
     """
-
-    def __init__(
-        self,
-        loss: str | Loss = "squared",
-        penalty: str | Penalty = "l2",
-        lam: float | None = None,
-        *,
-        fit_intercept: bool = True,
-        solver: SolverLike = "auto",
-        tol: float = 1e-4,
-        atol: float = 0.0,
-        max_iter: int | None = None,
-        max_seconds: float | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        n_threads: int | None = 1,
-        progress: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.lam = lam
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.atol = atol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_threads = n_threads
-        self.progress = progress
 
     def _objective(self) -> Objective:
         penalty = partial(resolve_penalty, self.penalty, self.lam)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import log_expit, log_softmax, softmax
 
-from fenchel.data.typing import Matrix, MatrixLike, Seed, VectorLike
-from fenchel.estimator.base import ClassWeight, SolverLike, SparseWeights, steps_of
+from fenchel.data.typing import Matrix, MatrixLike, VectorLike
+from fenchel.estimator.base import InterceptParameters, SparseWeights, steps_of
 from fenchel.estimator.classification import Classification, fit_classes, one_against_rest_probabilities
-from fenchel.estimator.documentation import CLASSES, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, elastic, l1_ratio_of, one_of, penalised_constant, positive_C
 from fenchel.problem.losses import Logistic, Multinomial
 from fenchel.problem.scaling import lam_from_C
@@ -75,8 +76,8 @@ def check_softmax_penalty(l1_ratio: float, constant: float, count: int) -> None:
         )
 
 
-@documented(CLASSES)
-class LogisticRegression(LogisticModel):
+@documented("classes")
+class LogisticRegression(InterceptParameters, LogisticModel):
     """Logistic regression, certified.
 
     Minimises, as scikit-learn's class of this name does, ::
@@ -116,44 +117,16 @@ class LogisticRegression(LogisticModel):
     array([[1., 0.]])
     """
 
-    def __init__(
-        self,
-        penalty: str | None = "auto",
-        *,
-        C: float = 1.0,
-        l1_ratio: float | None = 0.0,
-        dual: bool = False,
-        tol: float = 1e-4,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: ClassWeight = None,
-        random_state: Seed = None,
-        solver: SolverLike = "auto",
-        max_iter: int | None = None,
-        multi_class: str = "auto",
-        verbose: int = 0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        penalize_intercept: bool = False,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.dual = dual
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.solver = solver
-        self.max_iter = max_iter
-        self.multi_class = multi_class
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.penalize_intercept = penalize_intercept
-        self.max_seconds = max_seconds
+    penalty: str | None = "auto"
+    _: KW_ONLY
+    C: float = 1.0
+    l1_ratio: float | None = 0.0
+    dual: bool = False
+    multi_class: str = "auto"
+    verbose: int = 0
+    warm_start: bool = False
+    n_jobs: int | None = None
+    max_seconds: float | None = None
 
     def _check_parameters(self) -> None:
         one_of("dual", self.dual, (True, False))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
 
-from fenchel.data.typing import MatrixLike, Seed, VectorLike
-from fenchel.estimator.base import ClassWeight, SolverLike, steps_of
+from fenchel.data.typing import MatrixLike, VectorLike
+from fenchel.estimator.base import VerboseFitParameters, steps_of
 from fenchel.estimator.classification import Classification, fit_classes
-from fenchel.estimator.documentation import CLASSES, TARGETS, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, no_bounds_on_weights, positive_alpha
 from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.losses import Squared
@@ -36,8 +37,22 @@ def store_steps_and_solver(model: Regression | Classification, results: list[Res
     model.n_iter_, model.solver_ = steps_of(results), results[0].solver
 
 
-@documented(TARGETS)
-class Ridge(Regression):
+@dataclass(eq=False, repr=False)
+class RidgeParameters(VerboseFitParameters):
+    """Parameters of both ridge estimators."""
+
+    _their_solvers: ClassVar[frozenset[str]] = frozenset(
+        {"svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
+    )
+
+    alpha: VectorLike = 1.0
+    _: KW_ONLY
+    copy_X: bool = True
+    positive: bool = False
+
+
+@documented("targets")
+class Ridge(RidgeParameters, Regression):
     """Least squares with an L2 penalty, certified.
 
     Minimises, as scikit-learn's class of this name does, ::
@@ -73,38 +88,6 @@ class Ridge(Regression):
     """
 
     _several_targets: ClassVar[bool] = True
-    _their_solvers: ClassVar[frozenset[str]] = frozenset(
-        {"svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
-    )
-
-    def __init__(
-        self,
-        alpha: VectorLike = 1.0,
-        *,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        solver: SolverLike = "auto",
-        positive: bool = False,
-        random_state: Seed = None,
-        verbose: int = 0,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_threads: int | None = 1,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.copy_X = copy_X
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver = solver
-        self.positive = positive
-        self.random_state = random_state
-        self.verbose = verbose
-        self.max_seconds = max_seconds
-        self.warm_start = warm_start
-        self.n_threads = n_threads
 
     def _check_parameters(self) -> None:
         no_bounds_on_weights(self.positive)
@@ -124,8 +107,8 @@ def _each(alpha: VectorLike) -> list[object]:
     return list(np.ravel(np.asarray(alpha, dtype=object)))
 
 
-@documented(CLASSES)
-class RidgeClassifier(Classification):
+@documented("classes")
+class RidgeClassifier(RidgeParameters, Classification):
     """Ridge regression on labels -1 and +1, certified.
 
     Minimises sum_i s_i c_i (x_i.w + b - y_i)^2 + alpha |w|_2^2 for each class against the rest (once for two classes),
@@ -150,38 +133,7 @@ class RidgeClassifier(Classification):
     3
     """
 
-    _their_solvers: ClassVar[frozenset[str]] = Ridge._their_solvers
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        class_weight: ClassWeight = None,
-        solver: SolverLike = "auto",
-        positive: bool = False,
-        random_state: Seed = None,
-        verbose: int = 0,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_threads: int | None = 1,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.copy_X = copy_X
-        self.max_iter = max_iter
-        self.tol = tol
-        self.class_weight = class_weight
-        self.solver = solver
-        self.positive = positive
-        self.random_state = random_state
-        self.verbose = verbose
-        self.max_seconds = max_seconds
-        self.warm_start = warm_start
-        self.n_threads = n_threads
+    alpha: float = 1.0
 
     def _check_parameters(self) -> None:
         no_bounds_on_weights(self.positive)

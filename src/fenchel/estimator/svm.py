@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Self
 
 import numpy as np
 
-from fenchel.data.typing import MatrixLike, Seed, VectorLike
-from fenchel.estimator.base import ClassWeight, SolverLike, SparseWeights
+from fenchel.data.typing import MatrixLike, VectorLike
+from fenchel.estimator.base import InterceptParameters, SparseWeights, VerboseFitParameters
 from fenchel.estimator.classification import Classification, fit_classes
-from fenchel.estimator.documentation import CLASSES, TARGET, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, elastic, one_of, penalised_constant, positive_C
 from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.losses import (
@@ -25,8 +26,8 @@ from fenchel.problem.penalties import L2
 from fenchel.problem.scaling import lam_from_C
 
 
-@documented(CLASSES)
-class LinearSVC(SparseWeights, Classification):
+@documented("classes")
+class LinearSVC(InterceptParameters, VerboseFitParameters, SparseWeights, Classification):
     """A linear support vector machine, certified.
 
     Minimises, as scikit-learn's class of this name does, ::
@@ -64,44 +65,12 @@ class LinearSVC(SparseWeights, Classification):
     >>> labels, proven = model.predict_certified(scale(X))
     """
 
-    def __init__(
-        self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
-        *,
-        dual: bool | str = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: ClassWeight = None,
-        verbose: int = 0,
-        random_state: Seed = None,
-        max_iter: int | None = None,
-        penalize_intercept: bool = False,
-        solver: SolverLike = "auto",
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_threads: int | None = 1,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.penalize_intercept = penalize_intercept
-        self.solver = solver
-        self.max_seconds = max_seconds
-        self.warm_start = warm_start
-        self.n_threads = n_threads
+    penalty: str = "l2"
+    loss: str = "squared_hinge"
+    _: KW_ONLY
+    C: float = 1.0
+    dual: bool | str = "auto"
+    multi_class: str = "ovr"
 
     def _check_parameters(self) -> None:
         one_of("loss", self.loss, ("hinge", "squared_hinge"))
@@ -137,8 +106,8 @@ class LinearSVC(SparseWeights, Classification):
         return self
 
 
-@documented(TARGET)
-class LinearSVR(Regression):
+@documented("target")
+class LinearSVR(InterceptParameters, VerboseFitParameters, Regression):
     """Linear support vector regression, certified.
 
     Minimises, as scikit-learn's class of this name does, ::
@@ -169,40 +138,11 @@ class LinearSVR(Regression):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-4,
-        C: float = 1.0,
-        loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        dual: bool | str = "auto",
-        verbose: int = 0,
-        random_state: Seed = None,
-        max_iter: int | None = None,
-        penalize_intercept: bool = False,
-        solver: SolverLike = "auto",
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_threads: int | None = 1,
-    ) -> None:
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.dual = dual
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.penalize_intercept = penalize_intercept
-        self.solver = solver
-        self.max_seconds = max_seconds
-        self.warm_start = warm_start
-        self.n_threads = n_threads
+    _: KW_ONLY
+    epsilon: float = 0.0
+    C: float = 1.0
+    loss: str = "epsilon_insensitive"
+    dual: bool | str = "auto"
 
     def _check_parameters(self) -> None:
         one_of("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Self
 
 import numpy as np
@@ -10,9 +10,9 @@ import numpy as np
 from fenchel.certificate.adapters.huber import HuberClaim
 from fenchel.data import Design
 from fenchel.data.target import as_vector
-from fenchel.data.typing import Mask, MatrixLike, Seed, Vector, VectorLike
+from fenchel.data.typing import Mask, MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import (
-    SolverLike,
+    VerboseFitParameters,
     sample_weights,
     solver_options,
     storage_for,
@@ -20,7 +20,7 @@ from fenchel.estimator.base import (
     validated,
     warn_short,
 )
-from fenchel.estimator.documentation import TARGET, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, positive_alpha
 from fenchel.estimator.regression import Regression, take_shape_of
 from fenchel.estimator.robust.huber_scale import ScaleSearch
@@ -29,8 +29,8 @@ from fenchel.problem.penalties import L2
 from fenchel.problem.scaling import lam_from_sum
 
 
-@documented(TARGET)
-class HuberRegressor(Regression):
+@documented("target")
+class HuberRegressor(VerboseFitParameters, Regression):
     """Linear regression that is robust to outliers, with its scale, certified.
 
     Minimises, as scikit-learn's class of this name does, over w, b and sigma > 0 jointly ::
@@ -74,34 +74,10 @@ class HuberRegressor(Regression):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.35,
-        max_iter: int | None = None,
-        alpha: float = 0.0001,
-        warm_start: bool = False,
-        fit_intercept: bool = True,
-        tol: float = 1e-5,
-        solver: SolverLike = "auto",
-        random_state: Seed = None,
-        verbose: int = 0,
-        max_seconds: float | None = None,
-        n_threads: int | None = 1,
-    ) -> None:
-        self.epsilon = epsilon
-        self.max_iter = max_iter
-        self.alpha = alpha
-        self.warm_start = warm_start
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.solver = solver
-        self.random_state = random_state
-        self.verbose = verbose
-        self.max_seconds = max_seconds
-        self.n_threads = n_threads
-
-    scale_: np.float64
+    _: KW_ONLY
+    epsilon: float = 1.35
+    alpha: float = 0.0001
+    tol: float = 1e-5
 
     def _check_parameters(self) -> None:
         positive_alpha(self.alpha)
@@ -127,7 +103,7 @@ class HuberRegressor(Regression):
         store(self, results, constant=0.0)
         warn_short(results, "targets")
         take_shape_of(self, targets)
-        self.scale_ = np.float64(search.claim.sigma)
+        self.scale_: np.float64 = np.float64(search.claim.sigma)
         r = claim.design.matvec(self.coef_) + self.intercept_ - claim.y
         self.outliers_: Mask = np.abs(r) > self.scale_ * self.epsilon
         return self
@@ -135,21 +111,11 @@ class HuberRegressor(Regression):
 
 def huber_claim(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> HuberClaim:
     """The joint objective, with zero weights and no scale yet."""
-    design, weights = Design(X), sample_weights(sample_weight, X)
-    n, d = design.shape
-    objective = model._objective()
-    (penalty,) = objective.penalties([float(weights.sum())])
-    return HuberClaim(
-        design,
-        as_vector(y, n, "y"),
-        weights,
-        L2(2.0 * penalty.lam),
-        float(model.epsilon),
-        objective.free_intercept,
-        np.zeros(d),
-        0.0,
-        0.0,
-    )
+    design, weights, objective = Design(X), sample_weights(sample_weight, X), model._objective()
+    targets, zero = as_vector(y, design.shape[0], "y"), np.zeros(design.shape[1])
+    (half,) = objective.penalties([float(weights.sum())])
+    penalty, epsilon = L2(2.0 * half.lam), float(model.epsilon)
+    return HuberClaim(design, targets, weights, penalty, epsilon, objective.free_intercept, zero, 0.0, 0.0)
 
 
 def fitted_claim(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> HuberClaim:

@@ -28,7 +28,7 @@ from fenchel.certificate.adapters.huber import HuberClaim, Scaled
 from fenchel.data.typing import Vector
 from fenchel.estimator.base import StartLike
 from fenchel.problem import Problem
-from fenchel.problem.losses import Absolute, Huber
+from fenchel.problem.losses import Absolute, Huber, Loss
 from fenchel.problem.penalties import L2
 from fenchel.solver import Check, Result, Stop, Trace, solve
 from fenchel.solver.run import DEFAULT_MAX_ITER
@@ -113,10 +113,7 @@ class ScaleSearch:
     def _vanishing_scale(self) -> None:
         """sigma -> 0: the absolute loss, 2 epsilon times, solved as such."""
         claim, self.inner = self.claim, 0.5
-        penalty = L2(claim.penalty.lam / (2.0 * claim.epsilon))
-        problem = Problem(claim.design, claim.y, Absolute(), penalty, claim.weights, claim.intercept)
-        solved = solve(problem, start=self.start, warn=False, **self.options, **self._limits())
-        self.n_iter, self.solver = self.n_iter + solved.n_iter, solved.solver
+        _, solved = self._solved(Absolute(), claim.penalty.lam / (2.0 * claim.epsilon))
         slopes, sigma = -2.0 * claim.epsilon * solved.alpha, self.tuning.vanishing * self._size
         self._judge(replace(claim, w=solved.w, b=solved.b, sigma=sigma, slopes=slopes), effort="auto")
         raise _Ended(solved.status if solved.status != "certified" else "stalled")
@@ -160,23 +157,22 @@ class ScaleSearch:
     def _slope(self, t: float) -> float:
         """The slope in sigma of the least P at that scale; its minimiser becomes a candidate."""
         claim, sigma = self.claim, float(np.exp(t))
-        problem = Problem(
-            claim.design,
-            claim.y,
-            Huber(claim.epsilon * sigma),
-            L2(claim.penalty.lam * sigma / 2.0),
-            claim.weights,
-            claim.intercept,
-        )
-        solved = solve(problem, start=self.start, warn=False, **self.options, **self._limits())
-        self.start, self.solver = solved, solved.solver
-        self.n_iter += solved.n_iter
+        problem, solved = self._solved(Huber(claim.epsilon * sigma), claim.penalty.lam * sigma / 2.0)
+        self.start = solved
         candidate = self._with_best_scale(solved.w, solved.b)
         self._judge(replace(candidate, slopes=-2.0 / sigma * solved.alpha), effort="low")
         if solved.status in ("interrupted", "max_iter", "max_seconds"):
             raise _Ended(solved.status)
         r = problem.scores(solved.w, solved.b) - claim.y
         return 1.0 - problem.mean(Scaled(r, sigma).slopes(claim.epsilon) ** 2) / 4.0
+
+    def _solved(self, loss: Loss, lam: float) -> tuple[Problem, Result]:
+        """The problem with that loss and L2 penalty, solved from the last result."""
+        claim = self.claim
+        problem = Problem(claim.design, claim.y, loss, L2(lam), claim.weights, claim.intercept)
+        solved = solve(problem, start=self.start, warn=False, **self.options, **self._limits())
+        self.n_iter, self.solver = self.n_iter + solved.n_iter, solved.solver
+        return problem, solved
 
     def _with_best_scale(self, w: Vector, b: float) -> HuberClaim:
         r = self.claim.design.matvec(w) + b - self.claim.y

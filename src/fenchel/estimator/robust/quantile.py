@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from typing import ClassVar
 
-from fenchel.data.typing import Seed
-from fenchel.estimator.base import SolverLike
-from fenchel.estimator.documentation import TARGET, documented
+from fenchel.estimator.base import VerboseFitParameters
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, positive_alpha
 from fenchel.estimator.regression import Regression
 from fenchel.problem.losses import Pinball
@@ -16,8 +16,8 @@ from fenchel.problem.penalties import L1
 from fenchel.problem.scaling import lam_from_mean
 
 
-@documented(TARGET)
-class QuantileRegressor(Regression):
+@documented("target")
+class QuantileRegressor(VerboseFitParameters, Regression):
     """Linear regression of a quantile, certified.
 
     Minimises, as scikit-learn's class of this name does, ::
@@ -47,34 +47,10 @@ class QuantileRegressor(Regression):
         {"highs", "highs-ds", "highs-ipm", "interior-point", "revised simplex"}
     )
 
-    def __init__(
-        self,
-        *,
-        quantile: float = 0.5,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        solver: SolverLike = "auto",
-        solver_options: Mapping[str, object] | None = None,
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_threads: int | None = 1,
-    ) -> None:
-        self.quantile = quantile
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
-        self.max_seconds = max_seconds
-        self.warm_start = warm_start
-        self.n_threads = n_threads
+    _: KW_ONLY
+    quantile: float = 0.5
+    alpha: float = 1.0
+    solver_options: Mapping[str, object] | None = None
 
     def _check_parameters(self) -> None:
         positive_alpha(self.alpha)

@@ -204,6 +204,24 @@ def choice(errors: Vector, rule: str) -> tuple[int, int]:
 # The search for alpha and l1_ratio --------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class SearchParameters:
+    """Parameters of every search that runs folds in threads."""
+
+    cv: CrossValidation = None
+    verbose: int = 0
+    n_jobs: int | None = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class AlphaSearchParameters(SearchParameters):
+    """Parameters of a search along a path of alphas."""
+
+    eps: float = 1e-3
+    alphas: VectorLike | None = 100
+    rule: str = "best"
+
+
 @dataclass(frozen=True)
 class FoldData:
     """Samples, their targets (or the codes of their labels), and their weights in fits and, if given, in errors."""

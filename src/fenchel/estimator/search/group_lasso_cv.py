@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from fenchel.data.typing import Seed, VectorLike
-from fenchel.estimator.base import SolverLike
-from fenchel.estimator.documentation import TARGET, documented
+from dataclasses import KW_ONLY
+
+from fenchel.data.typing import VectorLike
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.names import resolve_regression_loss
-from fenchel.estimator.search.cross_validation import CrossValidation
 from fenchel.estimator.search.lasso_cv import SparseRegressionCV
 from fenchel.estimator.sparse.group_lasso import Groups, grouped
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
 
 
-@documented(TARGET)
+@documented("target", "zeros", "sparse", "alpha_path")
 class GroupLassoCV(SparseRegressionCV):
     """The group Lasso with the best of some alphas, certified.
 
@@ -28,12 +28,8 @@ class GroupLassoCV(SparseRegressionCV):
 
     Attributes
     ----------
-    alpha_ : float
-    alphas_ : array of shape (alphas,)
     mse_path_ : array of shape (alphas, folds)
         Twice the mean loss of the samples left out.
-    sparse_coef_, certified_zeros_, dual_gap_
-        As in `GroupLasso`, of the last fit, to all samples.
 
     Examples
     --------
@@ -46,38 +42,10 @@ class GroupLassoCV(SparseRegressionCV):
     ((10, 5), True)
     """
 
-    def __init__(
-        self,
-        groups: Groups = 1,
-        weights: VectorLike | None = None,
-        *,
-        loss: str | Loss = "squared",
-        eps: float = 1e-3,
-        alphas: VectorLike | None = 100,
-        fit_intercept: bool = True,
-        cv: CrossValidation = None,
-        rule: str = "best",
-        solver: SolverLike = "auto",
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.groups = groups
-        self.weights = weights
-        self.loss = loss
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.rule = rule
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
+    groups: Groups = 1
+    weights: VectorLike | None = None
+    _: KW_ONLY
+    loss: str | Loss = "squared"
 
     def _check_parameters(self) -> None:
         self._loss()

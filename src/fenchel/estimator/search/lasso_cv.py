@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Self
 
 import numpy as np
 
-from fenchel.data.typing import MatrixLike, Seed, Vector, VectorLike
-from fenchel.estimator.base import SolverLike, fit_problems, sample_weights, solver_options, validated
-from fenchel.estimator.documentation import TARGET, documented
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
+from fenchel.estimator.base import fit_problems, sample_weights, solver_options, validated
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, check_hints, elastic
 from fenchel.estimator.regression import SparseRegression, store_zeros, take_shape_of, target_problems
 from fenchel.estimator.search.cross_validation import (
     AlphaSearch,
-    CrossValidation,
+    AlphaSearchParameters,
     FoldData,
     FoldModels,
     alphas_of,
@@ -23,12 +24,14 @@ from fenchel.estimator.search.cross_validation import (
     ratios_of,
     search_alpha,
 )
+from fenchel.estimator.sparse.lasso import LassoHints
 from fenchel.estimator.sparse.lasso_path import elastic_net_path, lasso_path
+from fenchel.problem import Problem
 from fenchel.problem.losses import Loss, Squared
 from fenchel.problem.penalties import Penalty
 
 
-class SparseRegressionCV(SparseRegression):
+class SparseRegressionCV(AlphaSearchParameters, SparseRegression):
     """Regressions that choose alpha by their squared error on folds."""
 
     alpha_: float
@@ -60,18 +63,8 @@ class SparseRegressionCV(SparseRegression):
         y = np.asarray(targets, dtype=np.float64)
         weights = sample_weights(sample_weight, features)
         data = FoldData(features, y, weights, None if sample_weight is None else weights)
-        alphas, ratios = self._asked()
-        unit = self._objective_at(1.0, ratios[0])
-        search = AlphaSearch(
-            alphas,
-            ratios,
-            self.eps,
-            self.rule,
-            self._penalty,
-            problems=lambda data: target_problems(unit, data.X, data.y, data.weights),
-            errors=self._errors,
-            require=_some_weight,
-        )
+        grid = *self._asked(), self.eps, self.rule
+        search = AlphaSearch(*grid, self._penalty, self._problems, self._errors, _some_weight)
         best = search_alpha(search, data, folds_of(self.cv, features, y, classifier=False), solver_options(self))
         self.alpha_, self.alphas_, self.mse_path_ = best.alpha, best.alphas, np.squeeze(best.errors)
         if hasattr(self, "l1_ratio"):
@@ -80,6 +73,9 @@ class SparseRegressionCV(SparseRegression):
         take_shape_of(self, y)
         store_zeros(self, results)
         return self
+
+    def _problems(self, data: FoldData) -> list[Problem]:
+        return target_problems(self._objective_at(1.0, 1.0), data.X, data.y, data.weights)
 
     def _errors(self, models: FoldModels, test: FoldData) -> list[float]:
         """Twice the mean loss: the mean squared error."""
@@ -93,8 +89,23 @@ def _some_weight(y: Vector, weights: Vector) -> None:
         raise ValueError("no sample outside of a fold has weight; use fewer folds")
 
 
-@documented(TARGET)
-class ElasticNetCV(SparseRegressionCV):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LassoSearch(LassoHints, SparseRegressionCV):
+    """The Lasso and the elastic net with a search for alpha."""
+
+    precompute: object = "auto"
+    n_alphas: int | None = None
+
+    def _check_parameters(self) -> None:
+        check_hints(self.selection, self.positive)
+        super()._check_parameters()
+
+    def _penalty(self, alpha: float, ratio: float) -> Penalty:
+        return elastic(alpha, ratio)
+
+
+@documented("target", "zeros", "sparse", "alpha_path")
+class ElasticNetCV(LassoSearch):
     """The elastic net with the best of some alphas and l1_ratios, certified.
 
     Minimises what `ElasticNet` does. alpha and l1_ratio are chosen by the squared error on folds, along paths of alphas
@@ -105,17 +116,12 @@ class ElasticNetCV(SparseRegressionCV):
     ----------
     l1_ratio : float or array of numbers between 0 and 1, default 0.5
         0 needs alphas.
-    alphas : int or array of positive numbers, default 100
-        The number of alphas, from the least that makes all weights zero down to eps times that; or the alphas. None is
-        100.
 
     Attributes
     ----------
-    alpha_, l1_ratio_ : float
+    l1_ratio_ : float
     alphas_ : array of shape (alphas,), or (ratios, alphas)
     mse_path_ : array of shape (alphas, folds), or (ratios, alphas, folds)
-    sparse_coef_, certified_zeros_, dual_gap_
-        As in `ElasticNet`, of the last fit, to all samples.
 
     Examples
     --------
@@ -129,68 +135,17 @@ class ElasticNetCV(SparseRegressionCV):
 
     path = staticmethod(elastic_net_path)
 
-    def __init__(
-        self,
-        *,
-        l1_ratio: VectorLike = 0.5,
-        eps: float = 1e-3,
-        alphas: VectorLike | None = 100,
-        fit_intercept: bool = True,
-        precompute: object = "auto",
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        cv: CrossValidation = None,
-        copy_X: bool = True,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        positive: bool = False,
-        random_state: Seed = None,
-        selection: str = "cyclic",
-        n_alphas: int | None = None,
-        rule: str = "best",
-        solver: SolverLike = "auto",
-    ) -> None:
-        self.l1_ratio = l1_ratio
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.precompute = precompute
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cv = cv
-        self.copy_X = copy_X
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.positive = positive
-        self.random_state = random_state
-        self.selection = selection
-        self.n_alphas = n_alphas
-        self.rule = rule
-        self.solver = solver
-
-    def _check_parameters(self) -> None:
-        check_hints(self.selection, self.positive)
-        super()._check_parameters()
-
-    def _penalty(self, alpha: float, ratio: float) -> Penalty:
-        return elastic(alpha, ratio)
+    _: KW_ONLY
+    l1_ratio: VectorLike = 0.5
 
 
-@documented(TARGET)
-class LassoCV(SparseRegressionCV):
+@documented("target", "zeros", "sparse", "alpha_path")
+class LassoCV(LassoSearch):
     """The Lasso with the best of some alphas, certified.
 
     Minimises what `Lasso` does. alpha is chosen by the squared error on folds, along paths of alphas on which each fit
     starts from its neighbour's weights and multipliers; the last fit, to all samples, starts from the mean over the
     folds.
-
-    Attributes
-    ----------
-    alpha_ : float
-    alphas_ : array of shape (alphas,)
-    mse_path_ : array of shape (alphas, folds)
-    sparse_coef_, certified_zeros_, dual_gap_
-        As in `ElasticNet`, of the last fit, to all samples.
 
     Examples
     --------
@@ -204,47 +159,3 @@ class LassoCV(SparseRegressionCV):
     """
 
     path = staticmethod(lasso_path)
-
-    def __init__(
-        self,
-        *,
-        eps: float = 1e-3,
-        alphas: VectorLike | None = 100,
-        fit_intercept: bool = True,
-        precompute: object = "auto",
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        copy_X: bool = True,
-        cv: CrossValidation = None,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        positive: bool = False,
-        random_state: Seed = None,
-        selection: str = "cyclic",
-        n_alphas: int | None = None,
-        rule: str = "best",
-        solver: SolverLike = "auto",
-    ) -> None:
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.precompute = precompute
-        self.max_iter = max_iter
-        self.tol = tol
-        self.copy_X = copy_X
-        self.cv = cv
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.positive = positive
-        self.random_state = random_state
-        self.selection = selection
-        self.n_alphas = n_alphas
-        self.rule = rule
-        self.solver = solver
-
-    def _check_parameters(self) -> None:
-        check_hints(self.selection, self.positive)
-        super()._check_parameters()
-
-    def _penalty(self, alpha: float, ratio: float) -> Penalty:
-        return elastic(alpha, ratio)

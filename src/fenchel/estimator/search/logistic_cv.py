@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.data.typing import Matrix, MatrixLike, Seed, Vector, VectorLike
+from fenchel.data.typing import Matrix, MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import (
-    ClassWeight,
     Features,
-    SolverLike,
+    InterceptParameters,
     fit_problems,
     sample_weights,
     solver_options,
@@ -21,14 +21,14 @@ from fenchel.estimator.base import (
     warn_short,
 )
 from fenchel.estimator.classification import Codes, encoded, two_classes, weighted_problems, with_class_weights
-from fenchel.estimator.documentation import CLASSES, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.logistic import LogisticModel, LogisticRegression, logistic_objective, resolve_l1_ratio
 from fenchel.estimator.objective import Objective, one_of, positive_C
 from fenchel.estimator.search.cross_validation import (
-    CrossValidation,
     Fold,
     Options,
     Scoring,
+    SearchParameters,
     folds_of,
     in_parallel,
     mean_start,
@@ -42,8 +42,8 @@ from fenchel.solver import Result
 Grid = list[tuple[Result, ...]]
 
 
-@documented(CLASSES)
-class LogisticRegressionCV(LogisticModel):
+@documented("classes")
+class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel):
     """Logistic regression with the best of some C and l1_ratios, certified.
 
     Minimises what `LogisticRegression` does. C and l1_ratio are chosen on folds, along paths of C on which each
@@ -93,48 +93,15 @@ class LogisticRegressionCV(LogisticModel):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        Cs: VectorLike = 10,
-        l1_ratios: VectorLike | None = None,
-        fit_intercept: bool = True,
-        cv: CrossValidation = None,
-        dual: bool = False,
-        penalty: str | None = "auto",
-        scoring: Scoring = None,
-        solver: SolverLike = "auto",
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        class_weight: ClassWeight = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        refit: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: Seed = None,
-        multi_class: str = "auto",
-        use_legacy_attributes: bool = True,
-        penalize_intercept: bool = False,
-    ) -> None:
-        self.Cs = Cs
-        self.l1_ratios = l1_ratios
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.dual = dual
-        self.penalty = penalty
-        self.scoring = scoring
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.refit = refit
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
-        self.multi_class = multi_class
-        self.use_legacy_attributes = use_legacy_attributes
-        self.penalize_intercept = penalize_intercept
+    _: KW_ONLY
+    Cs: VectorLike = 10
+    l1_ratios: VectorLike | None = None
+    dual: bool = False
+    penalty: str | None = "auto"
+    scoring: Scoring = None
+    refit: bool = True
+    multi_class: str = "auto"
+    use_legacy_attributes: bool = True
 
     def _check_parameters(self) -> None:
         one_of("dual", self.dual, (True, False))

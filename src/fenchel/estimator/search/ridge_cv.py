@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from fenchel.data.typing import MatrixLike, Seed, Vector, VectorLike
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import (
     Features,
-    SolverLike,
     StartLike,
     fit_problems,
     sample_weights,
@@ -19,7 +19,7 @@ from fenchel.estimator.base import (
     validated,
     warn_short,
 )
-from fenchel.estimator.documentation import TARGETS, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, one_of, positive_alpha
 from fenchel.estimator.regression import Regression, columns, take_shape_of, target_problems
 from fenchel.estimator.ridge import Ridge, ridge_objective, ridge_penalty, store_steps_and_solver
@@ -35,7 +35,7 @@ from fenchel.estimator.search.cross_validation import (
 from fenchel.estimator.search.leave_one_out import LeaveOneOut
 
 
-@documented(TARGETS)
+@documented("targets")
 class RidgeCV(Regression):
     """Ridge regression with the best of some alphas, certified.
 
@@ -80,36 +80,16 @@ class RidgeCV(Regression):
 
     _several_targets: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        alphas: VectorLike = (0.1, 1.0, 10.0),
-        *,
-        fit_intercept: bool = True,
-        scoring: Scoring = None,
-        cv: CrossValidation = None,
-        gcv_mode: str | None = None,
-        store_cv_results: bool = False,
-        alpha_per_target: bool = False,
-        tol: float = 1e-6,
-        solver: SolverLike = "auto",
-        max_iter: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-        n_threads: int | None = 1,
-    ) -> None:
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.scoring = scoring
-        self.cv = cv
-        self.gcv_mode = gcv_mode
-        self.store_cv_results = store_cv_results
-        self.alpha_per_target = alpha_per_target
-        self.tol = tol
-        self.solver = solver
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_threads = n_threads
+    alphas: VectorLike = (0.1, 1.0, 10.0)
+    _: KW_ONLY
+    scoring: Scoring = None
+    cv: CrossValidation = None
+    gcv_mode: str | None = None
+    store_cv_results: bool = False
+    alpha_per_target: bool = False
+    tol: float = 1e-6
+    verbose: int = 0
+    n_threads: int | None = 1
 
     def _check_parameters(self) -> None:
         one_of("gcv_mode", self.gcv_mode, (None, "auto", "svd", "eigen"))
@@ -205,12 +185,8 @@ class RidgeCV(Regression):
     def _fitted(self, weights: list[Vector], shifts: list[float], y: Vector) -> Ridge:
         """A model for a scorer."""
         model = Ridge()
-        model.coef_, model.intercept_, model.dual_coef_ = (
-            np.stack(weights),
-            np.array(shifts),
-            np.empty((len(shifts), 0)),
-        )
-        model.n_features_in_ = self.n_features_in_
+        model.coef_, model.intercept_ = np.stack(weights), np.array(shifts)
+        model.dual_coef_, model.n_features_in_ = np.empty((len(shifts), 0)), self.n_features_in_
         take_shape_of(model, y)
         return model
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Self
 
 import numpy as np
 
 from fenchel.data import Design
-from fenchel.data.typing import MatrixLike, Seed, Vector, VectorLike
-from fenchel.estimator.base import ClassWeight, SolverLike, fit_problems, sample_weights, solver_options
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
+from fenchel.estimator.base import fit_problems, sample_weights, solver_options
 from fenchel.estimator.classification import Codes, encoded, signs_of, two_classes, with_class_weights
-from fenchel.estimator.documentation import CLASSES, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.logistic import log_probabilities
 from fenchel.estimator.objective import Objective, elastic
 from fenchel.estimator.search.cross_validation import (
     AlphaSearch,
-    CrossValidation,
+    AlphaSearchParameters,
     FoldData,
     FoldModels,
     Scoring,
@@ -36,8 +37,8 @@ from fenchel.problem import Problem
 from fenchel.problem.losses import Logistic
 
 
-@documented(CLASSES)
-class SparseLogisticRegressionCV(SparseLogisticModel):
+@documented("classes", "zeros")
+class SparseLogisticRegressionCV(AlphaSearchParameters, SparseLogisticModel):
     """Sparse logistic regression with the best of some alphas and l1_ratios, certified.
 
     Minimises what `SparseLogisticRegression` does. alpha and l1_ratio are chosen on folds, along paths of alphas on
@@ -58,8 +59,6 @@ class SparseLogisticRegressionCV(SparseLogisticModel):
     alpha_, l1_ratio_ : float
     alphas_ : array of shape (alphas,), or (ratios, alphas)
     score_path_ : array of shape (alphas, folds), or (ratios, alphas, folds)
-    certified_zeros_
-        As in `SparseLogisticRegression`, of the last fit, to all samples.
 
     Examples
     --------
@@ -72,38 +71,10 @@ class SparseLogisticRegressionCV(SparseLogisticModel):
     ((5, 3), True)
     """
 
-    def __init__(
-        self,
-        *,
-        l1_ratio: VectorLike = 1.0,
-        eps: float = 1e-2,
-        alphas: VectorLike | None = 100,
-        fit_intercept: bool = True,
-        class_weight: ClassWeight = None,
-        cv: CrossValidation = None,
-        scoring: Scoring = None,
-        rule: str = "best",
-        solver: SolverLike = "auto",
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.l1_ratio = l1_ratio
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    l1_ratio: VectorLike = 1.0
+    eps: float = 1e-2
+    scoring: Scoring = None
 
     def _check_parameters(self) -> None:
         if self.scoring is not None:
@@ -122,17 +93,9 @@ class SparseLogisticRegressionCV(SparseLogisticModel):
         weights = two_classes(codes, sample_weights(sample_weight, features), "sample_weight")
         full = with_class_weights(self, codes, weights)
         data = FoldData(features, codes, full, None if sample_weight is None else weights)
-        ratios = ratios_of(self.l1_ratio)
-        search = AlphaSearch(
-            alphas_of(self.alphas),
-            ratios,
-            self.eps,
-            self.rule,
-            elastic,
-            problems=self._problems,
-            errors=self._log_losses if self.scoring is None else self._minus_scores,
-            require=self._every_class,
-        )
+        grid = alphas_of(self.alphas), ratios_of(self.l1_ratio), self.eps, self.rule
+        errors = self._log_losses if self.scoring is None else self._minus_scores
+        search = AlphaSearch(*grid, elastic, self._problems, errors, self._every_class)
         folds = folds_of(self.cv, features, self.classes_[codes], classifier=True)
         best = search_alpha(search, data, folds, solver_options(self))
         self.alpha_, self.l1_ratio_, self.alphas_ = best.alpha, best.ratio, best.alphas

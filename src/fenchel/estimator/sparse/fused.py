@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Self
 
 import numpy as np
 
-from fenchel.data.typing import MatrixLike, Seed, VectorLike
-from fenchel.estimator.base import SolverLike
-from fenchel.estimator.documentation import TARGET, documented
+from fenchel.data.typing import MatrixLike, VectorLike
+from fenchel.estimator.base import VerboseFitParameters
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, positive_alpha
 from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import FusedL1
 
 
-@documented(TARGET)
-class FusedLasso(Regression):
+@documented("target")
+class FusedLasso(VerboseFitParameters, Regression):
     """Least squares with a penalty on differences of weights, certified.
 
     Minimises, with the constants of scikit-learn's Lasso, ::
@@ -54,32 +55,9 @@ class FusedLasso(Regression):
     array([4, 8])
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        D: MatrixLike | None = None,
-        fit_intercept: bool = True,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        solver: SolverLike = "auto",
-        random_state: Seed = None,
-        verbose: int = 0,
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_threads: int | None = 1,
-    ) -> None:
-        self.alpha = alpha
-        self.D = D
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver = solver
-        self.random_state = random_state
-        self.verbose = verbose
-        self.max_seconds = max_seconds
-        self.warm_start = warm_start
-        self.n_threads = n_threads
+    alpha: float = 1.0
+    _: KW_ONLY
+    D: MatrixLike | None = None
 
     def _check_parameters(self) -> None:
         positive_alpha(self.alpha)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.data.typing import Seed, VectorLike
-from fenchel.estimator.base import SolverLike
-from fenchel.estimator.documentation import TARGETS, documented
+from fenchel.data.typing import VectorLike
+from fenchel.estimator.base import VerboseFitParameters
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.names import resolve_regression_loss
 from fenchel.estimator.objective import Objective, positive_alpha
 from fenchel.estimator.regression import SparseRegression
@@ -20,8 +21,8 @@ from fenchel.problem.penalties import GroupL2
 Groups: TypeAlias = VectorLike | Sequence[Sequence[int]]
 
 
-@documented(TARGETS)
-class GroupLasso(SparseRegression):
+@documented("targets", "zeros", "sparse")
+class GroupLasso(VerboseFitParameters, SparseRegression):
     """Regression with weights that are zero in whole groups, certified.
 
     Minimises ::
@@ -44,12 +45,8 @@ class GroupLasso(SparseRegression):
 
     Attributes
     ----------
-    sparse_coef_ : sparse matrix of shape (targets, d)
     certified_zeros_ : array of booleans, of the shape of `coef_`
         Which weights are proven to be zero in the exact optimum; those of a group all are, or none.
-    dual_gap_ : float, or array of shape (targets,)
-        The certified gap.
-    n_iter_ : int, or an array of them
 
     Examples
     --------
@@ -65,36 +62,11 @@ class GroupLasso(SparseRegression):
 
     _several_targets: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        groups: Groups = 1,
-        weights: VectorLike | None = None,
-        *,
-        loss: str | Loss = "squared",
-        fit_intercept: bool = True,
-        solver: SolverLike = "auto",
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        max_seconds: float | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-        n_threads: int | None = 1,
-    ) -> None:
-        self.alpha = alpha
-        self.groups = groups
-        self.weights = weights
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.n_threads = n_threads
+    alpha: float = 1.0
+    groups: Groups = 1
+    weights: VectorLike | None = None
+    _: KW_ONLY
+    loss: str | Loss = "squared"
 
     def _check_parameters(self) -> None:
         positive_alpha(self.alpha)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Self
 
 import numpy as np
 
-from fenchel.data.typing import MatrixLike, Seed, VectorLike
-from fenchel.estimator.base import ClassWeight, SolverLike, steps_of
+from fenchel.data.typing import MatrixLike, VectorLike
+from fenchel.estimator.base import steps_of
 from fenchel.estimator.classification import fit_classes
-from fenchel.estimator.documentation import CLASSES, documented
+from fenchel.estimator.documentation import documented
 from fenchel.estimator.logistic import LogisticModel
 from fenchel.estimator.objective import Objective, elastic, l1_ratio_of, positive_alpha
 from fenchel.problem.losses import Logistic
@@ -29,7 +30,7 @@ def store_zeros_and_steps(model: SparseLogisticModel, results: list[Result]) -> 
     model.n_iter_ = steps_of(results)
 
 
-@documented(CLASSES)
+@documented("classes", "zeros")
 class SparseLogisticRegression(SparseLogisticModel):
     """Logistic regression with an L1 penalty or an elastic net, certified.
 
@@ -43,10 +44,6 @@ class SparseLogisticRegression(SparseLogisticModel):
 
     Attributes
     ----------
-    certified_zeros_ : array of booleans, of the shape of `coef_`
-        Which weights are proven to be zero in the exact optimum.
-    certificate_ : Certificate
-        Of the objective; summed over the classes.
     n_iter_ : array of the steps for each class
 
     Examples
@@ -60,34 +57,13 @@ class SparseLogisticRegression(SparseLogisticModel):
     (26, 26)
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        *,
-        l1_ratio: float = 1.0,
-        fit_intercept: bool = True,
-        class_weight: ClassWeight = None,
-        solver: SolverLike = "auto",
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        max_seconds: float | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.n_jobs = n_jobs
+    alpha: float = 0.01
+    _: KW_ONLY
+    l1_ratio: float = 1.0
+    max_seconds: float | None = None
+    warm_start: bool = False
+    verbose: int = 0
+    n_jobs: int | None = None
 
     def _check_parameters(self) -> None:
         self._objective()
