@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import wrightomega, xlog1py, xlogy
 
-from fenchel._core import kernels
+from fenchel._core import CompiledMulticlassLoss, kernels
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem.traits import Trait
@@ -58,7 +58,7 @@ class MulticlassLoss(ABC):
         """The p' in the simplex that maximises g(p') + z.(p' - p) - q |p' - p|^2 / 2."""
 
     @abstractmethod
-    def kernel(self) -> kernels.BlockLoss:
+    def kernel(self) -> CompiledMulticlassLoss:
         """The compiled twin of this loss."""
 
     def gradient(self, Z: Vector, y: Codes) -> Vector:
@@ -182,7 +182,7 @@ class Multinomial(MulticlassLoss):
             b, value, gradient, p = b + step, new_value, new_gradient, new_p
         return best
 
-    def kernel(self) -> kernels.BlockLoss:
+    def kernel(self) -> CompiledMulticlassLoss:
         return kernels.Multinomial()
 
     def hessian_product(self, P: Vector, U: Vector) -> Vector:
@@ -227,7 +227,7 @@ class CrammerSinger(MulticlassLoss):
         found = np.maximum(0.0, t - np.take_along_axis(theta, last, axis=1)) / q
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
-    def kernel(self) -> kernels.BlockLoss:
+    def kernel(self) -> CompiledMulticlassLoss:
         return kernels.CrammerSinger()
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel._core import kernels
+from fenchel._core import CompiledMulticlassLoss, kernels
 from fenchel.data.multi_products import padded
 from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem, Trait
@@ -32,7 +32,7 @@ class BlockState:
     """
 
     problem: MulticlassProblem
-    loss: kernels.BlockLoss
+    loss: CompiledMulticlassLoss
     squared_norms: Vector
     alpha: Vector
     u: Vector

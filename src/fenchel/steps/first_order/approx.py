@@ -194,7 +194,7 @@ class OverSamples(ApproxState):
     def advance(self, order: NDArray[np.int64]) -> None:
         problem, loss, link = self.problem, self.problem.loss.kernel(), self.problem.penalty.kernel()
         assert loss is not None
-        assert link is not None
+        assert isinstance(link, kernels.Linear | kernels.Threshold)
         W, mu = problem.total_weight, problem.penalty.strong_convexity
         self.theta, self.square, gap, total = kernels.approx_samples(
             loss,

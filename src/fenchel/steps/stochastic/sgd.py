@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel._core import kernels
+from fenchel._core import CompiledLoss, kernels
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
@@ -30,7 +30,7 @@ class SGDState:
     """v = lam t w after t steps, with the weight of a constant column as last entry: changed in place by the kernel."""
 
     problem: Problem
-    loss: kernels.Loss
+    loss: CompiledLoss
     squared_norm: Vector
     radius: float
     sampler: Sampler
