@@ -70,7 +70,6 @@ class BlockSDCA(Solver[BlockState]):
     has_own_threads = True
 
     def obstacle(self, problem: MulticlassProblem) -> str | None:
-        """Why it cannot solve this problem, beyond missing traits."""
         if problem.design.constant and not problem.penalty.quadratic:
             return f"needs an L2 penalty for penalised intercepts, got {problem.penalty!r}"
         if isinstance(problem.penalty, L2 | ElasticNet):

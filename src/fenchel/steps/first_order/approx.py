@@ -275,7 +275,6 @@ class APPROX(Solver[ApproxState]):
                 raise ValueError("approx: with accelerate=False there is no momentum, and nothing to restart")
 
     def obstacle(self, problem: Problem) -> str | None:
-        """Why it cannot solve this problem, beyond missing traits."""
         loss, penalty = problem.loss, problem.penalty
         if problem.X.constant:
             return "has no penalised intercept; state it with intercept=True, which is not penalised"

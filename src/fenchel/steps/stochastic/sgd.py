@@ -57,7 +57,6 @@ class _Descent(Solver[SGDState]):
         require_one_of(self.output, ("last", "average"), f"{self.name}: output")
 
     def obstacle(self, problem: Problem) -> str | None:
-        """Why it cannot solve this problem, beyond missing traits."""
         if problem.intercept:
             return "has steps for a strongly convex objective, which an unpenalised intercept is not part of"
         if not problem.design.by_rows:
@@ -156,10 +155,8 @@ class Pegasos(_Descent):
         Samples a step.
     project : bool, default True
         Whether to project on the ball after every step.
-    sampling : {"uniform", "permutation", "cyclic"}, default "uniform"
-        The order of the samples in a pass.
-    output : {"last", "average"}, default "last"
-        What is certified beside the last iterate: the average over the last half of the run or more.
+    sampling, output
+        As for `SGD`.
     """
 
     batch_size: int = 1
