@@ -149,22 +149,21 @@ class Multinomial(MulticlassLoss):
             nu = np.where((step > low) & (step < high), step, 0.5 * (low + high))
         return np.asarray(found / total)
 
-    def best_intercepts(self, Z: Vector, y: Codes, s: Vector, target: Vector | None = None, steps: int = 60) -> Vector:
-        """The b at which sum_i s_i p_ij is the weight of class j (or `target`_j): the minimiser, by Newton's method.
+    def best_intercepts(self, Z: Vector, y: Codes, s: Vector) -> Vector:
+        """The b at which sum_i s_i p_ij is the weight of class j: the minimiser, by Newton's method.
 
         Its last entry stays 0: adding a constant to b changes nothing.
         """
         k, W = Z.shape[1], float(s.sum())
         n = np.bincount(y, s, minlength=k)
-        wanted = n if target is None else target
         b, best, least = np.zeros(k), np.zeros(k), np.inf
 
         def state(b: Vector) -> tuple[float, Vector, Vector]:
             p = probabilities(self.off_class(Z + b, y), y)
-            return float(s @ self.value(Z + b, y) + b @ (n - wanted)) / W, (s @ p - wanted) / W, p
+            return float(s @ self.value(Z + b, y)) / W, (s @ p - n) / W, p
 
         value, gradient, p = state(b)
-        for _ in range(steps):
+        for _ in range(60):
             size = float(np.max(np.abs(gradient)))
             if size < least:
                 best, least = b, size
