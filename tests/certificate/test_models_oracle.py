@@ -127,7 +127,7 @@ def test_multiclass_dual_point_is_feasible_in_rational_arithmetic(loss):
     off = loss.off_class(X @ rng.normal(size=(3, 6)).T, codes)
     assert np.abs(excess(problem, off)[0]).max() > 0.1  # far from balanced
     point = balanced(problem, off, "gradient")
-    off, eps = point.off, Fraction(point.share)
+    off, eps = point.off, Fraction(point.mix)
     assert 0 < eps < 1e-11
     p = [[Fraction(x) for x in row] for row in off]
     for row, k in zip(p, codes, strict=True):

@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fenchel.certificate.judges import judge_of
 
 import fenchel as fl
+from fenchel.certificate.judge import judge_of
 from fenchel.steps import SDCA, Start
 from fenchel.steps.dual_ascent.averaging import SuffixAverage
 from fenchel.steps.dual_ascent.sampling import Sampler

@@ -10,4 +10,19 @@ if not TYPE_CHECKING and _portable.runs_x86_64_v3():
     with suppress(ImportError):  # not built for this platform
         from fenchel._core import _x86_64_v3 as kernels
 
-__all__ = ["kernels"]
+CompiledLoss = (
+    kernels.Hinge
+    | kernels.SmoothedHinge
+    | kernels.SquaredHinge
+    | kernels.Logistic
+    | kernels.Exponential
+    | kernels.Squared
+    | kernels.Pinball
+    | kernels.EpsilonInsensitive
+    | kernels.SquaredEpsilonInsensitive
+    | kernels.Huber
+)
+CompiledMulticlassLoss = kernels.Multinomial | kernels.CrammerSinger
+CompiledLink = kernels.Linear | kernels.Threshold | kernels.Power
+
+__all__ = ["CompiledLink", "CompiledLoss", "CompiledMulticlassLoss", "kernels"]

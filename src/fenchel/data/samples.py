@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -86,9 +86,19 @@ def make_regression(
     -------
     Sample, with the true weights in `w`
     """
-    rng = np.random.default_rng(random_state)
-    X, z, w, description = _linear(rng, n, d, informative, rho, density, np.dtype(dtype))
-    return Sample(X, z + noise * rng.standard_normal(n), None, f"regression, {description}", w)
+    rng, kind = np.random.default_rng(random_state), np.dtype(dtype)
+    _check(n, d, informative, rho, density, kind)
+    if density is None:
+        X: Array | sparse.csr_array = _correlated(rng, n, d, rho, kind)
+        description = f"{n} x {d}, correlation {rho}"
+    else:
+        X = _text_like(rng, n, d, density, kind)
+        description = f"{n} x {d}, text-like with density {density}"
+    w = _weights(rng, d, min(d, 10) if informative is None else informative)
+    z = np.asarray(X @ w, dtype=np.float64)
+    scale = float(z.std()) or 1.0
+    y = z / scale + noise * rng.standard_normal(n)
+    return Sample(X, y, None, f"regression, {description}", w / scale)
 
 
 def make_classification(
@@ -106,33 +116,18 @@ def make_classification(
 
     The parameters are those of `make_regression`. When n is small, all labels may be the same.
     """
-    rng = np.random.default_rng(random_state)
-    X, z, w, description = _linear(rng, n, d, informative, rho, density, np.dtype(dtype))
-    y = np.where(z + noise * rng.standard_normal(n) >= 0, 1.0, -1.0)
-    return Sample(X, y, None, f"classification, {description}", w)
-
-
-def _linear(
-    rng: np.random.Generator,
-    n: int,
-    d: int,
-    informative: int | None,
-    rho: float,
-    density: float | None,
-    dtype: Dtype,
-) -> tuple[Array | sparse.csr_array, Vector, Vector, str]:
-    """Return X, X w, w and a description."""
-    _check(n, d, informative, rho, density, dtype)
-    if density is None:
-        X: Array | sparse.csr_array = _correlated(rng, n, d, rho, dtype)
-        description = f"{n} x {d}, correlation {rho}"
-    else:
-        X = _text_like(rng, n, d, density, dtype)
-        description = f"{n} x {d}, text-like with density {density}"
-    w = _weights(rng, d, min(d, 10) if informative is None else informative)
-    z = np.asarray(X @ w, dtype=np.float64)
-    scale = float(z.std()) or 1.0
-    return X, z / scale, w / scale, description
+    sample = make_regression(
+        n,
+        d,
+        informative=informative,
+        rho=rho,
+        density=density,
+        noise=noise,
+        dtype=dtype,
+        random_state=random_state,
+    )
+    description = sample.description.replace("regression", "classification", 1)
+    return replace(sample, y=np.where(sample.y >= 0, 1.0, -1.0), description=description)
 
 
 def _check(n: int, d: int, informative: int | None, rho: float, density: float | None, dtype: Dtype) -> None:

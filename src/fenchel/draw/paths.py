@@ -82,18 +82,7 @@ def new_figure(width: float = 10.0, height: float = 4.8, dpi: int = 150) -> Figu
 
 
 def plot_path(path: DrawnPath, axes: Axes | None = None, title: str = "") -> Axes:
-    """Draw the weights against lam, the largest lam on the left; a tick above for each solution.
-
-    Parameters
-    ----------
-    path : Path
-    axes : matplotlib axes, optional
-    title : str, optional
-
-    Returns
-    -------
-    matplotlib axes
-    """
+    """Draw the weights of a `Path` against lam, the largest lam on the left; a tick above for each solution."""
     axes = new_figure().add_subplot() if axes is None else axes
     drawn = _largest(path.coefs)
     for k, j in enumerate(drawn):
@@ -104,19 +93,10 @@ def plot_path(path: DrawnPath, axes: Axes | None = None, title: str = "") -> Axe
 
 
 def plot_certified_path(path: DrawnIntervals, title: str = "") -> Figure:
-    """Draw a certified path: the weights of the model used at each lam, and its proven bound.
+    """Draw a `CertifiedPath`: the weights of the model used at each lam, and its proven bound.
 
     Above, the weights: steps, since one model serves a whole interval. Below, a band from zero up to the proven bound
     on the relative distance to the optimum, (P - P*) / P; it stays below eps at every lam.
-
-    Parameters
-    ----------
-    path : CertifiedPath
-    title : str, optional
-
-    Returns
-    -------
-    matplotlib figure, with two axes
     """
     if not path.knots:
         raise ValueError("nothing is proven of this path, so there is nothing to draw")

@@ -41,7 +41,7 @@ def huber(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_weight: Ve
 def classifier(model: Classification, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """The same as a regression's, for each class against the rest where there are more than two."""
     check_is_fitted(model)
-    return _claims(model, class_problems(model, X, codes(model, y, np.shape(X)[0]), sample_weight))
+    return _claims(model, class_problems(model, X, codes(model.classes_, y, np.shape(X)[0]), sample_weight))
 
 
 def _claims(model: LinearEstimator, problems: Sequence[Problem | MulticlassProblem]) -> list[Claim]:

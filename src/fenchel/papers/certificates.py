@@ -22,17 +22,8 @@ from fenchel.certificate.bounds.constructions import constructions
 from fenchel.data.typing import Vector
 from fenchel.draw.paths import new_figure
 from fenchel.papers.curves import Curve, follow, reference, svm
-from fenchel.papers.datasets import GENERATED, Data, Dataset, datasets
-from fenchel.papers.panels import (
-    DEFAULTS,
-    Colour,
-    Panel,
-    PanelRow,
-    Settings,
-    add_legend,
-    constant,
-    draw_rows,
-)
+from fenchel.papers.datasets import GENERATED, Data, Dataset
+from fenchel.papers.panels import DEFAULTS, Colour, Panel, PanelRow, Settings, add_legend, constant, draw_rows
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import L1
@@ -86,8 +77,7 @@ def figure2(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     else:
         kinds = (("Lasso", _lasso_panel), ("SVM", _svm_panel))
         rows = [PanelRow(f"{name}, λ = {lam:g}", constant(lam), draw) for name, draw in kinds for lam in lams]
-    sets = datasets(data, settings.get("seed", 0))
-    return draw_rows(sets, rows, "Figure 2: coordinate descent and APPROX", "gap", settings)
+    return draw_rows(data, rows, "Figure 2: coordinate descent and APPROX", "gap", settings)
 
 
 @dataclass(frozen=True)

@@ -57,10 +57,6 @@ def follow(
 
     Parameters
     ----------
-    problem : Problem
-    algorithm : Solver
-    epochs : int
-    seed : int, default 0
     until : float, default 0
         Stop at this duality gap of an iterate.
     dataset : Dataset, optional

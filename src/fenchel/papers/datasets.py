@@ -39,16 +39,8 @@ class Dataset:
 
 
 def split(name: str, X: MatrixLike, y: VectorLike, seed: int = 0, held_out: float = 0.2) -> Dataset:
-    """Shuffle once, hold out some samples, and divide X by its largest row norm (lam is then for rows of norm 1).
-
-    Parameters
-    ----------
-    name : str
-    X : array or sparse matrix
-    y : labels of two classes; the larger one becomes +1
-    seed : int, default 0
-    held_out : float, default 0.2
-        The fraction of the samples that is held out for testing.
+    """Shuffle once, hold out that fraction of the samples for testing, and divide X by its largest row norm (lam is
+    then for rows of norm 1). y are labels of two classes, the larger of which becomes +1.
     """
     classes, codes = encode_labels(y)
     if len(classes) != 2:

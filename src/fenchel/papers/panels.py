@@ -11,7 +11,7 @@ import numpy as np
 
 from fenchel.data.typing import Vector
 from fenchel.draw.paths import new_figure
-from fenchel.papers.datasets import Dataset
+from fenchel.papers.datasets import Data, Dataset, datasets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,12 +80,7 @@ class PanelRow:
 
 
 def grid(
-    datasets: Sequence[Dataset],
-    draw: Callable[[Panel], None],
-    title: str,
-    ylabel: str,
-    settings: Settings,
-    log: bool = True,
+    data: Data, draw: Callable[[Panel], None], title: str, ylabel: str, settings: Settings, log: bool = True
 ) -> Figure:
     """The same panel for every lam, one row each; returns a matplotlib Figure."""
     lams = settings.get("lams")
@@ -93,18 +88,19 @@ def grid(
         rows = [PanelRow(f"λ = {height:g}/n", _over_n(height), draw) for height in DEFAULTS.multiples]
     else:
         rows = [PanelRow(f"λ = {lam:g}", constant(lam), draw) for lam in lams]
-    return draw_rows(datasets, rows, title, ylabel, settings, log)
+    return draw_rows(data, rows, title, ylabel, settings, log)
 
 
 def draw_rows(
-    datasets: Sequence[Dataset], rows: Sequence[PanelRow], title: str, ylabel: str, settings: Settings, log: bool = True
+    data: Data, rows: Sequence[PanelRow], title: str, ylabel: str, settings: Settings, log: bool = True
 ) -> Figure:
     """Draw every panel; returns a matplotlib Figure."""
     tick, epochs, seed = settings.get("tick"), settings.get("epochs", DEFAULTS.epochs), settings.get("seed", 0)
-    figure = new_figure(1.2 + 3.3 * len(datasets), 1.0 + 2.1 * len(rows), dpi=130)
-    panels = figure.subplots(len(rows), len(datasets), squeeze=False)
+    sets = datasets(data, seed)
+    figure = new_figure(1.2 + 3.3 * len(sets), 1.0 + 2.1 * len(rows), dpi=130)
+    panels = figure.subplots(len(rows), len(sets), squeeze=False)
     for i, row in enumerate(rows):
-        for j, dataset in enumerate(datasets):
+        for j, dataset in enumerate(sets):
             axes = panels[i, j]
             axes.set(yscale="log" if log else "linear")
             row.draw(Panel(axes, dataset, row.lam(dataset), epochs, seed))

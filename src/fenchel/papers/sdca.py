@@ -13,14 +13,14 @@ one, so that neither is understated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from fenchel.papers.curves import Curve, follow, reference, svm
-from fenchel.papers.datasets import GENERATED, Data, Dataset, datasets
+from fenchel.papers.datasets import GENERATED, Data
 from fenchel.papers.panels import DEFAULTS, Colour, Panel, Settings, grid
 from fenchel.solver import theory
 from fenchel.steps import SDCA, SGD
@@ -51,13 +51,13 @@ FINAL_GAP = 1e-5
 def figure1(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """Smoothed hinge, gamma = 1: primal and dual suboptimality, gap and the bound of Theorem 5. Straight lines."""
     title = "Figure 1: SDCA, smoothed hinge (γ = 1)"
-    return grid(_sets(data, settings), lambda panel: _suboptimality(panel, 1.0), title, "suboptimality", settings)
+    return grid(data, lambda panel: _suboptimality(panel, 1.0), title, "suboptimality", settings)
 
 
 def figure2(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """Hinge: primal and dual suboptimality, gap and the bound of Theorem 2."""
     title = "Figure 2: SDCA, hinge"
-    return grid(_sets(data, settings), lambda panel: _suboptimality(panel, 0.0), title, "suboptimality", settings)
+    return grid(data, lambda panel: _suboptimality(panel, 0.0), title, "suboptimality", settings)
 
 
 def figure3(data: Data = None, **settings: Unpack[Settings]) -> Figure:
@@ -68,7 +68,7 @@ def figure3(data: Data = None, **settings: Unpack[Settings]) -> Figure:
             curve = _sdca(panel, gamma, "uniform")
             panel.line(curve.epoch, curve.gap, f"γ = {gamma:g}", colour)
 
-    return grid(_sets(data, settings), draw, "Figure 3: SDCA, effect of smoothing", "duality gap", settings)
+    return grid(data, draw, "Figure 3: SDCA, effect of smoothing", "duality gap", settings)
 
 
 def figure4(data: Data = None, **settings: Unpack[Settings]) -> Figure:
@@ -79,7 +79,7 @@ def figure4(data: Data = None, **settings: Unpack[Settings]) -> Figure:
             curve = _sdca(panel, gamma, "uniform", until=FINAL_GAP)
             panel.line(curve.epoch[1:], 100 * curve.error[1:], label, colour)
 
-    return grid(_sets(data, settings), draw, "Figure 4: SDCA, test error", "test error (%)", settings, log=False)
+    return grid(data, draw, "Figure 4: SDCA, test error", "test error (%)", settings, log=False)
 
 
 def figure5(data: Data = None, **settings: Unpack[Settings]) -> Figure:
@@ -91,19 +91,19 @@ def figure5(data: Data = None, **settings: Unpack[Settings]) -> Figure:
             panel.line(curve.epoch, curve.gap, order.label, order.colour)
 
     title = "Figure 5: the order of the samples, smoothed hinge (γ = 1)"
-    return grid(_sets(data, settings), draw, title, "duality gap", settings)
+    return grid(data, draw, title, "duality gap", settings)
 
 
 def figure6(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """Primal suboptimality of SDCA, SDCA-Perm and SGD; smoothed hinge, gamma = 1."""
     title = "Figure 6: SDCA and SGD, smoothed hinge (γ = 1)"
-    return grid(_sets(data, settings), lambda panel: _race(panel, 1.0), title, "primal suboptimality", settings)
+    return grid(data, lambda panel: _race(panel, 1.0), title, "primal suboptimality", settings)
 
 
 def figure7(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """Primal suboptimality of SDCA, SDCA-Perm and SGD; hinge."""
     title = "Figure 7: SDCA and SGD, hinge"
-    return grid(_sets(data, settings), lambda panel: _race(panel, 0.0), title, "primal suboptimality", settings)
+    return grid(data, lambda panel: _race(panel, 0.0), title, "primal suboptimality", settings)
 
 
 def figure8(data: Data = None, **settings: Unpack[Settings]) -> Figure:
@@ -115,9 +115,7 @@ def figure8(data: Data = None, **settings: Unpack[Settings]) -> Figure:
         other = _sgd(panel, 0.0, len(curve.epoch) - 1)
         panel.line(other.epoch[1:], 100 * other.error[1:], "SGD, hinge", Colour.ORANGE)
 
-    return grid(
-        _sets(data, settings), draw, "Figure 8: SDCA and SGD, test error", "test error (%)", settings, log=False
-    )
+    return grid(data, draw, "Figure 8: SDCA and SGD, test error", "test error (%)", settings, log=False)
 
 
 FIGURES: dict[int, Callable[..., Figure]] = dict(
@@ -128,10 +126,6 @@ FIGURES: dict[int, Callable[..., Figure]] = dict(
 def panels(figure: int, lams: int | None, sets: int | None) -> int:
     """How many panels a figure has, for so many values of lam and data sets; None for those it has by itself."""
     return (lams or len(DEFAULTS.multiples)) * (sets or GENERATED)
-
-
-def _sets(data: Data, settings: Settings) -> Sequence[Dataset]:
-    return datasets(data, settings.get("seed", 0))
 
 
 def _sdca(panel: Panel, gamma: float, sampling: str, until: float = DEFAULTS.floor) -> Curve:

@@ -6,9 +6,9 @@ Every translation divides an objective by a positive factor, which leaves its mi
 from __future__ import annotations
 
 
-def lam_from_C(C: float, total_weight: float, loss_factor: float = 1.0) -> float:
-    """lam of  C sum_i s_i loss_i + R(w)  with loss_i = loss_factor phi_i:  divide by C loss_factor W."""
-    return 1.0 / (C * loss_factor * total_weight)
+def lam_from_C(C: float, total_weight: float) -> float:
+    """lam of  C sum_i s_i phi_i + R(w):  divide by C W."""
+    return 1.0 / (C * total_weight)
 
 
 def lam_from_sum(alpha: float, total_weight: float, loss_factor: float = 1.0) -> float:
@@ -16,11 +16,6 @@ def lam_from_sum(alpha: float, total_weight: float, loss_factor: float = 1.0) ->
     return alpha / (loss_factor * total_weight)
 
 
-def lam_from_mean(alpha: float, loss_factor: float = 1.0) -> float:
-    """lam of  mean_i loss_i + alpha R(w)  with loss_i = loss_factor phi_i:  divide by loss_factor."""
-    return alpha / loss_factor
-
-
-def C_from_lam(lam: float, total_weight: float) -> float:
-    """C of the sum form for lam of the mean form."""
-    return 1.0 / (lam * total_weight)
+def lam_from_mean(alpha: float) -> float:
+    """lam of  mean_i phi_i + alpha R(w):  alpha itself."""
+    return alpha

@@ -95,7 +95,7 @@ SparsePath sparse_path(const Lines &lines, bool by_rows, std::optional<Vector<do
 // weights; the largest |v_j| that exceeds its cut, where those of each model begin, all of them where there is a ridge, and the cut: all
 // other columns have |v_j| <= cut, up to the rounding of a product in float64 (SparsePath::list_near); intercepts, mean losses,
 // multipliers, Newton steps.
-nb::tuple advance(SparsePath &path, Vector<double> threshold, Vector<double> ridge, Vector<double> tol, double atol, double seconds) {
+auto advance(SparsePath &path, Vector<double> threshold, Vector<double> ridge, Vector<double> tol, double atol, double seconds) {
     const Index count = Index(threshold.size());
     check_sizes({ridge.size(), tol.size()}, count, "a vector over the thresholds");
     std::vector<Index> starts{0}, columns, near_starts{0}, steps;
@@ -128,9 +128,9 @@ nb::tuple advance(SparsePath &path, Vector<double> threshold, Vector<double> rid
             steps.push_back(path.steps());
         }
     }
-    return nb::make_tuple(owned(std::move(starts)), owned(std::move(columns)), owned(std::move(weights)), owned(std::move(largest)),
-                          owned(std::move(near_starts)), owned(std::move(near)), owned(std::move(cut)), owned(std::move(b)), owned(std::move(loss)),
-                          owned(std::move(multipliers)), owned(std::move(steps)));
+    return std::make_tuple(owned(std::move(starts)), owned(std::move(columns)), owned(std::move(weights)), owned(std::move(largest)),
+                           owned(std::move(near_starts)), owned(std::move(near)), owned(std::move(cut)), owned(std::move(b)), owned(std::move(loss)),
+                           owned(std::move(multipliers)), owned(std::move(steps)));
 }
 
 }  // namespace

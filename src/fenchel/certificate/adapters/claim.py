@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from fenchel.certificate.certificate import Certificate
-from fenchel.certificate.certify import certify_weights, search_plan
+from fenchel.certificate.certify import certify_weights
 from fenchel.certificate.multiclass import certify_matrix
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
@@ -75,29 +75,3 @@ def _scaled(part: Certificate, scale: float) -> Certificate:
         rounding=scale * part.rounding * up,
         at_zero=scale * part.at_zero,
     )
-
-
-@dataclass(frozen=True)
-class ClaimBounds:
-    """P from above and D from below: as computed, and in exact arithmetic."""
-
-    primal: float
-    upper: float
-    dual: float
-    lower: float
-    how: str
-    strong_convexity: float = 0.0
-    at_zero: float = 0.0
-
-    def certificate(self, effort: str, tol: float | None) -> Certificate:
-        """What is proven, as numbers; |w - w*| <= sqrt(2 gap / mu)."""
-        return Certificate.of(
-            self.primal,
-            self.upper,
-            self.dual,
-            self.lower,
-            how=self.how,
-            tol=search_plan(effort, tol).tol,
-            at_zero=self.at_zero,
-            strong_convexity=self.strong_convexity,
-        )

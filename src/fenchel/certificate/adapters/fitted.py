@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from inspect import signature
 from typing import Any, Protocol
 
@@ -11,34 +13,98 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.data.design import Design
-from fenchel.data.target import as_vector
+from fenchel.data.target import as_vector, as_weights
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
+from fenchel.problem import losses
+from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import L1, L2, ElasticNet, GroupL2, Penalty
 
 Codes = NDArray[np.intp]
+#: Our losses by scikit-learn's names, made from an epsilon; modified_huber is four times ours.
+LOSSES: dict[str, Callable[[float], Loss]] = {
+    "hinge": lambda _: losses.Hinge(),
+    "log_loss": lambda _: losses.Logistic(),
+    "squared_hinge": lambda _: losses.SquaredHinge(),
+    "modified_huber": lambda _: losses.SmoothedHinge(2.0),
+    "squared_error": lambda _: losses.Squared(),
+    "huber": losses.Huber,
+    "epsilon_insensitive": losses.EpsilonInsensitive,
+    "squared_epsilon_insensitive": losses.SquaredEpsilonInsensitive,
+}
 
 
-class Classifier(Protocol):
-    """A fitted classifier: the labels, in the order of its own codes."""
-
-    @property
-    def classes_(self) -> NDArray[Any]: ...
-
-
-class WeightedClassifier(Classifier, Protocol):
-    """A fitted classifier with weights of its classes: None, "balanced" or a dict."""
-
-    @property
-    def class_weight(self) -> Any: ...
-
-
-class FittedModel(WeightedClassifier, Protocol):
+class FittedModel(Protocol):
     """A fitted model of other software: `coef_`, `intercept_`, and parameters under the names that it gives them.
 
     A regressor has no classes; adapters ask only for what the class they are registered for has.
     """
 
     def __getattr__(self, name: str, /) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted model with `coef_` and `intercept_`, and the data of the fit, each checked when it is first used."""
+
+    model: FittedModel
+    X: MatrixLike
+    y: VectorLike
+    sample_weight: VectorLike | None
+
+    @cached_property
+    def coefficients(self) -> tuple[Vector, Vector]:
+        """coef_ as a matrix with a row for each class or target, and as many intercepts."""
+        return coefficients(self.model)
+
+    @property
+    def coef(self) -> Vector:
+        return self.coefficients[0]
+
+    @property
+    def intercept(self) -> Vector:
+        return self.coefficients[1]
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the objective has an intercept."""
+        return bool(self.model.fit_intercept)
+
+    @cached_property
+    def matrix(self) -> Design:
+        return design(self.X, self.coef.shape[1])
+
+    @property
+    def n(self) -> int:
+        return self.matrix.shape[0]
+
+    @cached_property
+    def s(self) -> Vector:
+        """The weights of the samples."""
+        return as_weights(self.sample_weight, self.n)
+
+    @cached_property
+    def labels(self) -> Codes:
+        """The position of each label in the model's classes_."""
+        return codes(self.model.classes_, self.y, self.n)
+
+    def class_weights(self, sample_weight: VectorLike | None = None) -> Vector:
+        """A weight for each class."""
+        return class_weights(self.model.class_weight, self.model.classes_, self.labels, sample_weight)
+
+    @property
+    def signs(self) -> list[Vector]:
+        """-1 and +1 for each row of coef_."""
+        return signs_by_class(self.labels, len(self.coef))
+
+    def require_rows(self) -> None:
+        """A row of coef_ for each class, or one row for two."""
+        rows, k = len(self.coef), len(self.model.classes_)
+        require(self.model, rows == (1 if k == 2 else k), f"coef_ has {rows} rows for {k} classes")
+
+    def require_no_weights(self) -> None:
+        """For models whose fit takes none."""
+        if self.sample_weight is not None:
+            raise TypeError(f"{type(self.model).__name__} is fitted without sample_weight; certify it without")
 
 
 def coefficients(model: object) -> tuple[Vector, Vector]:
@@ -83,12 +149,6 @@ def require_no_intercept(model: object, intercept: Vector) -> None:
     require(model, not np.any(intercept), "it has an intercept_, but its objective has none")
 
 
-def require_no_weights(model: object, sample_weight: VectorLike | None) -> None:
-    """For models whose fit takes none."""
-    if sample_weight is not None:
-        raise TypeError(f"{type(model).__name__} is fitted without sample_weight; certify it without")
-
-
 def elastic_net(model: object, lam: float, l1_ratio: float = 0.0) -> Penalty:
     """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2) as L2, L1 or ElasticNet; lam = 0 is an error."""
     require(
@@ -99,6 +159,13 @@ def elastic_net(model: object, lam: float, l1_ratio: float = 0.0) -> Penalty:
     if l1_ratio in (0.0, 1.0):
         return (L1 if l1_ratio else L2)(float(lam))
     return ElasticNet(float(lam), float(l1_ratio))
+
+
+def named_loss(model: object, name: str, epsilon: float = 0.0) -> Loss:
+    """The loss that scikit-learn calls so."""
+    known = ", ".join(LOSSES)
+    require(model, name in LOSSES, f"its loss {name!r} is none of those with a certificate ({known})")
+    return LOSSES[name](epsilon)
 
 
 def weighted_l1(model: object, lam: float, weights: VectorLike | None) -> Penalty:
@@ -137,7 +204,7 @@ def targets(y: VectorLike, n: int, count: int) -> list[Vector]:
     return [as_vector(column, n, "y") for column in columns]
 
 
-def codes(model: Classifier, y: VectorLike, n: int) -> Codes:
+def codes(classes: NDArray[Any], y: VectorLike, n: int) -> Codes:
     """The position of each label in the model's classes_."""
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -146,7 +213,7 @@ def codes(model: Classifier, y: VectorLike, n: int) -> Codes:
         raise ValueError(f"y must be a vector of labels, got an array of shape {labels.shape}")
     if len(labels) != n:
         raise ValueError(f"y has {len(labels)} entries, but X has {n} rows")
-    position = {label: k for k, label in enumerate(np.asarray(model.classes_).tolist())}
+    position = {label: k for k, label in enumerate(np.asarray(classes).tolist())}
     found = np.array([position.get(label, -1) for label in labels.tolist()], dtype=np.intp)
     missing = np.flatnonzero(found < 0)
     if missing.size:
@@ -157,21 +224,20 @@ def codes(model: Classifier, y: VectorLike, n: int) -> Codes:
     return found
 
 
-def class_weights(model: WeightedClassifier, codes: Codes, sample_weight: VectorLike | None = None) -> Vector:
-    """A weight for each of the model's classes, by scikit-learn's own rule.
+def class_weights(given: Any, classes: NDArray[Any], codes: Codes, sample_weight: VectorLike | None = None) -> Vector:
+    """A weight for each class, by scikit-learn's own rule; `given` is None, "balanced" or a dict.
 
     "balanced" is W / (k W_c); whether W counts samples or adds up their weights has changed between versions, and is
     not the same in every estimator: `sample_weight` is used where this version's function takes it.
     """
     from sklearn.utils.class_weight import compute_class_weight
 
-    classes = np.asarray(model.classes_)
-    if model.class_weight is None:
+    if given is None:
         return np.ones(len(classes))
     extra = {}
     if sample_weight is not None and "sample_weight" in signature(compute_class_weight).parameters:
         extra["sample_weight"] = sample_weight
-    weights = compute_class_weight(model.class_weight, classes=classes, y=classes[codes], **extra)
+    weights = compute_class_weight(given, classes=classes, y=classes[codes], **extra)
     return np.asarray(weights, dtype=np.float64)
 
 
@@ -188,9 +254,3 @@ def against_rest(codes: Codes, count: int, s: Vector, weights: Vector) -> Iterat
     """
     for k, signs in enumerate(signs_by_class(codes, count)):
         yield signs, (s * weights[codes] if count == 1 else np.where(signs > 0, s * weights[k], s))
-
-
-def require_rows(model: Classifier, coef: Vector) -> None:
-    """A row for each class, or one row for two."""
-    k = len(model.classes_)
-    require(model, len(coef) == (1 if k == 2 else k), f"coef_ has {len(coef)} rows for {k} classes")

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from fenchel.certificate.adapters.claim import ClaimBounds
 from fenchel.certificate.bounds.rounding import INPUT
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights, search_plan
@@ -97,9 +96,8 @@ class HuberClaim:
                 found.append(self._absolute(effort, tol) if self.epsilon <= 1.0 else self._polished(r))
         dual, lower, how = max(found, key=lambda bound: bound[1])
         size = 2.0 * self.epsilon * self._mean(np.abs(self.y))  # of P at w = 0 and b = 0, where sigma vanishes
-        return ClaimBounds(primal, upper, dual, lower, how, self.penalty.strong_convexity, size).certificate(
-            effort, tol
-        )
+        mu = self.penalty.strong_convexity
+        return Certificate.of(primal, upper, dual, lower, how=how, tol=plan.tol, at_zero=size, strong_convexity=mu)
 
     def _mean(self, values: Vector) -> float:
         return float(np.sum(self.weights * np.where(self.weights > 0, values, 0.0))) / float(self.weights.sum())

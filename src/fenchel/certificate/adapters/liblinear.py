@@ -15,94 +15,72 @@ import numpy as np
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
 from fenchel.certificate.adapters.fitted import (
-    FittedModel,
+    Fit,
     against_rest,
     class_weights,
     codes,
-    coefficients,
     design,
     elastic_net,
+    named_loss,
     require,
     require_no_intercept,
-    require_rows,
 )
-from fenchel.certificate.adapters.liblinear_file import ModelFile, read_model
-from fenchel.certificate.adapters.registry import adapter
+from fenchel.certificate.adapters.liblinear_file import read_model
+from fenchel.certificate.adapters.registry import adapter, adapters_of
 from fenchel.data.design import Design
 from fenchel.data.target import as_vector, as_weights
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem import Problem
-from fenchel.problem.losses import (
-    EpsilonInsensitive,
-    Hinge,
-    Logistic,
-    Loss,
-    SquaredEpsilonInsensitive,
-    SquaredHinge,
-)
+from fenchel.problem.losses import Loss
 from fenchel.problem.scaling import lam_from_C
 
 #: Solver types of model files: loss and penalty.
 SOLVERS = {
-    "L2R_LR": ("logistic_regression", "l2"),
-    "L2R_LR_DUAL": ("logistic_regression", "l2"),
+    "L2R_LR": ("log_loss", "l2"),
+    "L2R_LR_DUAL": ("log_loss", "l2"),
     "L2R_L2LOSS_SVC": ("squared_hinge", "l2"),
     "L2R_L2LOSS_SVC_DUAL": ("squared_hinge", "l2"),
     "L2R_L1LOSS_SVC_DUAL": ("hinge", "l2"),
     "L1R_L2LOSS_SVC": ("squared_hinge", "l1"),
-    "L1R_LR": ("logistic_regression", "l1"),
+    "L1R_LR": ("log_loss", "l1"),
     "L2R_L2LOSS_SVR": ("squared_epsilon_insensitive", "l2"),
     "L2R_L2LOSS_SVR_DUAL": ("squared_epsilon_insensitive", "l2"),
     "L2R_L1LOSS_SVR_DUAL": ("epsilon_insensitive", "l2"),
 }
 
 
-def _loss(name: str, epsilon: float = 0.0) -> Loss:
-    """A loss by LIBLINEAR's name; `epsilon` is the half width of the tube of a regression loss."""
-    match name:
-        case "hinge":
-            return Hinge()
-        case "squared_hinge":
-            return SquaredHinge()
-        case "logistic_regression":
-            return Logistic()
-        case "epsilon_insensitive":
-            return EpsilonInsensitive(epsilon)
-        case "squared_epsilon_insensitive":
-            return SquaredEpsilonInsensitive(epsilon)
-    raise ValueError(f"unknown loss {name!r}")
+svm = adapters_of("sklearn.svm")
 
 
-@adapter("LinearSVC", package="sklearn.svm")
-def linear_svc(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
+@svm("LinearSVC")
+def linear_svc(fit: Fit) -> list[Claim]:
     """|w|_2^2 / 2 or |w|_1, plus C sum_i s_i c_i max(0, 1 - y_i x_i.w) or its square; the intercept is penalised."""
-    require(
-        model,
-        model.multi_class == "ovr",
-        f"multi_class={model.multi_class!r} is not supported (its loss is joint in all classes)",
-    )
+    model = fit.model
+    because = f"multi_class={model.multi_class!r} is not supported (its loss is joint in all classes)"
+    require(model, model.multi_class == "ovr", because)
     require(model, model.penalty in ("l1", "l2"), f"its penalty {model.penalty!r} is not known")
-    loss, scaling, l1_ratio = _loss(model.loss), float(model.intercept_scaling), float(model.penalty == "l1")
-    return penalised_intercept(model, X, y, sample_weight, loss, scaling, float(model.C), l1_ratio)
+    loss, scaling, l1_ratio = (
+        named_loss(model, model.loss),
+        float(model.intercept_scaling),
+        float(model.penalty == "l1"),
+    )
+    return penalised_intercept(fit, loss, scaling, float(model.C), l1_ratio)
 
 
-@adapter("LinearSVR", package="sklearn.svm")
-def linear_svr(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
+@svm("LinearSVR")
+def linear_svr(fit: Fit) -> list[Claim]:
     """|w|_2^2 / 2 + C sum_i s_i max(0, |x_i.w - y_i| - epsilon) or its square; the intercept is penalised."""
-    coef, intercept = coefficients(model)
+    model = fit.model
     constant = float(model.intercept_scaling) if model.fit_intercept else 0.0
-    matrix = design(X, coef.shape[1], constant)
-    s = as_weights(sample_weight, matrix.shape[0])
+    matrix = design(fit.X, fit.coef.shape[1], constant)
+    s = as_weights(fit.sample_weight, matrix.shape[0])
     penalty = elastic_net(model, lam_from_C(float(model.C), float(s.sum())))
-    problem = Problem(matrix, y, _loss(model.loss, float(model.epsilon)), penalty, s)
-    return [LinearClaim(problem, _with_constant(model, coef[0], intercept[0], constant))]
+    problem = Problem(matrix, fit.y, named_loss(model, model.loss, float(model.epsilon)), penalty, s)
+    return [LinearClaim(problem, _with_constant(model, fit.coef[0], fit.intercept[0], constant))]
 
 
 def penalised_intercept(
-    model: FittedModel,
-    X: MatrixLike,
-    y: VectorLike,
-    sample_weight: VectorLike | None,
+    fit: Fit,
     loss: Loss,
     intercept_scaling: float,
     C: Vector | float,
@@ -113,23 +91,20 @@ def penalised_intercept(
 
     With `by_label`, every sample has the weight of its class in every problem.
     """
-    coef, intercept = coefficients(model)
-    require_rows(model, coef)
-    constant = intercept_scaling if model.fit_intercept else 0.0
-    matrix = design(X, coef.shape[1], constant)
+    model, constant = fit.model, intercept_scaling if fit.is_free else 0.0
+    fit.require_rows()
+    matrix = design(fit.X, fit.coef.shape[1], constant)
     n = matrix.shape[0]
-    s, labels = as_weights(sample_weight, n), codes(model, y, n)
-    each = class_weights(model, labels, sample_weight)
+    s, labels = as_weights(fit.sample_weight, n), codes(model.classes_, fit.y, n)
+    full, each = s, class_weights(model.class_weight, model.classes_, labels, fit.sample_weight)
     if by_label:
         full, each = s * each[labels], np.ones_like(each)
-    else:
-        full = s
-    parts = against_rest(labels, len(coef), full, each)
-    weights = [_with_constant(model, w, b, constant) for w, b in zip(coef, intercept, strict=True)]
-    return _classifiers(model, matrix, parts, loss, l1_ratio, C, weights, s)
+    parts = against_rest(labels, len(fit.coef), full, each)
+    weights = [_with_constant(model, w, b, constant) for w, b in zip(*fit.coefficients, strict=True)]
+    return _claims(model, matrix, parts, loss, l1_ratio, C, weights, s)
 
 
-def _classifiers(
+def _claims(
     model: object,
     matrix: Design,
     parts: Iterable[tuple[Vector, Vector]],
@@ -140,13 +115,13 @@ def _classifiers(
     s: Vector,
     free: Vector | None = None,
 ) -> list[Claim]:
-    """One claim for each pair of signs and sample weights; `free` are unpenalised intercepts."""
+    """One claim for each pair of targets and sample weights; `free` are unpenalised intercepts."""
     claims: list[Claim] = []
     C, l1_ratio = np.broadcast_to(C, len(weights)), np.broadcast_to(l1_ratio, len(weights))
-    for k, ((signs, part), w) in enumerate(zip(parts, weights, strict=True)):
+    for k, ((y, part), w) in enumerate(zip(parts, weights, strict=True)):
         W = float(part.sum())
         penalty = elastic_net(model, lam_from_C(C[k], W), l1_ratio[k])
-        problem = Problem(matrix, signs, loss, penalty, part, intercept=free is not None)
+        problem = Problem(matrix, y, loss, penalty, part, intercept=free is not None)
         b = 0.0 if free is None else float(free[k])
         claims.append(LinearClaim(problem, w, b, scale=C[k] * W / (C[0] * float(s.sum()))))
     return claims
@@ -177,42 +152,27 @@ def model_file(
     if C is None:
         raise TypeError("a LIBLINEAR model file does not store C (option -c of train): give C=..., 1 if it was not set")
     require(model, model.solver in SOLVERS, f"its solver type {model.solver} is not supported")
-    loss, penalty = SOLVERS[model.solver]
-    constant = max(model.bias, 0.0)
-    matrix = design(X, model.features, constant if regularize_bias else 0.0)
+    name, penalty = SOLVERS[model.solver]
+    loss = named_loss(model, name, float(epsilon or 0.0))
+    matrix = design(X, model.features, max(model.bias, 0.0) if regularize_bias else 0.0)
     s = as_weights(sample_weight, matrix.shape[0])
     weights, free = model.weights(matrix.shape[1])
-    if not _loss(loss).is_classification:
-        return _regression(model, matrix, y, s, loss, float(C), epsilon, weights[0], free)
-    if epsilon is not None:
-        raise TypeError(f"certify does not use epsilon for a classifier ({model.solver})")
-    labels = codes(model, y, matrix.shape[0])
-    if len(weights) == 1:  # the first label of the file is the positive one
-        labels = 1 - labels
-        model = model.reversed()
-    given = class_weight or {}
-    each = np.array([float(given.get(label, 1.0)) for label in model.classes_.tolist()])
-    parts = against_rest(labels, len(weights), s, each)
-    return _classifiers(model, matrix, parts, _loss(loss), float(penalty == "l1"), float(C), weights, s, free)
-
-
-def _regression(
-    model: ModelFile,
-    matrix: Design,
-    y: VectorLike,
-    s: Vector,
-    loss: str,
-    C: float,
-    epsilon: float | None,
-    w: Vector,
-    free: Vector | None,
-) -> list[Claim]:
-    if epsilon is None:
+    parts: Iterable[tuple[Vector, Vector]]
+    if loss.is_classification:
+        if epsilon is not None:
+            raise TypeError(f"certify does not use epsilon for a classifier ({model.solver})")
+        labels = codes(model.classes_, y, matrix.shape[0])
+        if len(weights) == 1:  # the first label of the file is the positive one
+            labels = 1 - labels
+            model = model.reversed()
+        given = class_weight or {}
+        each = np.array([float(given.get(label, 1.0)) for label in model.classes_.tolist()])
+        parts = against_rest(labels, len(weights), s, each)
+    elif epsilon is None:
         raise TypeError(
             "a LIBLINEAR model file does not store the width of the tube (option -p of train): give epsilon=..., "
             "0.1 if it was not set"
         )
-    penalty = elastic_net(model, lam_from_C(C, float(s.sum())))
-    y = as_vector(y, matrix.shape[0], "y")
-    problem = Problem(matrix, y, _loss(loss, float(epsilon)), penalty, s, intercept=free is not None)
-    return [LinearClaim(problem, w, 0.0 if free is None else float(free[0]))]
+    else:
+        parts = [(as_vector(y, matrix.shape[0], "y"), s)]
+    return _claims(model, matrix, parts, loss, float(penalty == "l1"), float(C), weights, s, free)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from fenchel.certificate.adapters.claim import Claim
+from fenchel.certificate.adapters.fitted import Fit
 from fenchel.data.typing import MatrixLike, VectorLike
 
 Adapter = Callable[..., list[Claim]]
@@ -43,8 +43,13 @@ def adapter(*names: str, package: str, options: Iterable[str] = ()) -> Callable[
 
 
 def adapters_of(package: str) -> Callable[..., Callable[[Adapter], Adapter]]:
-    """`adapter` for the classes of one package."""
-    return partial(adapter, package=package)
+    """`adapter` for the classes of one package, and for functions (fit, **options) -> claims of a `Fit`."""
+
+    def register(*names: str, options: Iterable[str] = ()) -> Callable[[Adapter], Adapter]:
+        known = adapter(*names, package=package, options=options)
+        return lambda function: known(lambda *data, **given: function(Fit(*data), **given))
+
+    return register
 
 
 def reject(*names: str, package: str, because: str) -> None:

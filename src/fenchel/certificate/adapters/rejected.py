@@ -10,14 +10,6 @@ reject(
     because="without a penalty there is no certificate of this kind; Ridge with a tiny alpha has one",
 )
 reject(
-    "MultiTaskLasso",
-    "MultiTaskElasticNet",
-    "MultiTaskLassoCV",
-    "MultiTaskElasticNetCV",
-    package="sklearn.linear_model",
-    because="its penalty couples the weights of all targets, which no penalty of fenchel does",
-)
-reject(
     "Lars",
     "LarsCV",
     "OrthogonalMatchingPursuit",
@@ -48,16 +40,14 @@ reject(
     package="sklearn.svm",
     because="the width of its margin or tube is a variable of the problem; the C-form (SVC, SVR) is supported",
 )
-reject(
-    "MultiTaskLasso",
-    "MultiTaskLassoCV",
-    package="celer",
-    because="its penalty couples the weights of all targets, which no penalty of fenchel does",
-)
-reject(
-    "MultiTaskLasso",
-    package="skglm",
-    because="its penalty couples the weights of all targets, which no penalty of fenchel does",
-)
 reject("MCPRegression", package="skglm", because="its penalty is not convex")
 reject("CoxEstimator", package="skglm", because="its loss couples samples, which no loss of fenchel does")
+for package in ("sklearn.linear_model", "celer", "skglm"):
+    reject(
+        "MultiTaskLasso",
+        "MultiTaskLassoCV",
+        "MultiTaskElasticNet",
+        "MultiTaskElasticNetCV",
+        package=package,
+        because="its penalty couples the weights of all targets, which no penalty of fenchel does",
+    )

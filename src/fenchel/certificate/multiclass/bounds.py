@@ -77,8 +77,8 @@ def zero_bound(problem: MulticlassProblem) -> BlockBound:
     return BlockBound(0.0, 0.0, np.zeros((n, k)), "zero", nothing, nothing)
 
 
-def balanced(problem: MulticlassProblem, off: Vector, how: str, target: Vector | None = None) -> BlockPoint | None:
-    """p moved to where its sums are right: n_j, or `target`_j. None where that would take more than half of it.
+def balanced(problem: MulticlassProblem, off: Vector, how: str) -> BlockPoint | None:
+    """p moved to where its sums are n_j. None where that would take more than half of it.
 
     Let r_j = sum_i s_i p_ij - n_j. For any weight mix >= max_j r_j / n_j, (1 - mix) p_i + mix q has the sums n_j for
     q_j = (mix n_j - (1 - mix) r_j) / (mix W), a distribution. The smallest one is mixed in, twice; what
@@ -86,35 +86,33 @@ def balanced(problem: MulticlassProblem, off: Vector, how: str, target: Vector |
     """
     if not problem.intercept:
         return BlockPoint(off, 0.0, how)
-    n = problem.class_weights if target is None else target
+    n, W = problem.class_weights, problem.total_weight
     off = within_simplex(np.where(n > 0.0, off, 0.0))
-    W = problem.total_weight
     for _ in range(2):
-        r = excess(problem, off, target)[0]
+        r = excess(problem, off)[0]
         most = float(np.max(np.where(n > 0.0, r / np.where(n > 0.0, n, 1.0), 0.0)))
         if most <= NEGLIGIBLE:
             break
         mix = most / (1.0 + most)
         q = np.maximum(mix * n - (1.0 - mix) * r, 0.0) / (mix * W)
         off = within_simplex(without_class((1.0 - mix) * off + mix * q, problem.y))
-    mix = leftover(problem, off, target)
+    mix = leftover(problem, off)
     return BlockPoint(off, mix, how) if mix < 0.5 else None
 
 
-def excess(problem: MulticlassProblem, off: Vector, target: Vector | None = None) -> tuple[Vector, Vector]:
+def excess(problem: MulticlassProblem, off: Vector) -> tuple[Vector, Vector]:
     """r_j = sum_i s_i p_ij - n_j as computed, and a bound on its error; sums over samples are pairwise."""
     columns = np.ascontiguousarray(multipliers(off, problem.y).T)
-    lean = np.zeros(problem.n_classes) if target is None else target - problem.class_weights
     terms = [problem.weights * column for column in columns]
-    r = np.array([-float(np.sum(term)) for term in terms]) - lean
-    size = np.array([float(np.sum(np.abs(term))) for term in terms]) + np.abs(lean)
-    return r, (evaluation(problem) + EVALUATION) * size + EVALUATION * (0.0 if target is None else np.abs(target))
+    r = np.array([-float(np.sum(term)) for term in terms])
+    size = np.array([float(np.sum(np.abs(term))) for term in terms])
+    return r, (evaluation(problem) + EVALUATION) * size
 
 
-def leftover(problem: MulticlassProblem, off: Vector, target: Vector | None = None) -> float:
+def leftover(problem: MulticlassProblem, off: Vector) -> float:
     """A weight `mix` that is enough in exact arithmetic."""
-    r, error = excess(problem, off, target)
-    n = (problem.class_weights if target is None else target) * DOWN
+    r, error = excess(problem, off)
+    n = problem.class_weights * DOWN
     most = np.maximum(r + error, 0.0)
     return float(np.max(np.where(most > 0.0, np.where(n > 0.0, most / np.where(n > 0.0, n, 1.0), np.inf), 0.0))) * UP
 

@@ -9,14 +9,7 @@ from typing import IO, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from fenchel.data.readers.arrays import (
-    NUMERIC_KINDS,
-    Features,
-    Loaded,
-    check_target,
-    check_width,
-    finite,
-)
+from fenchel.data.readers.arrays import NUMERIC_KINDS, Features, Loaded, check_target, check_width, finite
 from fenchel.data.typing import Array, Dtype
 
 Archive: TypeAlias = Mapping[str, Array]

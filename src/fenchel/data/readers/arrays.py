@@ -50,11 +50,7 @@ class Growing:
 def finite(values: Array, dtype: Dtype, where: Callable[[int], str]) -> Array:
     """Return `values` in C order as `dtype`, or say which is the first that is not a finite number there.
 
-    Parameters
-    ----------
-    values : ndarray of numbers
-    dtype : dtype of the result
-    where : names the k-th entry, in C order, in the words of the file
+    `where` names the k-th entry, in C order, in the words of the file.
     """
     with np.errstate(over="ignore"):
         cast: Array = values.astype(dtype, order="C", copy=False)

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, Literal, TypeAlias
@@ -209,7 +210,7 @@ def read_parquet(stream: IO[bytes], *, dtype: Dtype, n_features: int | None, tar
         for j, k in enumerate(columns):
             column = _without_nulls(batch.column(k), schema.names[k], done)
             numbers = column.cast(arrow.float64()).to_numpy(zero_copy_only=False)
-            X[done:stop, j] = finite(numbers, dtype, _Place(schema.names[k], done))
+            X[done:stop, j] = finite(numbers, dtype, partial(_place, schema.names[k], done))
         if label_column is not None:
             labels.append(_without_nulls(batch.column(label_column), schema.names[label_column], done))
         done = stop
@@ -225,14 +226,9 @@ def _pyarrow() -> tuple[ModuleType, ModuleType]:
     return pyarrow, pyarrow.parquet
 
 
-class _Place:
-    """Names the k-th cell of a part of a column."""
-
-    def __init__(self, name: str, start: int) -> None:
-        self._name, self._start = name, start
-
-    def __call__(self, k: int) -> str:
-        return f"row {self._start + k} (counting from 0), column {self._name!r}"
+def _place(name: str, start: int, k: int) -> str:
+    """Where the k-th cell of a part of a column is."""
+    return f"row {start + k} (counting from 0), column {name!r}"
 
 
 def _check_numeric(arrow: ModuleType, field: pyarrow.Field) -> None:
@@ -243,7 +239,7 @@ def _check_numeric(arrow: ModuleType, field: pyarrow.Field) -> None:
 
 def _without_nulls(column: pyarrow.Array, name: str, start: int) -> pyarrow.Array:
     if column.null_count:
-        raise ValueError(f"{_Place(name, start)(column.is_null().to_pylist().index(True))} is missing")
+        raise ValueError(f"{_place(name, start, column.is_null().to_pylist().index(True))} is missing")
     return column
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from fenchel._core import kernels
+from fenchel._core import CompiledLoss
 from fenchel.data.typing import Vector
 from fenchel.problem.traits import Trait
 
@@ -127,7 +127,7 @@ class Loss(ABC):
         ends = (self.value(z + 1.25 * side * error, y) for side in (-1.0, 1.0))
         return np.maximum(*ends) - self.value(z, y)
 
-    def kernel(self) -> kernels.Loss | None:
+    def kernel(self) -> CompiledLoss | None:
         """The compiled twin of this loss, if there is one."""
         return None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import wrightomega, xlogy
 
-from fenchel._core import kernels
+from fenchel._core import CompiledLoss, kernels
 from fenchel.data.typing import Vector
 from fenchel.problem.losses.base import Loss
 from fenchel.problem.vectors import inside, set_positive
@@ -62,7 +62,7 @@ class Hinge(MarginLoss):
         """1 - m - q (t' - t) = 0 gives t' = t + (1 - m) / q, clipped to [0, 1]."""
         return y * np.clip(a * y + (1.0 - y * z) / q, 0.0, 1.0)
 
-    def kernel(self) -> kernels.Loss:
+    def kernel(self) -> CompiledLoss:
         return kernels.Hinge()
 
 
@@ -96,7 +96,7 @@ class SmoothedHinge(MarginLoss):
         """1 - gamma t' - m - q (t' - t) = 0, clipped to [0, 1]."""
         return y * np.clip((1.0 - y * z + q * a * y) / (self.gamma + q), 0.0, 1.0)
 
-    def kernel(self) -> kernels.Loss:
+    def kernel(self) -> CompiledLoss:
         return kernels.SmoothedHinge(self.gamma)
 
 
@@ -121,7 +121,7 @@ class SquaredHinge(MarginLoss):
         """1 - t'/2 - m - q (t' - t) = 0, at least 0."""
         return y * np.maximum(0.0, (1.0 - y * z + q * a * y) / (0.5 + q))
 
-    def kernel(self) -> kernels.Loss:
+    def kernel(self) -> CompiledLoss:
         return kernels.SquaredHinge()
 
 
@@ -166,7 +166,7 @@ class Logistic(MarginLoss):
                 break
         return y * sigmoid(-s)
 
-    def kernel(self) -> kernels.Loss:
+    def kernel(self) -> CompiledLoss:
         return kernels.Logistic()
 
 
@@ -190,5 +190,5 @@ class Exponential(MarginLoss):
         """-log t' - m - q (t' - t) = 0: p = q t' solves p + log p = log q - m + q t, Wright's omega function."""
         return np.asarray(y * wrightomega(np.log(q) - y * z + q * a * y) / q)
 
-    def kernel(self) -> kernels.Loss:
+    def kernel(self) -> CompiledLoss:
         return kernels.Exponential()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import wrightomega, xlog1py, xlogy
 
-from fenchel._core import kernels
+from fenchel._core import CompiledMulticlassLoss, kernels
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem.traits import Trait
@@ -58,7 +58,7 @@ class MulticlassLoss(ABC):
         """The p' in the simplex that maximises g(p') + z.(p' - p) - q |p' - p|^2 / 2."""
 
     @abstractmethod
-    def kernel(self) -> kernels.BlockLoss:
+    def kernel(self) -> CompiledMulticlassLoss:
         """The compiled twin of this loss."""
 
     def gradient(self, Z: Vector, y: Codes) -> Vector:
@@ -149,22 +149,21 @@ class Multinomial(MulticlassLoss):
             nu = np.where((step > low) & (step < high), step, 0.5 * (low + high))
         return np.asarray(found / total)
 
-    def best_intercepts(self, Z: Vector, y: Codes, s: Vector, target: Vector | None = None, steps: int = 60) -> Vector:
-        """The b at which sum_i s_i p_ij is the weight of class j (or `target`_j): the minimiser, by Newton's method.
+    def best_intercepts(self, Z: Vector, y: Codes, s: Vector) -> Vector:
+        """The b at which sum_i s_i p_ij is the weight of class j: the minimiser, by Newton's method.
 
         Its last entry stays 0: adding a constant to b changes nothing.
         """
         k, W = Z.shape[1], float(s.sum())
         n = np.bincount(y, s, minlength=k)
-        wanted = n if target is None else target
         b, best, least = np.zeros(k), np.zeros(k), np.inf
 
         def state(b: Vector) -> tuple[float, Vector, Vector]:
             p = probabilities(self.off_class(Z + b, y), y)
-            return float(s @ self.value(Z + b, y) + b @ (n - wanted)) / W, (s @ p - wanted) / W, p
+            return float(s @ self.value(Z + b, y)) / W, (s @ p - n) / W, p
 
         value, gradient, p = state(b)
-        for _ in range(steps):
+        for _ in range(60):
             size = float(np.max(np.abs(gradient)))
             if size < least:
                 best, least = b, size
@@ -182,7 +181,7 @@ class Multinomial(MulticlassLoss):
             b, value, gradient, p = b + step, new_value, new_gradient, new_p
         return best
 
-    def kernel(self) -> kernels.BlockLoss:
+    def kernel(self) -> CompiledMulticlassLoss:
         return kernels.Multinomial()
 
     def hessian_product(self, P: Vector, U: Vector) -> Vector:
@@ -227,7 +226,7 @@ class CrammerSinger(MulticlassLoss):
         found = np.maximum(0.0, t - np.take_along_axis(theta, last, axis=1)) / q
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
-    def kernel(self) -> kernels.BlockLoss:
+    def kernel(self) -> CompiledMulticlassLoss:
         return kernels.CrammerSinger()
 
 

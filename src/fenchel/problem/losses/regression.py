@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel._core import kernels
+from fenchel._core import CompiledLoss, kernels
 from fenchel.data.typing import Vector
 from fenchel.problem.losses.base import Loss
 from fenchel.problem.vectors import inside, set_nonnegative, set_number, set_positive, soft
@@ -47,7 +47,7 @@ class Squared(ResidualLoss):
         """y - a' - z - q (a' - a) = 0."""
         return (y - z + q * a) / (1.0 + q)
 
-    def kernel(self) -> kernels.Loss:
+    def kernel(self) -> CompiledLoss:
         return kernels.Squared()
 
 
@@ -89,7 +89,7 @@ class Pinball(Loss):
         """y - z - q (a' - a) = 0, clipped to [tau - 1, tau]."""
         return np.clip(a + (y - z) / q, self.tau - 1.0, self.tau)
 
-    def kernel(self) -> kernels.Loss:
+    def kernel(self) -> CompiledLoss:
         return kernels.Pinball(self.tau)
 
 
@@ -130,7 +130,7 @@ class InsensitiveLoss(ResidualLoss):
         """y - epsilon sign(a') - z - q (a' - a) = 0, clipped to [-1, 1]."""
         return np.clip(soft(a * q + (y - z), self.epsilon) / q, -1.0, 1.0)
 
-    def kernel(self) -> kernels.Loss:
+    def kernel(self) -> CompiledLoss:
         return kernels.EpsilonInsensitive(self.epsilon)
 
 
@@ -177,7 +177,7 @@ class SquaredEpsilonInsensitive(ResidualLoss):
         """y - epsilon sign(a') - a'/2 - z - q (a' - a) = 0."""
         return soft(q * a + (y - z), self.epsilon) / (0.5 + q)
 
-    def kernel(self) -> kernels.Loss:
+    def kernel(self) -> CompiledLoss:
         return kernels.SquaredEpsilonInsensitive(self.epsilon)
 
 
@@ -215,5 +215,5 @@ class Huber(ResidualLoss):
         """y - a' - z - q (a' - a) = 0, clipped to [-delta, delta]."""
         return np.clip((y - z + q * a) / (1.0 + q), -self.delta, self.delta)
 
-    def kernel(self) -> kernels.Loss:
+    def kernel(self) -> CompiledLoss:
         return kernels.Huber(self.delta)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import null_space
 
-from fenchel._core import kernels
+from fenchel._core import CompiledLink
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Mask, Matrix, Vector
 from fenchel.problem.penalties.blocks import Blocks
@@ -154,7 +154,7 @@ class Penalty(ABC):
         """The directions that the penalty does not see, if there are any."""
         return None
 
-    def kernel(self) -> kernels.Link | None:
+    def kernel(self) -> CompiledLink | None:
         """The compiled twin of the link w(u) with u = v / mu, if there is one."""
         return None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel._core import kernels
+from fenchel._core import CompiledLink, kernels
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem.penalties.base import FEASIBILITY, Penalty, Subgradients
@@ -54,7 +54,7 @@ class LpSquared(Penalty):
     def norm(self) -> float:
         return self.p
 
-    def kernel(self) -> kernels.Link:
+    def kernel(self) -> CompiledLink:
         return kernels.Power(self.p, self.ball)
 
     @property

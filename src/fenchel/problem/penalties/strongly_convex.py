@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp, softmax, wrightomega, xlogy
 
-from fenchel._core import kernels
+from fenchel._core import CompiledLink, kernels
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Mask, Vector
 from fenchel.problem.penalties.base import EVALUATION, FEASIBILITY, Penalty, Subgradients
@@ -32,7 +32,7 @@ class L2(Penalty):
     def strong_convexity(self) -> float:
         return self.lam
 
-    def kernel(self) -> kernels.Link:
+    def kernel(self) -> CompiledLink:
         return kernels.Linear()
 
     def value(self, w: Vector) -> float:
@@ -85,7 +85,7 @@ class ElasticNet(Penalty):
     def sparsity(self) -> float:
         return self.l1_ratio
 
-    def kernel(self) -> kernels.Link:
+    def kernel(self) -> CompiledLink:
         return kernels.Threshold(self.l1 / self.l2)
 
     def blocks(self, d: int) -> Blocks:

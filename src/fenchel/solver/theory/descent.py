@@ -51,16 +51,10 @@ def descent_lipschitz(n: int, radius: float, lipschitz: float, beta: float, init
 
     Parameters
     ----------
-    n : int
-        Coordinates, N above.
-    radius : float
-        R, the largest |A_j|.
     lipschitz : float
         L, a bound on the coordinates.
-    beta : float
-        f is (1/beta)-smooth.
-    initial : float
-        A bound on the suboptimality of the start.
+    n, radius, beta, initial
+        As for `descent_smooth`.
     """
     require_positive(n=n, radius=radius, lipschitz=lipschitz, beta=beta, initial=initial)
     square = (lipschitz * radius) ** 2

@@ -54,18 +54,12 @@ def sdca_lipschitz(
 
     Parameters
     ----------
-    n : int
-        Samples.
-    lam : float
-        Of the penalty lam/2 |w|^2.
     lipschitz : float, default 1
         L.
     one_sided : bool, default False
         Whether the multipliers of a sample keep one sign: the losses of a margin, such as the hinge.
-    radius : float, default 1
-        The largest |x_i|.
-    initial : float, default 1
-        A bound on D(alpha*) - D(0).
+    n, lam, radius, initial
+        As for `sdca_smooth`.
     """
     G = _spread(n, lam, lipschitz, one_sided, radius)
     require_positive(initial=initial)

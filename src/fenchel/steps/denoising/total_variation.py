@@ -81,7 +81,6 @@ class TotalVariation(Solver[tuple[DenoisedImage, ImageSplit | None]]):
     is_final = True
 
     def obstacle(self, problem: Problem) -> str | None:
-        """Why it cannot solve this problem."""
         reason = not_denoising(problem)
         if reason is not None:
             return reason

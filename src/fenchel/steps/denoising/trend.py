@@ -159,7 +159,6 @@ class Trend(Solver[tuple[DualBox, InteriorPoint]]):
         return True
 
     def obstacle(self, problem: Problem) -> str | None:
-        """Why it cannot solve this problem."""
         reason = not_denoising(problem)
         if reason is not None:
             return reason

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel._core import kernels
+from fenchel._core import CompiledMulticlassLoss, kernels
 from fenchel.data.multi_products import padded
 from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem, Trait
@@ -32,7 +32,7 @@ class BlockState:
     """
 
     problem: MulticlassProblem
-    loss: kernels.BlockLoss
+    loss: CompiledMulticlassLoss
     squared_norms: Vector
     alpha: Vector
     u: Vector
@@ -71,7 +71,6 @@ class BlockSDCA(Solver[BlockState]):
     has_own_threads = True
 
     def obstacle(self, problem: MulticlassProblem) -> str | None:
-        """Why it cannot solve this problem, beyond missing traits."""
         if problem.design.constant and not problem.penalty.quadratic:
             return f"needs an L2 penalty for penalised intercepts, got {problem.penalty!r}"
         if isinstance(problem.penalty, L2 | ElasticNet):

@@ -91,11 +91,9 @@ class SDCA(Solver[SDCAState]):
 
     @property
     def ignores_start(self) -> bool:
-        """Whether it begins at a point of its own, so that a start has no effect."""
         return self.init == "sgd"
 
     def obstacle(self, problem: Problem) -> str | None:
-        """Why it cannot solve this problem, beyond missing traits."""
         if not problem.design.by_rows:
             return f"needs rows; X is stored by columns ({problem.design!r}): pass X.tocsr() or np.ascontiguousarray(X)"
         if problem.design.constant and not problem.penalty.quadratic:

@@ -194,7 +194,7 @@ class OverSamples(ApproxState):
     def advance(self, order: NDArray[np.int64]) -> None:
         problem, loss, link = self.problem, self.problem.loss.kernel(), self.problem.penalty.kernel()
         assert loss is not None
-        assert link is not None
+        assert isinstance(link, kernels.Linear | kernels.Threshold)
         W, mu = problem.total_weight, problem.penalty.strong_convexity
         self.theta, self.square, gap, total = kernels.approx_samples(
             loss,
@@ -276,7 +276,6 @@ class APPROX(Solver[ApproxState]):
                 raise ValueError("approx: with accelerate=False there is no momentum, and nothing to restart")
 
     def obstacle(self, problem: Problem) -> str | None:
-        """Why it cannot solve this problem, beyond missing traits."""
         loss, penalty = problem.loss, problem.penalty
         if problem.X.constant:
             return "has no penalised intercept; state it with intercept=True, which is not penalised"

@@ -40,28 +40,10 @@ class Iterate:
     r: float
 
     def __add__(self, other: Iterate) -> Iterate:
-        return Iterate(
-            self.w + other.w,
-            self.shift + other.shift,
-            self.alpha + other.alpha,
-            self.u + other.u,
-            self.z + other.z,
-            self.Dw + other.Dw,
-            self.v + other.v,
-            self.r + other.r,
-        )
+        return Iterate(*(one + two for one, two in zip(vars(self).values(), vars(other).values(), strict=True)))
 
     def __rmul__(self, factor: float) -> Iterate:
-        return Iterate(
-            factor * self.w,
-            factor * self.shift,
-            factor * self.alpha,
-            factor * self.u,
-            factor * self.z,
-            factor * self.Dw,
-            factor * self.v,
-            factor * self.r,
-        )
+        return Iterate(*(factor * part for part in vars(self).values()))
 
 
 @dataclass(frozen=True)

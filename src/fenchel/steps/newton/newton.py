@@ -38,7 +38,6 @@ class Newton(Solver[NewtonState]):
     passes_per_step = 3
 
     def obstacle(self, problem: Problem) -> str | None:
-        """Why it cannot solve this problem, beyond missing traits."""
         if problem.design.by_rows:
             return None
         return f"needs rows, but X is stored by columns ({problem.design!r}): pass X.tocsr() or np.ascontiguousarray(X)"

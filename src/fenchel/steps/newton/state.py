@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel._core import kernels
+from fenchel._core import CompiledLoss
 from fenchel.data.products import UNIT_ROUNDOFF, gamma
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
@@ -68,7 +68,7 @@ class SampleState:
     """
 
     problem: Problem
-    loss: kernels.Loss
+    loss: CompiledLoss
     rows: NDArray[np.int64]
     z: Vector
     c: Vector

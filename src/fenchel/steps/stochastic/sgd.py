@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel._core import kernels
+from fenchel._core import CompiledLoss, kernels
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
@@ -30,7 +30,7 @@ class SGDState:
     """v = lam t w after t steps, with the weight of a constant column as last entry: changed in place by the kernel."""
 
     problem: Problem
-    loss: kernels.Loss
+    loss: CompiledLoss
     squared_norm: Vector
     radius: float
     sampler: Sampler
@@ -57,7 +57,6 @@ class _Descent(Solver[SGDState]):
         require_one_of(self.output, ("last", "average"), f"{self.name}: output")
 
     def obstacle(self, problem: Problem) -> str | None:
-        """Why it cannot solve this problem, beyond missing traits."""
         if problem.intercept:
             return "has steps for a strongly convex objective, which an unpenalised intercept is not part of"
         if not problem.design.by_rows:
@@ -156,10 +155,8 @@ class Pegasos(_Descent):
         Samples a step.
     project : bool, default True
         Whether to project on the ball after every step.
-    sampling : {"uniform", "permutation", "cyclic"}, default "uniform"
-        The order of the samples in a pass.
-    output : {"last", "average"}, default "last"
-        What is certified beside the last iterate: the average over the last half of the run or more.
+    sampling, output
+        As for `SGD`.
     """
 
     batch_size: int = 1

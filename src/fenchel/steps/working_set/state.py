@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel._core import kernels
+from fenchel._core import CompiledLoss
 from fenchel.data.typing import Indices, Mask, Vector
 from fenchel.problem import Problem
 from fenchel.steps.base import Overflow
@@ -36,7 +36,7 @@ class WorkingSetState:
     """Weights of the working set, intercept and scores; a = -phi'(z), h = phi''(z); v = X'(p a) of all columns."""
 
     problem: Problem
-    loss: kernels.Loss
+    loss: CompiledLoss
     everything: ColumnSet
     set: ColumnSet
     w: Vector  # of the working set

@@ -12,11 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
-from fenchel.certificate.adapters.fitted import FittedModel, codes, coefficients, design, elastic_net, require
+from fenchel.certificate.adapters.fitted import Fit, elastic_net, require
 from fenchel.certificate.adapters.registry import adapters_of
-from fenchel.data.design import Design
-from fenchel.data.target import as_weights
-from fenchel.data.typing import MatrixLike, Vector, VectorLike
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.losses import EpsilonInsensitive, Hinge
 from fenchel.problem.scaling import lam_from_C
@@ -25,63 +23,55 @@ svm = adapters_of("sklearn.svm")
 
 
 @svm("SVC")
-def svc(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
+def svc(fit: Fit) -> list[Claim]:
     """|w|_2^2 / 2 + C sum_i s_i c_i max(0, 1 - y_i (x_i.w + b)) for every pair of classes, over the samples of the two.
 
     c_i is the weight of the class. Of a pair, the first class is the positive one; of two classes in all, the second.
     """
-    coef, intercept, matrix = _linear(model, X)
-    n = matrix.shape[0]
-    labels, s = codes(model, y, n), as_weights(sample_weight, n)
-    weights = s * np.asarray(model.class_weight_, dtype=np.float64)[labels]
-    k = len(model.classes_)
+    _require_linear(fit)
+    labels, k, C = fit.labels, len(fit.model.classes_), float(fit.model.C)
+    weights = fit.s * np.asarray(fit.model.class_weight_, dtype=np.float64)[labels]
     pairs = [(1, 0)] if k == 2 else list(combinations(range(k), 2))
     claims: list[Claim] = []
-    for (first, second), w, b in zip(pairs, coef, intercept, strict=True):
+    for (first, second), w, b in zip(pairs, fit.coef, fit.intercept, strict=True):
         inside = (labels == first) | (labels == second)
         part = np.where(inside, weights, 0.0)
         W = float(part.sum())
-        penalty = elastic_net(model, lam_from_C(float(model.C), W))
+        penalty = elastic_net(fit.model, lam_from_C(C, W))
         # the other samples have weight zero, so their sign does not matter
-        problem = Problem(matrix, np.where(labels == second, -1.0, 1.0), Hinge(), penalty, part, intercept=True)
-        alpha = _multipliers(_pair_duals(model, n, first, second), float(model.C), part)
-        claims.append(LinearClaim(problem, w, b, alpha, scale=W / float(s.sum()), evidence=k == 2))
+        problem = Problem(fit.matrix, np.where(labels == second, -1.0, 1.0), Hinge(), penalty, part, intercept=True)
+        alpha = _multipliers(_pair_duals(fit, first, second), C, part)
+        claims.append(LinearClaim(problem, w, b, alpha, scale=W / float(fit.s.sum()), evidence=k == 2))
     return claims
 
 
 @svm("SVR")
-def svr(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
+def svr(fit: Fit) -> list[Claim]:
     """|w|_2^2 / 2 + C sum_i s_i max(0, |x_i.w + b - y_i| - epsilon); b is free."""
-    coef, intercept, matrix = _linear(model, X)
-    n = matrix.shape[0]
-    s = as_weights(sample_weight, n)
-    penalty = elastic_net(model, lam_from_C(float(model.C), float(s.sum())))
-    problem = Problem(matrix, y, EpsilonInsensitive(float(model.epsilon)), penalty, s, intercept=True)
-    duals = np.zeros(n)
+    _require_linear(fit)
+    model, s, C = fit.model, fit.s, float(fit.model.C)
+    penalty = elastic_net(model, lam_from_C(C, float(s.sum())))
+    problem = Problem(fit.matrix, fit.y, EpsilonInsensitive(float(model.epsilon)), penalty, s, intercept=True)
+    duals = np.zeros(fit.n)
     duals[model.support_] = _dense(model.dual_coef_)[0]
-    return [LinearClaim(problem, coef[0], intercept[0], _multipliers(duals, float(model.C), s))]
+    return [LinearClaim(problem, fit.coef[0], fit.intercept[0], _multipliers(duals, C, s))]
 
 
-def _linear(model: FittedModel, X: MatrixLike) -> tuple[Vector, Vector, Design]:
+def _require_linear(fit: Fit) -> None:
+    model = fit.model
     require(model, model.kernel == "linear", f"its kernel is {model.kernel!r}; only kernel='linear' is supported")
-    coef, intercept = coefficients(model)
-    matrix = design(X, coef.shape[1])
-    require(
-        model,
-        bool(np.max(model.support_, initial=-1) < matrix.shape[0]),
-        f"it has support vectors beyond the {matrix.shape[0]} rows of X: give the data of the fit",
-    )
-    return coef, intercept, matrix
+    inside = bool(np.max(model.support_, initial=-1) < fit.n)
+    require(model, inside, f"it has support vectors beyond the {fit.n} rows of X: give the data of the fit")
 
 
-def _pair_duals(model: FittedModel, n: int, first: int, second: int) -> Vector:
+def _pair_duals(fit: Fit, first: int, second: int) -> Vector:
     """The dual coefficients of one pair.
 
     LIBSVM keeps them in k - 1 rows; support vectors are sorted by class, and a vector of class i has its coefficient
     against class j in row j - 1 if j > i, else in row j.
     """
-    duals, ends = np.zeros(n), np.cumsum(model.n_support_)
-    stored = _dense(model.dual_coef_)
+    model, duals = fit.model, np.zeros(fit.n)
+    stored, ends = _dense(model.dual_coef_), np.cumsum(model.n_support_)
     for own, other in ((first, second), (second, first)):
         of_class = slice(ends[own] - model.n_support_[own], ends[own])
         row = other - 1 if other > own else other

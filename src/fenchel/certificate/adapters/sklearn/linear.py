@@ -5,26 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
-from fenchel.certificate.adapters.fitted import (
-    FittedModel,
-    chosen,
-    class_weights,
-    codes,
-    coefficients,
-    design,
-    elastic_net,
-    require,
-    require_free_signs,
-    require_no_weights,
-    require_rows,
-    signs_by_class,
-    targets,
-)
+from fenchel.certificate.adapters.fitted import Fit, chosen, elastic_net, require, require_free_signs, targets
 from fenchel.certificate.adapters.huber import HuberClaim
 from fenchel.certificate.adapters.registry import adapters_of
-from fenchel.data.design import Design
-from fenchel.data.target import as_vector, as_weights
-from fenchel.data.typing import MatrixLike, Vector, VectorLike
+from fenchel.data.target import as_vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.losses import Pinball, Squared
 from fenchel.problem.scaling import lam_from_mean, lam_from_sum
@@ -33,104 +18,73 @@ linear_model = adapters_of("sklearn.linear_model")
 
 
 @linear_model("Ridge", "RidgeCV")
-def ridge(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
+def ridge(fit: Fit) -> list[Claim]:
     """sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_2^2, for each target; b is free."""
-    require_free_signs(model)
-    coef, intercept = coefficients(model)
-    matrix = design(X, coef.shape[1])
-    n = matrix.shape[0]
-    s = as_weights(sample_weight, n)
-    return _ridge_claims(model, matrix, targets(y, n, len(coef)), s, coef, intercept)
+    require_free_signs(fit.model)
+    return _ridge_claims(fit, targets(fit.y, fit.n, len(fit.coef)), fit.s)
 
 
 @linear_model("RidgeClassifier", "RidgeClassifierCV")
-def ridge_classifier(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
+def ridge_classifier(fit: Fit) -> list[Claim]:
     """Ridge with targets -1 and +1 for each class against the rest; class weights multiply those of the samples."""
-    require_free_signs(model)
-    coef, intercept = coefficients(model)
-    require_rows(model, coef)
-    matrix = design(X, coef.shape[1])
-    n = matrix.shape[0]
-    labels = codes(model, y, n)
-    s = as_weights(sample_weight, n) * class_weights(model, labels)[labels]
-    return _ridge_claims(model, matrix, signs_by_class(labels, len(coef)), s, coef, intercept)
+    require_free_signs(fit.model)
+    fit.require_rows()
+    return _ridge_claims(fit, fit.signs, fit.s * fit.class_weights()[fit.labels])
 
 
-def _ridge_claims(
-    model: FittedModel, matrix: Design, columns: list[Vector], s: Vector, coef: Vector, intercept: Vector
-) -> list[Claim]:
-    alphas = np.broadcast_to(np.asarray(chosen(model, "alpha"), dtype=np.float64).reshape(-1), len(coef))
+def _ridge_claims(fit: Fit, columns: list[Vector], s: Vector) -> list[Claim]:
+    alphas = np.broadcast_to(np.asarray(chosen(fit.model, "alpha"), dtype=np.float64).reshape(-1), len(fit.coef))
     claims: list[Claim] = []
-    for y, w, b, alpha in zip(columns, coef, intercept, alphas, strict=True):
+    for y, w, b, alpha in zip(columns, fit.coef, fit.intercept, alphas, strict=True):
         # squares are 2 phi, and |w|^2 is twice the half square
-        penalty = elastic_net(model, lam_from_sum(2.0 * alpha, float(s.sum()), loss_factor=2.0))
-        claims.append(LinearClaim(Problem(matrix, y, Squared(), penalty, s, bool(model.fit_intercept)), w, b))
+        penalty = elastic_net(fit.model, lam_from_sum(2.0 * alpha, float(s.sum()), loss_factor=2.0))
+        claims.append(LinearClaim(Problem(fit.matrix, y, Squared(), penalty, s, fit.is_free), w, b))
     return claims
 
 
 @linear_model("Lasso", "LassoCV")
-def lasso(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
+def lasso(fit: Fit) -> list[Claim]:
     """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_1, for each target; b is free."""
-    return _least_squares(model, X, y, sample_weight, l1_ratio=1.0)
+    return _least_squares(fit, l1_ratio=1.0)
 
 
 @linear_model("ElasticNet", "ElasticNetCV")
-def elastic(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
+def elastic(fit: Fit) -> list[Claim]:
     """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2), for each target."""
-    return _least_squares(model, X, y, sample_weight, l1_ratio=float(chosen(model, "l1_ratio")))
+    return _least_squares(fit, l1_ratio=float(chosen(fit.model, "l1_ratio")))
 
 
 @linear_model("LassoLars", "LassoLarsCV", "LassoLarsIC")
-def lasso_lars(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
+def lasso_lars(fit: Fit) -> list[Claim]:
     """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha |w|_1, where the path stopped; b is free."""
-    require_no_weights(model, sample_weight)
-    return _least_squares(model, X, y, None, l1_ratio=1.0)
+    fit.require_no_weights()
+    return _least_squares(fit, l1_ratio=1.0)
 
 
-def _least_squares(
-    model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None, l1_ratio: float
-) -> list[Claim]:
-    require_free_signs(model)
-    coef, intercept = coefficients(model)
-    matrix = design(X, coef.shape[1])
-    n = matrix.shape[0]
-    s = as_weights(sample_weight, n)
-    penalty = elastic_net(model, lam_from_mean(float(chosen(model, "alpha"))), l1_ratio)
+def _least_squares(fit: Fit, l1_ratio: float) -> list[Claim]:
+    require_free_signs(fit.model)
+    columns = targets(fit.y, fit.n, len(fit.coef))
+    penalty = elastic_net(fit.model, lam_from_mean(float(chosen(fit.model, "alpha"))), l1_ratio)
     return [
-        LinearClaim(Problem(matrix, column, Squared(), penalty, s, bool(model.fit_intercept)), w, b)
-        for column, w, b in zip(targets(y, n, len(coef)), coef, intercept, strict=True)
+        LinearClaim(Problem(fit.matrix, column, Squared(), penalty, fit.s, fit.is_free), w, b)
+        for column, w, b in zip(columns, fit.coef, fit.intercept, strict=True)
     ]
 
 
 @linear_model("QuantileRegressor")
-def quantile(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
+def quantile(fit: Fit) -> list[Claim]:
     """(1/W) sum_i s_i pinball(y_i - x_i.w - b) + alpha |w|_1; b is free."""
-    coef, intercept = coefficients(model)
-    matrix = design(X, coef.shape[1])
-    penalty = elastic_net(model, lam_from_mean(float(model.alpha)), 1.0)
-    problem = Problem(matrix, y, Pinball(float(model.quantile)), penalty, sample_weight, bool(model.fit_intercept))
-    return [LinearClaim(problem, coef[0], intercept[0])]
+    penalty = elastic_net(fit.model, lam_from_mean(float(fit.model.alpha)), 1.0)
+    loss = Pinball(float(fit.model.quantile))
+    problem = Problem(fit.matrix, fit.y, loss, penalty, fit.sample_weight, fit.is_free)
+    return [LinearClaim(problem, fit.coef[0], fit.intercept[0])]
 
 
 @linear_model("HuberRegressor")
-def huber(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
+def huber(fit: Fit) -> list[Claim]:
     """sum_i s_i (sigma + sigma H((x_i.w + b - y_i) / sigma)) + alpha |w|_2^2 in w, b and sigma; see `HuberClaim`."""
-    coef, intercept = coefficients(model)
-    matrix = design(X, coef.shape[1])
-    n = matrix.shape[0]
-    s = as_weights(sample_weight, n)
+    model, w, b = fit.model, fit.coef[0], float(fit.intercept[0])
     require(model, model.scale_ > 0.0, f"its scale_ is {model.scale_}")
-    penalty = elastic_net(model, lam_from_sum(2.0 * float(model.alpha), float(s.sum())))
-    return [
-        HuberClaim(
-            matrix,
-            as_vector(y, n, "y"),
-            s,
-            penalty,
-            float(model.epsilon),
-            bool(model.fit_intercept),
-            coef[0],
-            float(intercept[0]),
-            float(model.scale_),
-        )
-    ]
+    penalty = elastic_net(model, lam_from_sum(2.0 * float(model.alpha), float(fit.s.sum())))
+    y, epsilon = as_vector(fit.y, fit.n, "y"), float(model.epsilon)
+    return [HuberClaim(fit.matrix, y, fit.s, penalty, epsilon, fit.is_free, w, b, float(model.scale_))]

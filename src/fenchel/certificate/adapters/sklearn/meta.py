@@ -43,7 +43,7 @@ def one_vs_rest(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight:
     """The sum of the objectives of all classes, each against the rest."""
     require(model, hasattr(model, "estimators_"), "it is not fitted")
     require(model, not model.multilabel_, "it was fitted to several labels for each sample")
-    labels = codes(model, y, len(np.asarray(y)))
+    labels = codes(model.classes_, y, len(np.asarray(y)))
     positive = [1] if len(model.estimators_) == 1 else range(len(model.estimators_))
     return [
         claim
