@@ -78,7 +78,7 @@ def from_moments(problem, w, b):
     return measure(problem, w, moments.intercept(w), loss, at.v, Sizes.of(problem, moments.lengths))
 
 
-def listing(found, k, cut):
+def listing(found, cut):
     """The same measurements with only the columns listed whose |v_j| exceeds a cut, and only weights that are set."""
     v = found.dual.sizes
     listed, alive = v[v > cut], np.flatnonzero(found.weights)
@@ -94,7 +94,7 @@ class Truth:
     problem: fl.Problem
 
     def __post_init__(self):
-        best = fl.solve(self.problem, tol=1e-12, max_iter=200, warn=False)
+        best = fl.solve(self.problem, tol=1e-10, max_iter=50, warn=False)
         self.lowest = exact(self.problem, best.w, best.b)
 
     def holds(self, found):
@@ -147,12 +147,9 @@ def test_bounds_hold_whatever_is_listed(loss, penalty, intercept):
         for w, b in [(best.w, best.b), (rng.normal(size=d), best.b), (np.zeros(d), best.b)]:
             for kind in kinds_of(loss):
                 whole = kind(at, w, b)
-                complete = truth.holds(whole)
-                for cut in (0.0, 0.5 * threshold, 0.95 * threshold, threshold * (1.0 - 1e-9), 3.0 * threshold):
-                    bounds = truth.holds(listing(whole, 0, cut))
-                    assert bounds.lower[0] <= complete.lower[0] + 1e-11 * abs(complete.lower[0])
-                    if cut > threshold:
-                        assert bounds.lower[0] == -np.inf
+                for cut in (0.0, 0.5 * threshold, 0.95 * threshold, threshold * (1.0 - 1e-9)):
+                    truth.holds(listing(whole, cut))
+                assert measured_bounds(at, listing(whole, 3.0 * threshold)).lower[0] == -np.inf
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-60, 1e-20, 1e20, 1e60, 1e100, 1e160])
@@ -175,7 +172,7 @@ def test_bounds_of_differences_of_gram_matrices_hold(penalty, intercept):
     for offset in (0.0, 1e3, 1e6):
         whole = task(fl.losses.Squared(), 16, 4, penalty, intercept, offset=offset, weighted=False)
         design = shared_design(whole)
-        fold = whole.replace(X=design, sample_weight=(np.arange(16) >= 5).astype(float)).with_lam(0.1)
+        fold = whole.replace(X=design, weights=(np.arange(16) >= 5).astype(float)).with_lam(0.1)
         truth = Truth(fold)
         for scale in (0.0, 1e-3, 1.0):
             found = from_moments(fold, scale * rng.normal(size=4), 0.0)
@@ -246,11 +243,11 @@ def test_sizes_of_columns_and_targets_are_bounds_from_above():
 def test_sizes_whose_squares_vanish_or_overflow_are_not_moderate(scale):
     problem = task(fl.losses.Squared(), 9, 5)
     assert Sizes.of(problem).are_moderate
-    assert not Sizes.of(problem.replace(X=problem.design.matrix * scale)).are_moderate
+    assert not Sizes.of(problem.replace(X=fl.Design(problem.design.matrix * scale))).are_moderate
     assert not Sizes.of(problem.replace(y=problem.y * scale)).are_moderate
     matrix = problem.design.matrix.copy()
     matrix[:, 2] = 0.0  # as small as that is no error
-    assert Sizes.of(problem.replace(X=matrix)).are_moderate
+    assert Sizes.of(problem.replace(X=fl.Design(matrix))).are_moderate
 
 
 # What proves nothing ----------------------------------------------------------------------------------------------
@@ -266,6 +263,10 @@ def spoilt(found, bad):
                 continue
             if field.name in ("threshold", "ridge"):  # what was asked for, not what was computed
                 continue
+            if field.name == "b" and isinstance(found.loss, AtMoments):  # it follows from the weights
+                continue
+            if field.name == "sizes" and not (found.dual.complete or found.ridge.any()):  # `largest` says all
+                continue
             value = value.copy()
             value.flat[value.size // 2] = bad
             changed = replace(record, **{field.name: value})
@@ -276,14 +277,15 @@ def spoilt(found, bad):
 @every_penalty
 @every_loss
 def test_numbers_that_overflow_prove_nothing(loss, penalty, bad):
-    problem = task(loss, 9, 5, penalty, True)
+    problem = task(loss, 9, 5, penalty, True).with_lam(0.1)
+    best = fl.solve(problem, tol=1e-6)
     for kind in kinds_of(loss):
-        found = kind(problem, np.full(5, 0.1), 0.0)
+        found = kind(problem, best.w, best.b)
         assert measured_bounds(problem, found).reach(1e6, 0.0)
         cases = list(spoilt(found, bad))
         if penalty in ("L1", "elastic net"):
             threshold = float(found.threshold[0])
-            cases += spoilt(listing(found, 0, 0.9 * threshold), bad)
+            cases += spoilt(listing(found, 0.9 * threshold), bad)
         assert len(cases) >= 4
         for field, case in cases:
             assert not measured_bounds(problem, case).reach(1e6, 0.0), field
@@ -291,22 +293,21 @@ def test_numbers_that_overflow_prove_nothing(loss, penalty, bad):
 
 @pytest.mark.parametrize("field", ["square", "inner"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_moments_that_overflow_bound_neither_p_nor_d(field, bad):
-    problem = task(fl.losses.Squared(), 9, 5)
-    found = from_moments(problem, np.full(5, 0.1), 0.0)
-    found = replace(found, loss=replace(found.loss, **{field: np.array([bad])}))
-    bounds = measured_bounds(problem, found)
-    assert bounds.gap[0] == np.inf
-    if field == "square":
-        assert bounds.upper[0] == np.inf
+def test_moments_that_overflow_prove_nothing(field, bad):
+    problem = task(fl.losses.Squared(), 9, 5).with_lam(0.1)
+    found = from_moments(problem, fl.solve(problem, tol=1e-6).w, 0.0)
+    good = measured_bounds(problem, found)
+    bounds = measured_bounds(problem, replace(found, loss=replace(found.loss, **{field: np.array([bad])})))
     assert bounds.lower[0] == -np.inf
+    if field == "square":  # not even beside a lower bound of before
+        assert not bounds.with_lower(good).reach(1e6, 0.0)
 
 
 @pytest.mark.parametrize("penalty", ["L1", "elastic net"])
 def test_columns_that_may_be_above_the_threshold_prove_nothing(penalty):
     """Rounding alone is more than what lies between the cut and the threshold."""
     problem = task(fl.losses.Logistic(), 8, 12, penalty).with_lam(1e-13)
-    found = listing(from_samples(problem, np.zeros(12), 0.0), 0, np.inf)
+    found = listing(from_samples(problem, np.zeros(12), 0.0), np.inf)
     threshold = float(found.threshold[0])
     for cut in (0.9999 * threshold, threshold, 2.0 * threshold, 0.0):
         dual = replace(found.dual, cut=np.array([cut]))
@@ -318,7 +319,7 @@ def test_no_column_listed_is_not_all_columns_far_below(loss):
     """The multiple of the multipliers that is feasible is no more than the cut allows."""
     problem = task(loss, 8, 12)
     problem = problem.with_lam(3.0 * problem.lam_max())
-    found = listing(from_samples(problem, np.zeros(12), 0.0), 0, np.inf)
+    found = listing(from_samples(problem, np.zeros(12), 0.0), np.inf)
     cut = 0.5 * float(found.threshold[0])
     bounds = measured_bounds(problem, replace(found, dual=replace(found.dual, cut=np.array([cut]))))
     assert bounds.theta[0] <= 2.0
@@ -400,5 +401,6 @@ def test_a_lower_bound_is_kept_and_an_upper_one_is_not():
     mixed = poor.with_lower(good)
     assert (mixed.upper[0], mixed.lower[0], mixed.theta[0]) == (poor.upper[0], good.lower[0], good.theta[0])
     assert good.with_lower(poor) is good
-    assert good.reach(1e-6, 0.0) and not poor.reach(1e-6, 0.0)
+    assert good.reach(1e-6, 0.0)
+    assert not poor.reach(1e-6, 0.0)
     assert poor.reach(0.0, 1.01 * float(poor.gap[0]))
