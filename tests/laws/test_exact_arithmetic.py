@@ -30,9 +30,12 @@ PENALTY = {
         Q(r.lam) * (Q(r.l1_ratio) * sum(map(abs, w)) + (1 - Q(r.l1_ratio)) / 2 * sum(x * x for x in w))
     ),
     penalties.FusedL1: lambda r, w: Q(r.lam) * sum(abs(b - a) for a, b in pairwise(w)),
-    penalties.GroupL2: lambda r, w: Q(r.lam) * sum(
-        Q(float(weight)) * _root(sum(x * x for x, g in zip(w, r.groups, strict=True) if g == k))
-        for k, weight in enumerate(r.weights)
+    penalties.GroupL2: lambda r, w: (
+        Q(r.lam)
+        * sum(
+            Q(float(weight)) * _root(sum(x * x for x, g in zip(w, r.groups, strict=True) if g == k))
+            for k, weight in enumerate(r.weights)
+        )
     ),
 }
 

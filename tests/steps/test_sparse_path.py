@@ -137,7 +137,7 @@ def test_its_models_are_optima(loss, intercept, penalty):
 @every_penalty
 @every_loss
 def test_lams_that_rise_or_jump_are_bounded_too(loss, penalty):
-    """Weights too large for a lam leave small multipliers and no column listed: what is feasible is known all the same."""
+    """Weights too large for a lam leave small multipliers, and no column listed: a feasible multiple is known still."""
     for seed in range(6):
         problem = task(loss, 6, 20, penalty, intercept=bool(seed % 2), seed=seed)
         state = begin(problem)
