@@ -30,11 +30,25 @@ PENALTY = {
         Q(r.lam) * (Q(r.l1_ratio) * sum(map(abs, w)) + (1 - Q(r.l1_ratio)) / 2 * sum(x * x for x in w))
     ),
     penalties.FusedL1: lambda r, w: Q(r.lam) * sum(abs(b - a) for a, b in pairwise(w)),
+    penalties.GroupL2: lambda r, w: (
+        Q(r.lam)
+        * sum(
+            Q(float(weight)) * _root(sum(x * x for x, g in zip(w, r.groups, strict=True) if g == k))
+            for k, weight in enumerate(r.weights)
+        )
+    ),
 }
 
 
 def _huber(r, delta):
     return r * r / 2 if abs(r) <= delta else delta * abs(r) - delta * delta / 2
+
+
+def _root(square):
+    """To 60 digits."""
+    with localcontext() as context:
+        context.prec = 60
+        return Q((Decimal(square.numerator) / Decimal(square.denominator)).sqrt())
 
 
 def _logistic(m):
