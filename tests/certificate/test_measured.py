@@ -281,14 +281,14 @@ def test_numbers_that_overflow_prove_nothing(loss, penalty, bad):
     best = fl.solve(problem, tol=1e-6)
     for kind in kinds_of(loss):
         found = kind(problem, best.w, best.b)
-        assert measured_bounds(problem, found).reach(1e6, 0.0)
+        assert measured_bounds(problem, found).meet(1e6, 0.0)
         cases = list(spoilt(found, bad))
         if penalty in ("L1", "elastic net"):
             threshold = float(found.threshold[0])
             cases += spoilt(listing(found, 0.9 * threshold), bad)
         assert len(cases) >= 4
         for field, case in cases:
-            assert not measured_bounds(problem, case).reach(1e6, 0.0), field
+            assert not measured_bounds(problem, case).meet(1e6, 0.0), field
 
 
 @pytest.mark.parametrize("field", ["square", "inner"])
@@ -311,7 +311,7 @@ def test_columns_that_may_be_above_the_threshold_prove_nothing(penalty):
     threshold = float(found.threshold[0])
     for cut in (0.9999 * threshold, threshold, 2.0 * threshold, 0.0):
         dual = replace(found.dual, cut=np.array([cut]))
-        assert not measured_bounds(problem, replace(found, dual=dual)).reach(1e6, 0.0)
+        assert not measured_bounds(problem, replace(found, dual=dual)).meet(1e6, 0.0)
 
 
 @every_loss

@@ -81,7 +81,7 @@ def test_dual_ascent_knows_how_far_its_weights_drift(loss, kind, design):
         for state in states(problem, solver, 12):
             candidate = solver.candidates(state)[0]
             residual = exact_residual(problem, candidate.w, candidate.alpha)
-            assert residual <= candidate.residual.norm + candidate.residual.doubt
+            assert residual <= candidate.residual.norm + candidate.residual.error
             truth = exact_scores(problem, candidate.w, candidate.b)
             errors = [abs(Q(float(z)) - t) for z, t in zip(candidate.scores.z, truth, strict=True)]
             assert all(error <= bound for error, bound in zip(errors, candidate.scores.error, strict=True))
@@ -94,7 +94,7 @@ def test_dual_ascent_with_an_intercept(options):
     for state in states(problem, solver, 8):
         candidate = solver.candidates(state)[0]
         residual = exact_residual(problem, candidate.w, candidate.alpha)
-        assert residual <= candidate.residual.norm + candidate.residual.doubt
+        assert residual <= candidate.residual.norm + candidate.residual.error
 
 
 @pytest.mark.parametrize("design", [plain, cancelling, badly_scaled, offset, single, sparse])
@@ -115,7 +115,7 @@ def test_newton_knows_its_scores_and_residuals(loss, intercept, design):
                     seen += 1
                 if candidate.residual is not None:
                     residual = exact_residual(task, candidate.w, candidate.alpha)
-                    assert abs(residual - candidate.residual.norm) <= candidate.residual.doubt
+                    assert abs(residual - candidate.residual.norm) <= candidate.residual.error
                     seen += 1
     assert seen > 20
 
@@ -130,7 +130,7 @@ def test_bounds_from_residuals_agree_with_those_from_products(loss, intercept, s
     for tol in (1e-2, 1e-4, 1e-7):
         result = fl.solve(problem, solver=solver, tol=tol)
         again = Judge(problem)
-        again.look_at(result.w, result.b)
+        again.consider(result.w, result.b)
         again.try_multipliers(result.alpha, "product")
         assert result.certificate.ok
         assert again.gap <= result.certificate.gap * 1.2 + 1e-12
@@ -190,7 +190,7 @@ def test_a_penalised_intercept_does_not_drift_unseen():
     for _ in range(3):
         candidate = solver.candidates(state)[0]
         residual = exact_residual(problem, candidate.w, candidate.alpha)
-        assert residual <= candidate.residual.norm + candidate.residual.doubt
+        assert residual <= candidate.residual.norm + candidate.residual.error
         state = solver.step(state)
 
 

@@ -197,10 +197,10 @@ def test_where_a_difference_proves_too_little_a_fold_forms_its_own_matrix():
     for _ in ACCURACIES:
         state = solver.step(state)
         assert state.moments.by_difference
-        assert not measured_bounds(part, solver.measured(state)).reach(between, 0.0)[0]
+        assert not measured_bounds(part, solver.measured(state)).meet(between, 0.0)[0]
     state = solver.step(state)
     assert not state.moments.by_difference
-    assert measured_bounds(part, solver.measured(state)).reach(between, 0.0)[0]
+    assert measured_bounds(part, solver.measured(state)).meet(between, 0.0)[0]
 
 
 def bounds_at(problem, moments, w):

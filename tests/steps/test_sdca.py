@@ -242,7 +242,7 @@ def test_steps_leave_what_a_judge_has_kept(loss):
     p, method = problem(loss, lam=0.1), SDCA(shrink=False)
     state, judge = method.step(method.begin(p, zero(p), 0)), judge_of(p)
     (candidate,) = method.candidates(state)
-    judge.try_residual(candidate, judge.look_at(candidate.w, candidate.b, candidate.scores), "multipliers")
+    judge.try_residual(candidate, judge.consider(candidate.w, candidate.b, candidate.scores), "multipliers")
     assert judge.best.how == "multipliers"
     w, alpha, dual = judge.w.copy(), judge.best.alpha.copy(), judge.best.value
     for _ in range(3):

@@ -111,7 +111,7 @@ def test_columns_of_a_screen_that_folds_share_are_below_the_cut(loss, intercept)
         fold = whole.replace(X=design, weights=weights)
         found, bounds = advance(fold, begin(fold), penalties_of(fold, np.geomspace(0.9, 0.1, 12)))
         require_nothing_overlooked(fold, found)
-        assert bounds.reach(1e-6, 0.0).all()
+        assert bounds.meet(1e-6, 0.0).all()
 
 
 @every_penalty
@@ -122,7 +122,7 @@ def test_its_models_are_optima(loss, intercept, penalty):
     penalties = penalties_of(problem, np.geomspace(1.0, 0.05, 10))
     found, bounds = advance(problem, begin(problem), penalties)
     assert len(found) == 10
-    assert bounds.reach(1e-6, 0.0).all()
+    assert bounds.meet(1e-6, 0.0).all()
     for k in (3, 9):
         at, model = problem.replace(penalty=penalties[k]), found.model(k, 150)
         best = fl.solve(at, "fista", tol=1e-8, max_iter=200_000)
@@ -151,7 +151,7 @@ def test_lams_that_rise_or_jump_are_bounded_too(loss, penalty):
                 model = found.model(0, 20)
                 assert bounds.lower[0] <= best.primal * (1.0 + 1e-12)
                 assert at.primal(model.dense(), model.b) <= bounds.upper[0]
-            assert bounds.reach(tol, 0.0).all()
+            assert bounds.meet(tol, 0.0).all()
 
 
 @pytest.mark.parametrize("tol", [0.9, 1e-3, 1e-10])
@@ -163,7 +163,7 @@ def test_a_single_lam_is_approached_by_strides(loss, penalty, tol):
     found, bounds = advance(problem, begin(problem), [one], tol)
     assert len(found) == 1
     assert found.threshold[0] == one.blocks(1).threshold[0]
-    assert bounds.reach(tol, 0.0).all()
+    assert bounds.meet(tol, 0.0).all()
 
 
 def test_strides_end_short_of_the_lam_that_is_asked_for():

@@ -138,7 +138,7 @@ def test_how_far_weights_drift_is_known_in_exact_arithmetic(loss, intercept, thr
         assert state.threads.plan(n)[0] == threads
         candidate = SDCA().candidates(state)[0]
         residual = exact_residual(problem, candidate.w, candidate.alpha)
-        assert residual <= candidate.residual.norm + candidate.residual.doubt
+        assert residual <= candidate.residual.norm + candidate.residual.error
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -57,7 +57,7 @@ def certify_weights(
     plan = search_plan(effort, tol)
     w, b = _model(problem, w, b)
     judge = Judge(problem)
-    judge.look_at(w, b)
+    judge.consider(w, b)
     if alpha is not None:
         judge.try_multipliers(as_vector(alpha, problem.shape[0], "alpha"), how="given multipliers")
     judge.try_gradient()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def labels(evidence: Evidence, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
-    """sign(x.w + b), proven where |x.w + b| exceeds |x|_* radius, the doubt about b, and rounding."""
+    """sign(x.w + b), proven where |x.w + b| exceeds |x|_* radius, the interval of b, and rounding."""
     design = _new_design(evidence, X)
     low, high = _score_interval(evidence, design)
     middle = design.matvec(evidence.w) + evidence.b
@@ -97,8 +97,8 @@ def zeros(evidence: Evidence) -> Mask:
         return np.zeros(problem.shape[1], dtype=bool)
     with np.errstate(over="ignore", invalid="ignore"):
         columns = problem.X.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight)
-        reach = columns * np.sqrt(2.0 * smoothness * gap) * (1.0 + 1e-9) + bound.error
-    return problem.penalty.zero_groups(bound.v, np.where(np.isfinite(reach), reach, np.inf))
+        radius = columns * np.sqrt(2.0 * smoothness * gap) * (1.0 + 1e-9) + bound.error
+    return problem.penalty.zero_groups(bound.v, np.where(np.isfinite(radius), radius, np.inf))
 
 
 def _score_interval(evidence: Evidence, design: Products) -> tuple[Vector, Vector]:
@@ -107,10 +107,10 @@ def _score_interval(evidence: Evidence, design: Products) -> tuple[Vector, Vecto
     dual_norm = design.row_norms(dual_exponent(evidence.problem.penalty.norm))
     with np.errstate(invalid="ignore"):
         ball = np.where(dual_norm > 0, evidence.radius * dual_norm * (1.0 + 1e-9), 0.0)
-    reach = ball + product.error + EVALUATION * np.abs(product.value)
+    radius = ball + product.error + EVALUATION * np.abs(product.value)
     low_b, high_b = evidence.intercept_interval
     spare = EVALUATION * (np.abs(product.value) + abs(evidence.b))
-    return product.value + low_b - reach - spare, product.value + high_b + reach + spare
+    return product.value + low_b - radius - spare, product.value + high_b + radius + spare
 
 
 def intercept_interval(evidence: Evidence) -> tuple[float, float]:
@@ -131,9 +131,9 @@ def intercept_interval(evidence: Evidence) -> tuple[float, float]:
     if problem.penalty.quadratic:  # its v may be known from the weights only, far less well than from a product
         own = dual_bound(problem, own.point)
     spread = float(np.median(np.abs(evidence.z - np.median(evidence.z)))) + 1.0
-    for reach in spread * np.geomspace(1e-8, 10.0, 10):
+    for shift in spread * np.geomspace(1e-8, 10.0, 10):
         for side in (-1.0, 1.0):
-            alpha = -problem.loss.derivative(evidence.z + side * reach, problem.y)
+            alpha = -problem.loss.derivative(evidence.z + side * shift, problem.y)
             leaning = dual_bound(problem, DualPoint(clip_to_domain(problem, np.nan_to_num(alpha))))
             for share in SHARES:
                 least, most = _leaning_bounds(evidence, own, leaning, share)
@@ -148,7 +148,7 @@ SHARES = np.geomspace(1e-9, 1.0, 19)
 def _leaning_bounds(
     evidence: Evidence, own: DualBound | LowerBound, leaning: DualBound, share: float
 ) -> tuple[float, float]:
-    """What the multipliers between the certificate's and leaning ones say about b*: room + r b* >= 0, room = P - D."""
+    """What multipliers between the certificate's and leaning ones say about b*: slack + r b* >= 0, slack = P - D."""
     problem = evidence.problem
     alpha = clip_to_domain(problem, (1.0 - share) * own.point.alpha + share * leaning.point.alpha)
     v = (1.0 - share) * own.v + share * leaning.v
@@ -156,12 +156,12 @@ def _leaning_bounds(
     error = 1.02 * ((1.0 - share) * own.error + share * leaning.error) + 4 * UNIT_ROUNDOFF * np.abs(v)
     _, loss = loss_bound(problem, DualPoint(alpha))
     conjugate = problem.penalty.conjugate_upper(v, error)
-    room = evidence.upper - loss + conjugate
-    room += EVALUATION * (abs(evidence.upper) + abs(loss) + abs(conjugate))
+    slack = evidence.upper - loss + conjugate
+    slack += EVALUATION * (abs(evidence.upper) + abs(loss) + abs(conjugate))
     weighted = problem.weights * alpha / problem.total_weight
-    r, doubt = float(weighted.sum()), 4.0 * EVALUATION * float(np.abs(weighted).sum())
-    if not np.isfinite(room) or abs(r) <= 2.0 * doubt:
+    r, r_error = float(weighted.sum()), 4.0 * EVALUATION * float(np.abs(weighted).sum())
+    if not np.isfinite(slack) or abs(r) <= 2.0 * r_error:
         return -np.inf, np.inf
-    end = max(room / (abs(r) - doubt), room / (abs(r) + doubt))
+    end = max(slack / (abs(r) - r_error), slack / (abs(r) + r_error))
     end += EVALUATION * abs(end)
     return (-end, np.inf) if r > 0 else (-np.inf, end)

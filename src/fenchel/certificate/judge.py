@@ -32,7 +32,7 @@ from fenchel.steps.measurements import Model
 class JudgeTuning:
     """Set by the cost of certificates: `python -m benchmarks.certify`."""
 
-    doubtful: float = 0.1  # the part of the gap that may be rounding before a product is worth its price
+    most_rounding: float = 0.1  # the part of the gap that may be rounding before a product is worth its price
     mostly_rounding: float = 0.7  # a gap that is rounding to this part will not become much smaller
     negligible: float = 1e-9  # relative gaps between which a better fit to the penalty's subdifferential is tried
     worth_fitting: float = 0.3
@@ -64,7 +64,7 @@ class Record(ABC):
         """What the certificate of the best model rests on."""
 
     @abstractmethod
-    def look_at(self, w: Vector, b: Any, scores: Scores | None = None) -> PrimalBound:
+    def consider(self, w: Vector, b: Any, scores: Scores | None = None) -> PrimalBound:
         """Keep a model if it is the best so far; its scores are computed unless they are given."""
 
     @abstractmethod
@@ -103,8 +103,8 @@ class Record(ABC):
         return float(self.primal.upper - self.primal.value + self.best.value - self.best.lower)
 
     def is_blurred(self, primal: PrimalBound) -> bool:
-        """Whether doubt about the scores of a model is so large beside the gap that a sharper product is worth it."""
-        return not primal.upper - primal.value <= TUNING.doubtful * self.gap
+        """Whether the error of the scores of a model is so large beside the gap that a sharper product is worth it."""
+        return not primal.upper - primal.value <= TUNING.most_rounding * self.gap
 
     def exhausted(self, tol: float, atol: float = 0.0) -> bool:
         """Whether rounding is most of the gap: that of the best bound, or that of the last dual point.
@@ -176,7 +176,7 @@ class Judge(Record):
         model = Model(self.w, self.b)
         return Evidence(self.problem, model, self.primal.value, self.primal.upper, self.best.lower, proof)
 
-    def look_at(self, w: Vector, b: float, scores: Scores | None = None) -> PrimalBound:
+    def consider(self, w: Vector, b: float, scores: Scores | None = None) -> PrimalBound:
         """Keep a model if it is the best so far; its scores are computed unless they are given."""
         primal = primal_bound(self.problem, w, b, scores)
         if primal.upper < self.primal.upper or not np.isfinite(self.primal.upper):
@@ -211,7 +211,11 @@ class Judge(Record):
         bound = residual_bound(self.problem, point, candidate.w, primal, residual)
         self._keep([bound])
         gap = gap_between(primal.upper, bound.lower)
-        return gap - (primal.value - bound.value) <= TUNING.doubtful * gap <= TUNING.doubtful * FAR * abs(primal.upper)
+        return (
+            gap - (primal.value - bound.value)
+            <= TUNING.most_rounding * gap
+            <= TUNING.most_rounding * FAR * abs(primal.upper)
+        )
 
     def try_differences(self, u: Vector, how: str) -> bool:
         """The dual point that multipliers u of D w make by themselves; False where X is not the identity."""

@@ -222,7 +222,7 @@ def _check_measured(fit: Fit, solver: Solver[Any], state: Any, part: float = 1.0
     began, bounds = fit.seconds, measured_bounds(fit.problem, offer)
     bounds = bounds if fit.bound is None else bounds.with_lower(fit.bound)
     fit.bound = bounds
-    reached = bounds.reach(part * fit.stop.tol, part * fit.stop.atol)
+    reached = bounds.meet(part * fit.stop.tol, part * fit.stop.atol)
     count = len(reached) if reached.all() else int(np.argmin(reached))
     if not count and part < 1.0:
         solver.learn(state, float(bounds.gap[0]))
@@ -285,10 +285,10 @@ def _check(fit: Fit, solver: Solver[Any], state: Any) -> Check:
     """Certify what a solver offers, by products with X where it has none that are sharp enough."""
     judge, seconds = fit.judge, fit.seconds
     for candidate in solver.candidates(state):
-        primal = judge.look_at(candidate.w, candidate.b, candidate.scores)
+        primal = judge.consider(candidate.w, candidate.b, candidate.scores)
         _try_dual_points(fit, candidate, primal)
         if candidate.scores is not None and judge.is_blurred(primal) and not fit.is_good_enough:
-            judge.look_at(candidate.w, candidate.b)
+            judge.consider(candidate.w, candidate.b)
     nonzeros = int(np.count_nonzero(judge.w))
     return Check(fit.n_iter, seconds, judge.primal.value, judge.dual, judge.gap, nonzeros, judge.w, judge.b)
 
@@ -324,8 +324,8 @@ def _last_effort(fit: Fit, status: str) -> str:
     judge, stop = fit.judge, fit.stop
     unseen = not np.isfinite(judge.primal.upper)
     if fit.model is not None:
-        judge.look_at(fit.model.dense(), fit.model.b)
-    judge.look_at(fit.start.w, fit.start.b)  # a run that is cut off early may be worse than where it began
+        judge.consider(fit.model.dense(), fit.model.b)
+    judge.consider(fit.start.w, fit.start.b)  # a run that is cut off early may be worse than where it began
     if unseen:
         judge.try_gradient()
     if status not in ("interrupted", "max_seconds"):  # whoever is waiting has waited enough

@@ -47,7 +47,7 @@ class Schedule:
         target = max(self._stop.tol * abs(seen.primal), self._stop.atol) if np.isfinite(seen.primal) else 0.0
         done = seen.gap * self._ratio <= target and (spent >= 1.0 or self._passes == 0.0)
         if done and seen.partial:  # a look at the samples left out costs less than a certificate that they spoil
-            self._solver.look_at_all(state)
+            self._solver.include_all(state)
             done = False
         return done or spent >= self._budget
 

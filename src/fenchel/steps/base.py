@@ -40,13 +40,13 @@ class Residual:
     """|lam w - v(alpha)|_2 as an algorithm knows it, and how far that is, at most, from the exact one."""
 
     norm: float
-    doubt: float
+    error: float
 
     @classmethod
-    def of(cls, difference: Vector, doubt: float) -> Residual:
-        """Of lam w - v as computed, the entries of which are off by no more than `doubt` in the 2-norm."""
+    def of(cls, difference: Vector, error: float) -> Residual:
+        """Of lam w - v as computed, the entries of which are off by no more than `error` in the 2-norm."""
         norm = float(np.linalg.norm(difference))
-        return cls(norm, doubt + 1e-9 * norm + 1e-150)
+        return cls(norm, error + 1e-9 * norm + 1e-150)
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class Solver(ABC, Generic[State]):
         """Where it believes it is; None if it does not know, so that certificates come by the number of steps."""
         return None
 
-    def look_at_all(self, state: State) -> None:
+    def include_all(self, state: State) -> None:
         """Take back in the samples that a `partial` progress has left out."""
 
     def observe(self, state: State, z: Vector, primal: float, gap: float) -> None:

@@ -64,9 +64,9 @@ def zero_differences(problem: Problem, bound: LowerBound, gap: float) -> Mask:
         return proven
     for side in (slice(None), slice(None, None, -1)):  # from either end: the exact v is orthogonal to the null space
         u = D.sums_upper(bound.v[side], bound.error[side])[side]
-        reach = radius * _lengths(problem, D, side) * (1.0 + 1e-9)
+        interval = radius * _lengths(problem, D, side) * (1.0 + 1e-9)
         with np.errstate(invalid="ignore"):
-            proven |= u + reach < penalty.lam * abs(D.scale) * (1.0 - EVALUATION)
+            proven |= u + interval < penalty.lam * abs(D.scale) * (1.0 - EVALUATION)
     return proven
 
 

@@ -105,9 +105,9 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
     y, alpha, penalty = problem.y, bound.point.alpha, problem.penalty
     low, high = problem.loss.domain(y)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        room = np.where(alpha > 0, high / alpha, np.where(alpha < 0, low / alpha, np.inf))
+        ratio = np.where(alpha > 0, high / alpha, np.where(alpha < 0, low / alpha, np.inf))
     # beyond 1 only where the exact point is alpha itself: a moved one may sit on the edge of its domain
-    largest = min(largest, max(1.0, float(np.min(room))) if bound.point.moved is None else 1.0)
+    largest = min(largest, max(1.0, float(np.min(ratio))) if bound.point.moved is None else 1.0)
 
     def value(theta: float) -> float:
         point = theta * alpha if theta <= 1.0 else clip_to_domain(problem, theta * alpha)

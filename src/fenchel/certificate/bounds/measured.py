@@ -65,7 +65,7 @@ class Bounds:
         """The part of the gap that no better model removes."""
         return (self.upper - self.primal) + (self.dual - self.lower)
 
-    def reach(self, tol: float, atol: float) -> Mask:
+    def meet(self, tol: float, atol: float) -> Mask:
         """Whether the gap is small enough."""
         gap = self.gap
         return np.isfinite(gap) & (gap <= np.maximum(tol * np.abs(self.primal), atol))
@@ -180,7 +180,7 @@ def _from_moments(problem: Problem, found: Measurements, at: AtMoments, rounding
     size = (found.sizes.target + found.spread) * UP
     error = (sums + rounding) * size * size * UP
     shift = (sums + rounding) * size * UP if at.centred else np.zeros_like(size)
-    square = np.maximum(at.square, 0.0)
+    square = np.where(np.isfinite(at.square), np.maximum(at.square, 0.0), np.inf)
     best = np.divide(at.inner, square, out=np.ones_like(square), where=square > 0.0)
 
     def dual(theta: Vector) -> tuple[Vector, Vector]:

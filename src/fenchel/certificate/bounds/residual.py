@@ -33,8 +33,8 @@ def moved(problem: Problem, residual: Residual, alpha: Vector, point: DualPoint)
         return residual
     change = np.abs(point.alpha - alpha)
     lengths = np.hypot(np.sqrt(problem.X.squared_row_norms), problem.X.constant)
-    way = problem.mean((change + (point.shrink + EVALUATION) * np.abs(point.alpha)) * lengths)
-    return Residual(residual.norm + way, residual.doubt + 1e-9 * way)
+    distance = problem.mean((change + (point.shrink + EVALUATION) * np.abs(point.alpha)) * lengths)
+    return Residual(residual.norm + distance, residual.error + 1e-9 * distance)
 
 
 def residual_bound(
@@ -44,16 +44,16 @@ def residual_bound(
     lam, penalty, W = problem.penalty.lam, problem.penalty.value(w), problem.total_weight
     loss, loss_lower = loss_bound(problem, point)
     assert primal.error is not None  # the scores are finite
-    inner, size, doubt = (
+    inner, size, error_sum = (
         total / W for total in kernels.bound_products(point.alpha, primal.z, primal.error, problem.weights)
     )
     value = loss + penalty - inner - square_over(residual.norm, 2.0 * lam)
-    reach = residual.norm + residual.doubt
-    doubt = (doubt + (2.0 * EVALUATION + point.shrink) * size) * UP + square_over(reach, 2.0 * lam) * UP
-    doubt += 4.0 * EVALUATION * (abs(loss) + penalty + abs(inner))
-    lower = loss_lower + penalty - inner - doubt
+    length = residual.norm + residual.error
+    error_sum = (error_sum + (2.0 * EVALUATION + point.shrink) * size) * UP + square_over(length, 2.0 * lam) * UP
+    error_sum += 4.0 * EVALUATION * (abs(loss) + penalty + abs(inner))
+    lower = loss_lower + penalty - inner - error_sum
     if not np.isfinite(lower):
         zero = np.zeros_like(w)
         return LowerBound(-np.inf, -np.inf, point, zero, zero, feasible=False)
-    v, error = lam * w, reach * UP + 4.0 * UNIT_ROUNDOFF * np.sqrt(lam * penalty)  # |w| = sqrt(2 R(w) / lam)
+    v, error = lam * w, length * UP + 4.0 * UNIT_ROUNDOFF * np.sqrt(lam * penalty)  # |w| = sqrt(2 R(w) / lam)
     return LowerBound(value, float(lower), point, v, np.broadcast_to(error, v.shape), distance=error)

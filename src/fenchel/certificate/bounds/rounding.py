@@ -75,12 +75,12 @@ def primal_bound(problem: Problem, w: Vector, b: float, scores: Scores | None = 
         if scores is None:
             product = problem.X.matvec_bounded(w)
             product.value[:] += b
-            z, size, doubt = product.value, product.absolute, (product.relative + 1.01 * slack, product.underflow)
+            z, size, terms = product.value, product.absolute, (product.relative + 1.01 * slack, product.underflow)
         else:
-            z, size, doubt = scores.z, scores.sizes, (scores.relative, scores.absolute)
+            z, size, terms = scores.z, scores.sizes, (scores.relative, scores.absolute)
         if not (np.isfinite(slack) and is_finite(z)):
             return PrimalBound(np.inf, np.inf, z)
-        mean, rise, error = _mean_loss(problem, z, size, *doubt)
+        mean, rise, error = _mean_loss(problem, z, size, *terms)
         upper = (1.0 + EVALUATION) * (mean + rise) + UNDERFLOW
         value, penalty = mean + problem.penalty.value(w), problem.penalty.value_upper(w)
         if not (np.isfinite(value) and np.isfinite(upper + penalty)):

@@ -35,13 +35,13 @@ class FreeDirections:
         errors = [np.zeros(n)] if problem.intercept else []
         space = problem.penalty.null_space(d)
         if space is not None:
-            reach = space.error * problem.X.row_norms(2.0) if space.error else np.zeros(n)
+            off = space.error * problem.X.row_norms(2.0) if space.error else np.zeros(n)
             for basis in space.basis.T:
                 value, error = problem.X.matvec_tight(basis)
-                if _is_implied(value, error + reach, problem.intercept):
+                if _is_implied(value, error + off, problem.intercept):
                     continue
                 columns.append(value)
-                errors.append(error + reach)
+                errors.append(error + off)
         if not columns:
             return cls(np.zeros((n, 0)), np.zeros((n, 0)))
         return cls(np.column_stack(columns), np.column_stack(errors))
@@ -89,44 +89,44 @@ class FreeDirections:
             return None
         factor = min(up, down) / max(up, down)
         alpha = np.where((term > 0) if up > down else (term < 0), factor * alpha, alpha)
-        doubt = float((problem.weights * np.abs(alpha) * error).sum()) * (1.0 + EVALUATION)
-        shrink = 2.0 * EVALUATION + 4.0 * doubt / min(up, down)
+        error_sum = float((problem.weights * np.abs(alpha) * error).sum()) * (1.0 + EVALUATION)
+        shrink = 2.0 * EVALUATION + 4.0 * error_sum / min(up, down)
         return DualPoint(alpha, shrink=shrink, how=how) if shrink < 0.5 else None
 
     def _correct(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
-        """Several equations: move the alphas inside their domains, each in proportion to its room.
+        """Several equations: move the alphas inside their domains, each in proportion to its slack.
 
-        The move is room_i f_i.mu with mu solving (F' S room F) mu = -residual. What rounding leaves of the residual
+        The move is slack_i f_i.mu with mu solving (F' S slack F) mu = -residual. What rounding leaves of the residual
         calls for one more such move, not made but bounded: |mu| <= |residual| / (smallest eigenvalue).
         """
         for pull in (0.0, 1e-8, 1e-5, 1e-3, 0.03, 0.3):
             trial = (1.0 - pull) * alpha
             for _ in range(4):
                 trial = move_inside(problem, trial, self.F, np.zeros(self.F.shape[1]))
-            point = self._doubt(problem, trial, how)
+            point = self._with_error(problem, trial, how)
             if point is not None:
                 return point
         return None
 
-    def _doubt(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
-        s, room = problem.weights, room_inside(problem, alpha)
+    def _with_error(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
+        s, slack = problem.weights, slack_inside(problem, alpha)
         n = len(alpha)
         depth = (n + 4) * UNIT_ROUNDOFF
         residual = np.abs(self.F.T @ (s * alpha)) + (depth * np.abs(self.F) + self.error).T @ (s * np.abs(alpha))
-        matrix = (self.F * (s * room)[:, None]).T @ self.F
+        matrix = (self.F * (s * slack)[:, None]).T @ self.F
         if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(residual))):
             return None
         smallest = float(np.linalg.eigvalsh(matrix)[0])
         length, error = np.linalg.norm(self.F, axis=1), np.linalg.norm(self.error, axis=1)
         noise = 4.0 * (depth + 64 * UNIT_ROUNDOFF) * float(np.trace(matrix))
-        noise += 1.01 * float((s * room * error * (2.0 * length + error)).sum())
+        noise += 1.01 * float((s * slack * error * (2.0 * length + error)).sum())
         if not smallest > 2.0 * noise:
             return None
         mu = float(np.linalg.norm(residual)) / (smallest - noise)
         part = mu * np.linalg.norm(np.abs(self.F) + self.error, axis=1) * (1.0 + EVALUATION)
-        if not np.all(part[room > 0] <= 0.5):
+        if not np.all(part[slack > 0] <= 0.5):
             return None
-        return DualPoint(alpha, moved=part * room, fraction=float(part[room > 0].max(initial=0.0)), how=how)
+        return DualPoint(alpha, moved=part * slack, fraction=float(part[slack > 0].max(initial=0.0)), how=how)
 
 
 def _is_implied(value: Vector, error: Vector, intercept: bool) -> bool:
@@ -134,20 +134,20 @@ def _is_implied(value: Vector, error: Vector, intercept: bool) -> bool:
     return not error.any() and (not value.any() or (intercept and bool(np.all(value == value[0]))))
 
 
-def room_inside(problem: Problem, alpha: Vector) -> Vector:
+def slack_inside(problem: Problem, alpha: Vector) -> Vector:
     """How far each multiplier may move either way without leaving its domain (or without doubling, roughly)."""
     low, high = problem.domain
-    room = np.minimum(np.minimum(alpha - low, high - alpha), 1.0 + np.abs(alpha))
-    return np.where(problem.weights > 0, np.maximum(room, 0.0), 0.0)
+    slack = np.minimum(np.minimum(alpha - low, high - alpha), 1.0 + np.abs(alpha))
+    return np.where(problem.weights > 0, np.maximum(slack, 0.0), 0.0)
 
 
 def move_inside(problem: Problem, alpha: Vector, F: Vector, target: Vector) -> Vector:
-    """alpha moved towards F' S alpha = target: by room_i f_i.mu, with (F' S room F) mu = target - F' S alpha."""
-    room = room_inside(problem, alpha)
-    weighted = F * (problem.weights * room)[:, None]
+    """alpha moved towards F' S alpha = target: by slack_i f_i.mu, with (F' S slack F) mu = target - F' S alpha."""
+    slack = slack_inside(problem, alpha)
+    weighted = F * (problem.weights * slack)[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
         matrix, residual = weighted.T @ F, target - F.T @ (problem.weights * alpha)
         if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(residual))):
             return alpha
         mu = np.linalg.lstsq(matrix, residual, rcond=None)[0]
-        return clip_to_domain(problem, alpha + room * np.clip(np.nan_to_num(F @ mu), -0.9, 0.9))
+        return clip_to_domain(problem, alpha + slack * np.clip(np.nan_to_num(F @ mu), -0.9, 0.9))

@@ -30,7 +30,7 @@ def certify_matrix(
     if np.any(b) and not problem.intercept:
         raise ValueError("b is not zero, but the problem has no intercept; state it with intercept=True")
     judge = MulticlassJudge(problem)
-    judge.look_at(B, b)
+    judge.consider(B, b)
     if alpha is not None:
         judge.try_multipliers(_numbers(alpha, (n, k), "alpha", "a row for each sample"), how="given multipliers")
     judge.try_gradient()

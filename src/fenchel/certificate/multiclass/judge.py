@@ -42,7 +42,7 @@ class MulticlassJudge(Record):
             self.problem, self.w, self.b, self.primal.z, self.primal.upper, self.best, self.feasible
         )
 
-    def look_at(self, w: Vector, b: Vector, scores: Scores | None = None) -> PrimalBound:
+    def consider(self, w: Vector, b: Vector, scores: Scores | None = None) -> PrimalBound:
         """Keep a model if it is the best so far; no algorithm for these problems knows its scores."""
         primal = primal_bound(self.problem, w, b)
         if primal.upper < self.primal.upper or not np.isfinite(self.primal.upper):

@@ -130,14 +130,14 @@ class Walk:
 
     @staticmethod
     def _anchor(judge: Judge, lam: float, node: Node, lower: float) -> Anchor:
-        primal = judge.look_at(node.w, node.b)
+        primal = judge.consider(node.w, node.b)
         rounding = primal.upper - primal.value + max(judge.best.value - judge.best.lower, 0.0)
         return Anchor(lam, primal.upper, lower, vanishes(primal.value, primal.upper - lower, rounding, judge.at_zero))
 
     def bridge(self, meeting: Meeting) -> Node:
         """A node where two models met and were not good enough: their mixture, or else what a solver finds from it."""
         judge, (w, b, _) = meeting.judge, meeting.mixture
-        judge.look_at(w, b)
+        judge.consider(w, b)
         judge.try_gradient()
         needed = judge.gap / (MIXTURE * self.eps * max(abs(judge.primal.value), NOTHING))
         if not self.waiting[1:]:  # the first between two solves says how far apart they may be

@@ -37,7 +37,7 @@ def solve_near(problem: Problem, start: Any, request: Request, clock: Clock) -> 
     w, b, alpha = (start.w, start.b, start.alpha) if isinstance(start, Result) else start
     judge = Judge(problem)
     with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong
-        judge.look_at(w, b)
+        judge.consider(w, b)
         judge.try_multipliers(alpha, how="the multipliers before")
         judge.try_gradient()
         keep = ~judge.evidence.zeros()
@@ -49,7 +49,7 @@ def solve_near(problem: Problem, start: Any, request: Request, clock: Clock) -> 
     found = np.zeros(len(keep))
     found[keep] = part.w
     with np.errstate(all="ignore"):
-        judge.look_at(found, part.b)
+        judge.consider(found, part.b)
         judge.try_multipliers(part.alpha, how="the solver's multipliers")
         if not judge.reached(tol, atol):
             judge.try_gradient()

@@ -99,7 +99,7 @@ class BlockSDCA(Solver[BlockState]):
         problem, penalty, sampler = state.problem, state.problem.penalty, state.sampler
         W = problem.total_weight
         if not sampler.active:  # all samples are left out
-            self.look_at_all(state)
+            self.include_all(state)
         whole, order = sampler.whole, sampler.next()
         fraction = len(order) / problem.shape[0]
         state.b[:] = self._intercepts(state)
@@ -141,14 +141,14 @@ class BlockSDCA(Solver[BlockState]):
         """
         return Progress(state.primal, state.gap * state.rate * state.threads.gap_factor, state.passes, state.partial)
 
-    def look_at_all(self, state: BlockState) -> None:
+    def include_all(self, state: BlockState) -> None:
         """Visit the samples that were left out again."""
         state.sampler.restore()
         state.margin = np.inf
 
     def observe(self, state: BlockState, z: Vector, primal: float, gap: float) -> None:
         """After a check: visit all samples again."""
-        self.look_at_all(state)
+        self.include_all(state)
         state.threads.checked(gap)
         state.primal = primal
 
@@ -166,7 +166,7 @@ class BlockSDCA(Solver[BlockState]):
         if best is None:
             return
         state.allowance -= best.work
-        self.look_at_all(state)
+        self.include_all(state)
         state.alpha = best.alpha
         state.u = self._u(problem, best.alpha)
         if problem.intercept:

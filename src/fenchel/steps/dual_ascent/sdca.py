@@ -162,7 +162,7 @@ class SDCA(Solver[SDCAState]):
         """One epoch."""
         sampler = state.sampler
         if not sampler.active:  # all samples are left out
-            self.look_at_all(state)
+            self.include_all(state)
         whole, order = sampler.whole, sampler.next()
         state.passes += len(order) / state.problem.shape[0]
         if state.problem.intercept:
@@ -209,7 +209,7 @@ class SDCA(Solver[SDCAState]):
         """
         return Progress(state.primal, state.gap * state.rate * state.threads.gap_factor, state.passes, state.partial)
 
-    def look_at_all(self, state: SDCAState) -> None:
+    def include_all(self, state: SDCAState) -> None:
         """Visit the samples that were left out again."""
         state.sampler.restore()
         state.margin = np.inf
@@ -220,7 +220,7 @@ class SDCA(Solver[SDCAState]):
         |w - w*| <= sqrt(2 gap / mu) puts the optimal score of sample i within r_i = |x_i|_* sqrt(2 gap / mu) of z_i.
         Where the loss is linear on that interval, minus its slope is the optimal multiplier.
         """
-        self.look_at_all(state)
+        self.include_all(state)
         state.threads.checked(gap)
         state.primal = primal
         problem = state.problem

@@ -33,9 +33,10 @@ class HessianTuning:
     """`python -m benchmarks.race --sparse`, paths of a9a, leukemia and imdb."""
 
     limits: tuple[int, int, int] = (5, 60, 8)  # passes between two faces, most faces, most Newton steps on a face
-    fewest_uses: float = 3.0  # a Hessian is formed anew when steps beside the first have cost as much as one:
-    most_uses: float = 8.0  # its price in passes, kept between these two
-    stale: float = 0.4  # or when a step with it leaves more of the gap than this
+    uses: int = 3  # a Hessian of all columns is formed anew after so many steps beside the first for each lam,
+    stale: float = 0.3  # or when a step with it leaves more of the gap than this
+    set_uses: int = 8  # the same for a working set, whose Hessian costs more beside a step
+    set_stale: float = 0.5
     ease: float = 1e-12  # thresholds a little higher: at lam_max no weight differs from zero by rounding alone
 
 
@@ -74,7 +75,8 @@ class Hessian:
 
     intercept: Elimination
     matrix: Vector
-    uses: float
+    uses: int
+    stale: float
     spent: int = 0
 
     @classmethod
@@ -82,15 +84,15 @@ class Hessian:
         """At the present curvature."""
         columns, c = state.set, state.curvature()
         intercept = Elimination.of(columns.rows, c, state.problem.intercept)
-        form = known_gram if columns.design is state.problem.design else gram_matrix
-        uses = float(np.clip(price_of_hessian(columns.design), TUNING.fewest_uses, TUNING.most_uses))
         state.pass_over(columns, 2.0)
-        return cls(intercept, form(columns.rows, c, intercept.mean), uses)
+        if columns.design is state.problem.design:
+            return cls(intercept, known_gram(columns.rows, c, intercept.mean), TUNING.uses, TUNING.stale)
+        return cls(intercept, gram_matrix(columns.rows, c, intercept.mean), TUNING.set_uses, TUNING.set_stale)
 
     def is_stale(self, left: float) -> bool:
         """Whether to form another, after a step that left this part of the gap."""
         self.spent += 1
-        return self.spent >= self.uses or not left <= TUNING.stale
+        return self.spent >= self.uses or not left <= self.stale
 
 
 def newton_step(state: WorkingSetState, accuracy: float) -> None:

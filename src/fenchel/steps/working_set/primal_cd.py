@@ -170,7 +170,8 @@ def _moment_step(state: WorkingSetState) -> None:
         state.moments = moments = Moments.of(state.problem, may_share=False)
         state.attempts = 0
         state.__dict__.pop("sizes", None)
-    several = state.attempts == 0 and state.everything.blocks.singles
+    low, high, _ = state.everything.blocks.limits
+    several = state.attempts == 0 and state.everything.blocks.singles and low == high
     penalties = goal.penalties[: TUNING.lams_per_step] if several else goal.penalties[:1]
     state.batch = Batch.of(moments, penalties, moments.at(state.w), goal, ACCURACIES[state.attempts])
     state.attempts += 1

@@ -118,6 +118,8 @@ class SparsePath(Solver[PathState]):
         return state
 
     def step(self, state: PathState) -> PathState:
+        if state.found is not None:  # and was not good enough
+            raise Overflow("the compiled path finds no better model for this lam")
         goal = state.goal or Goal((state.problem.penalty,), 1e-4, 0.0, np.inf)
         penalties, tol, skip = list(goal.penalties[: TUNING.lams_per_step]), goal.tol, 0
         tols = np.full(len(penalties), float(tol))

@@ -10,6 +10,7 @@ import numpy as np
 from fenchel._core import CompiledLoss
 from fenchel.data.typing import Indices, Mask, Vector
 from fenchel.problem import Problem
+from fenchel.problem.intercept import best_shift
 from fenchel.steps.base import Overflow
 from fenchel.steps.measurements import AtSamples, DualVector, Goal, Measurements, Model, Sizes, is_moderate
 from fenchel.steps.working_set.columns import ColumnSet
@@ -159,14 +160,18 @@ class WorkingSetState:
         for _ in range(TUNING.balancing):
             term, curved = self.fractions * self.a, float(self.fractions @ self.h)
             missing = float(term.sum())
-            if abs(missing) <= TUNING.balance * float(np.abs(term).sum()) or not curved > 0.0:
+            if abs(missing) <= TUNING.balance * float(np.abs(term).sum()):
                 break
-            b = self.b + missing / curved
+            b = self.b + missing / curved if curved > 0.0 else self._best_intercept(product)
             z = product + b
             a, h, mean = self.response(z)
             if not mean <= self.mean_loss * (1.0 + 1e-14):
                 break
             self.b, self.z, self.a, self.h, self.mean_loss = b, z, a, h, mean
+
+    def _best_intercept(self, product: Vector) -> float:
+        """The best one for the scores X w; a Newton step cannot find it where the loss has no curvature."""
+        return best_shift(self.problem.loss, product, self.problem.y, self.problem.weights)
 
     def take(self, at: AtWeights) -> None:
         """The same from second moments alone."""
