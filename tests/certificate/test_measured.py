@@ -300,7 +300,7 @@ def test_moments_that_overflow_prove_nothing(field, bad):
     bounds = measured_bounds(problem, replace(found, loss=replace(found.loss, **{field: np.array([bad])})))
     assert bounds.lower[0] == -np.inf
     if field == "square":  # not even beside a lower bound of before
-        assert not bounds.with_lower(good).reach(1e6, 0.0)
+        assert not bounds.with_lower(good).meet(1e6, 0.0)
 
 
 @pytest.mark.parametrize("penalty", ["L1", "elastic net"])
@@ -401,6 +401,6 @@ def test_a_lower_bound_is_kept_and_an_upper_one_is_not():
     mixed = poor.with_lower(good)
     assert (mixed.upper[0], mixed.lower[0], mixed.theta[0]) == (poor.upper[0], good.lower[0], good.theta[0])
     assert good.with_lower(poor) is good
-    assert good.reach(1e-6, 0.0)
-    assert not poor.reach(1e-6, 0.0)
-    assert poor.reach(0.0, 1.01 * float(poor.gap[0]))
+    assert good.meet(1e-6, 0.0)
+    assert not poor.meet(1e-6, 0.0)
+    assert poor.meet(0.0, 1.01 * float(poor.gap[0]))

@@ -50,6 +50,8 @@ class Evidence:
     lower: float
     """P* is at least this."""
     known: JudgedBounds | None = None
+    own_lower: float = -np.inf
+    """What the model's own multipliers have proven of P*, where no judge has seen them."""
 
     @cached_property
     def w(self) -> Vector:
@@ -79,8 +81,9 @@ class Evidence:
         rounding = (self.upper - self.value) + (primal.upper - primal.value)
         same = abs(primal.value - self.value) <= rounding
         last = max(found, key=lambda bound: bound.lower, default=None)
+        own_gap = gap_between(self.upper, self.own_lower)
         if last is not None:  # columns without a weight are in the dual value only
-            same = same and primal.value - last.value <= 2.0 * (self.gap + last.value - last.lower) + 4.0 * rounding
+            same = same and primal.value - last.value <= 2.0 * (own_gap + last.value - last.lower) + 4.0 * rounding
         if not same:
             raise ValueError("X has changed since this certificate was made; solve the problem again")
         found.append(zero_bound(problem))

@@ -260,8 +260,10 @@ def _results(
             atol=stop.atol,
             at_zero=offer.sizes.at_zero,
             strong_convexity=problem.penalty.strong_convexity,
-            evidence=Evidence(problem, model, primal, upper, lower),
+            evidence=Evidence(problem, model, primal, upper, lower, own_lower=float(bounds.own_lower[k])),
         )
+        if k == 0:  # a step of the solver may have been several
+            fit.n_iter = max(fit.n_iter, int(offer.steps[0]))
         trace, row = fit.trace if k == 0 else Trace(), _row(fit, offer, bounds, k, seconds)
         trace.append(row)
         results.append(Result(model, certificate, trace, row.iteration, solver.name, "certified"))
@@ -273,7 +275,7 @@ def _results(
 def _row(fit: Fit, offer: Measurements, bounds: Bounds, k: int, seconds: float) -> Row:
     primal, _, dual, _ = bounds.numbers(k)
     part = offer.weights[int(offer.starts[k]) : int(offer.starts[k + 1])]
-    steps = int(offer.steps[k]) if k else max(fit.n_iter, int(offer.steps[0]))
+    steps = int(offer.steps[k]) if k else fit.n_iter
     return Row(steps, seconds, primal, dual, float(bounds.gap[k]), int(np.count_nonzero(part)))
 
 

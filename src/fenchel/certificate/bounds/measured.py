@@ -54,6 +54,7 @@ class Bounds:
     moments: bool
     v_error: Vector
     """How far v may be off, as a multiple of S_j."""
+    own: Vector | None = None
 
     @cached_property
     def gap(self) -> Vector:
@@ -74,13 +75,18 @@ class Bounds:
         """P, the bound on it, D, and the bound on that."""
         return float(self.primal[k]), float(self.upper[k]), float(self.dual[k]), float(self.lower[k])
 
+    @property
+    def own_lower(self) -> Vector:
+        """The bounds below D that rest on each model's own multipliers."""
+        return self.lower if self.own is None else self.own
+
     def with_lower(self, before: Bounds) -> Bounds:
         """The first model's D from an earlier model, if it was better there: once valid, it is valid for good."""
         if not before.lower[0] > self.lower[0]:
             return self
         dual, lower, theta = self.dual.copy(), self.lower.copy(), self.theta.copy()
         dual[0], lower[0], theta[0] = before.dual[0], before.lower[0], before.theta[0]
-        return replace(self, dual=dual, lower=lower, theta=theta)
+        return replace(self, dual=dual, lower=lower, theta=theta, own=self.lower)
 
     def how(self, k: int) -> str:
         """The construction of a model's dual point."""

@@ -98,7 +98,8 @@ class Hessian:
 def newton_step(state: WorkingSetState, accuracy: float) -> None:
     """To the minimum of the quadratic model, solved to this accuracy, or as far as P falls."""
     blocks, w = state.set.blocks, state.w
-    if state.hessian is None:
+    unwatched = state.goal is None and not state.problem.loss.quadratic  # nobody says when a Hessian is too old
+    if state.hessian is None or unwatched:
         state.hessian = Hessian.of(state)
     intercept, u = state.hessian.intercept, w.copy()
     v, missing = state.v[state.set.members], float(state.fractions @ state.a)

@@ -66,6 +66,11 @@ class PrimalCD(Solver[WorkingSetState]):
         mu = problem.penalty.strong_convexity
         return mu == 0.0 or is_cheap(problem) or expected_epochs(problem, tol) > TUNING.most_epochs
 
+    @classmethod
+    def suits_path(cls, problem: Problem, tol: float) -> bool:
+        """Always: what it knows is carried from one lam to the next."""
+        return True
+
     def begin(self, problem: Problem, start: Start, seed: int) -> WorkingSetState:
         loss, everything = problem.loss.kernel(), ColumnSet.all(problem)
         assert loss is not None
