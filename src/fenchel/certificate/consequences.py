@@ -10,14 +10,7 @@ from numpy.typing import NDArray
 
 from fenchel.certificate.bounds.differences import zero_differences
 from fenchel.certificate.bounds.dual_point import LowerBound
-from fenchel.certificate.bounds.rounding import (
-    DualBound,
-    DualPoint,
-    clip_to_domain,
-    dual_bound,
-    gap_between,
-    loss_bound,
-)
+from fenchel.certificate.bounds.rounding import DualBound, DualPoint, dual_bound, gap_between, loss_bound
 from fenchel.data.design import Design
 from fenchel.data.products import UNIT_ROUNDOFF, Products
 from fenchel.data.typing import Mask, MatrixLike, Vector
@@ -68,10 +61,7 @@ def multipliers(evidence: Evidence) -> tuple[Vector, Vector]:
     with np.errstate(over="ignore", invalid="ignore"):
         least = np.where(np.isfinite(high), -problem.loss.subdifferential(high, problem.y)[1], first)
         most = np.where(np.isfinite(low), -problem.loss.subdifferential(low, problem.y)[0], last)
-    return (
-        np.maximum(_outwards(problem, least, -1.0), first),
-        np.minimum(_outwards(problem, most, 1.0), last),
-    )
+    return (np.maximum(_outwards(problem, least, -1.0), first), np.minimum(_outwards(problem, most, 1.0), last))
 
 
 def _outwards(problem: Problem, alpha: Vector, side: float) -> Vector:
@@ -134,7 +124,7 @@ def intercept_interval(evidence: Evidence) -> tuple[float, float]:
     for shift in spread * np.geomspace(1e-8, 10.0, 10):
         for side in (-1.0, 1.0):
             alpha = -problem.loss.derivative(evidence.z + side * shift, problem.y)
-            leaning = dual_bound(problem, DualPoint(clip_to_domain(problem, np.nan_to_num(alpha))))
+            leaning = dual_bound(problem, DualPoint(problem.in_domain(np.nan_to_num(alpha))))
             for share in SHARES:
                 least, most = _leaning_bounds(evidence, own, leaning, share)
                 low, high = max(low, least), min(high, most)
@@ -150,7 +140,7 @@ def _leaning_bounds(
 ) -> tuple[float, float]:
     """What multipliers between the certificate's and leaning ones say about b*: slack + r b* >= 0, slack = P - D."""
     problem = evidence.problem
-    alpha = clip_to_domain(problem, (1.0 - share) * own.point.alpha + share * leaning.point.alpha)
+    alpha = problem.in_domain((1.0 - share) * own.point.alpha + share * leaning.point.alpha)
     v = (1.0 - share) * own.v + share * leaning.v
     # both errors allow for hundreds of roundings of every term; mixing adds three
     error = 1.02 * ((1.0 - share) * own.error + share * leaning.error) + 4 * UNIT_ROUNDOFF * np.abs(v)

@@ -117,14 +117,7 @@ def make_classification(
     The parameters are those of `make_regression`. When n is small, all labels may be the same.
     """
     sample = make_regression(
-        n,
-        d,
-        informative=informative,
-        rho=rho,
-        density=density,
-        noise=noise,
-        dtype=dtype,
-        random_state=random_state,
+        n, d, informative=informative, rho=rho, density=density, noise=noise, dtype=dtype, random_state=random_state
     )
     description = sample.description.replace("regression", "classification", 1)
     return replace(sample, y=np.where(sample.y >= 0, 1.0, -1.0), description=description)

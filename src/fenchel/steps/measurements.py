@@ -167,13 +167,7 @@ class Measurements:
 
     @classmethod
     def one(
-        cls,
-        sizes: Sizes,
-        blocks: Blocks,
-        model: Model,
-        loss: AtSamples | AtMoments,
-        dual: DualVector,
-        steps: int,
+        cls, sizes: Sizes, blocks: Blocks, model: Model, loss: AtSamples | AtMoments, dual: DualVector, steps: int
     ) -> Measurements:
         """Of one model."""
         low, high, _ = blocks.limits

@@ -43,7 +43,7 @@ class FittedModel(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class ModelFit:
     """A fitted model with `coef_` and `intercept_`, and the data of the fit, each checked when it is first used."""
 
     model: FittedModel

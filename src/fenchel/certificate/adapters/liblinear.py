@@ -15,7 +15,7 @@ import numpy as np
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
 from fenchel.certificate.adapters.fitted import (
-    Fit,
+    ModelFit,
     against_rest,
     class_weights,
     codes,
@@ -53,7 +53,7 @@ svm = adapters_of("sklearn.svm")
 
 
 @svm("LinearSVC")
-def linear_svc(fit: Fit) -> list[Claim]:
+def linear_svc(fit: ModelFit) -> list[Claim]:
     """|w|_2^2 / 2 or |w|_1, plus C sum_i s_i c_i max(0, 1 - y_i x_i.w) or its square; the intercept is penalised."""
     model = fit.model
     because = f"multi_class={model.multi_class!r} is not supported (its loss is joint in all classes)"
@@ -68,7 +68,7 @@ def linear_svc(fit: Fit) -> list[Claim]:
 
 
 @svm("LinearSVR")
-def linear_svr(fit: Fit) -> list[Claim]:
+def linear_svr(fit: ModelFit) -> list[Claim]:
     """|w|_2^2 / 2 + C sum_i s_i max(0, |x_i.w - y_i| - epsilon) or its square; the intercept is penalised."""
     model = fit.model
     constant = float(model.intercept_scaling) if model.fit_intercept else 0.0
@@ -80,7 +80,7 @@ def linear_svr(fit: Fit) -> list[Claim]:
 
 
 def penalised_intercept(
-    fit: Fit,
+    fit: ModelFit,
     loss: Loss,
     intercept_scaling: float,
     C: Vector | float,

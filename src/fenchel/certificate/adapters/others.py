@@ -8,7 +8,7 @@ import numpy as np
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
 from fenchel.certificate.adapters.fitted import (
-    Fit,
+    ModelFit,
     chosen,
     design,
     elastic_net,
@@ -28,14 +28,14 @@ celer, torch = adapters_of("celer"), adapters_of("torch.nn")
 
 
 @celer("Lasso", "LassoCV")
-def lasso(fit: Fit) -> list[Claim]:
+def lasso(fit: ModelFit) -> list[Claim]:
     """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha sum_j weights_j |w_j|; b is free."""
     weights = getattr(fit.model, "weights", None)
     return _least_squares(fit, weighted_l1(fit.model, float(chosen(fit.model, "alpha")), weights))
 
 
 @celer("ElasticNet", "ElasticNetCV")
-def elastic(fit: Fit) -> list[Claim]:
+def elastic(fit: ModelFit) -> list[Claim]:
     """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2); b is free."""
     model = fit.model
     require(model, getattr(model, "weights", None) is None, "an elastic net with weights is not supported")
@@ -43,13 +43,13 @@ def elastic(fit: Fit) -> list[Claim]:
 
 
 @celer("GroupLasso", "GroupLassoCV")
-def group(fit: Fit) -> list[Claim]:
+def group(fit: ModelFit) -> list[Claim]:
     """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha sum_g weights_g |w_g|_2; b is free."""
     alpha, weights = float(chosen(fit.model, "alpha")), getattr(fit.model, "weights", None)
     return _least_squares(fit, group_lasso(fit.model, alpha, fit.model.groups, weights, fit.coef.shape[1]))
 
 
-def _least_squares(fit: Fit, penalty: Penalty) -> list[Claim]:
+def _least_squares(fit: ModelFit, penalty: Penalty) -> list[Claim]:
     require_free_signs(fit.model)
     require(fit.model, len(fit.coef) == 1, "it has several targets")
     problem = Problem(fit.matrix, fit.y, Squared(), penalty, fit.sample_weight, fit.is_free)
@@ -57,7 +57,7 @@ def _least_squares(fit: Fit, penalty: Penalty) -> list[Claim]:
 
 
 @celer("LogisticRegression")
-def logistic(fit: Fit) -> list[Claim]:
+def logistic(fit: ModelFit) -> list[Claim]:
     """|w|_1 + C sum_i log(1 + exp(-y_i x_i.w)) for each class against the rest; no intercept."""
     fit.require_no_weights()
     fit.require_rows()
@@ -71,7 +71,7 @@ def logistic(fit: Fit) -> list[Claim]:
 
 @torch("Linear", options=("loss", "penalty", "intercept"))
 def torch_linear(
-    fit: Fit, loss: Loss | None = None, penalty: Penalty | None = None, intercept: bool | None = None
+    fit: ModelFit, loss: Loss | None = None, penalty: Penalty | None = None, intercept: bool | None = None
 ) -> list[Claim]:
     """(1/W) sum_i s_i loss(x_i.w + b; y_i) + penalty(w): a layer knows no objective, so loss and penalty are given."""
     if loss is None or penalty is None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from fenchel.certificate.adapters.claim import Claim
-from fenchel.certificate.adapters.fitted import Fit
+from fenchel.certificate.adapters.fitted import ModelFit
 from fenchel.data.typing import MatrixLike, VectorLike
 
 Adapter = Callable[..., list[Claim]]
@@ -43,11 +43,11 @@ def adapter(*names: str, package: str, options: Iterable[str] = ()) -> Callable[
 
 
 def adapters_of(package: str) -> Callable[..., Callable[[Adapter], Adapter]]:
-    """`adapter` for the classes of one package, and for functions (fit, **options) -> claims of a `Fit`."""
+    """`adapter` for the classes of one package, and for functions (fit, **options) -> claims of a `ModelFit`."""
 
     def register(*names: str, options: Iterable[str] = ()) -> Callable[[Adapter], Adapter]:
         known = adapter(*names, package=package, options=options)
-        return lambda function: known(lambda *data, **given: function(Fit(*data), **given))
+        return lambda function: known(lambda *data, **given: function(ModelFit(*data), **given))
 
     return register
 

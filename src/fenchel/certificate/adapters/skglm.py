@@ -9,7 +9,7 @@ import numpy as np
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
 from fenchel.certificate.adapters.fitted import (
-    Fit,
+    ModelFit,
     elastic_net,
     group_lasso,
     require,
@@ -50,32 +50,32 @@ PENALTIES: dict[str, Callable[[Any, int], Penalty]] = {
 
 
 @adapter("Lasso")
-def lasso(fit: Fit) -> list[Claim]:
+def lasso(fit: ModelFit) -> list[Claim]:
     """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha |w|_1; b is free."""
     return _claims(fit, Squared(), elastic_net(fit.model, float(fit.model.alpha), 1.0))
 
 
 @adapter("WeightedLasso")
-def weighted_lasso(fit: Fit) -> list[Claim]:
+def weighted_lasso(fit: ModelFit) -> list[Claim]:
     """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha sum_j weights_j |w_j|; b is free."""
     return _claims(fit, Squared(), weighted_l1(fit.model, float(fit.model.alpha), fit.model.weights))
 
 
 @adapter("ElasticNet")
-def elastic(fit: Fit) -> list[Claim]:
+def elastic(fit: ModelFit) -> list[Claim]:
     """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2); b is free."""
     return _claims(fit, Squared(), elastic_net(fit.model, float(fit.model.alpha), float(fit.model.l1_ratio)))
 
 
 @adapter("GroupLasso")
-def group(fit: Fit) -> list[Claim]:
+def group(fit: ModelFit) -> list[Claim]:
     """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha sum_g weights_g |w_g|_2; b is free."""
     model, d = fit.model, fit.coef.shape[1]
     return _claims(fit, Squared(), group_lasso(model, float(model.alpha), model.groups, model.weights, d))
 
 
 @adapter("SparseLogisticRegression")
-def sparse_logistic(fit: Fit) -> list[Claim]:
+def sparse_logistic(fit: ModelFit) -> list[Claim]:
     """(1/n) sum_i log(1 + exp(-y_i (x_i.w + b))) + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2) for each class.
 
     b is free. (With more than two classes skglm drops the intercepts that it has fitted; that shows as a gap.)
@@ -85,7 +85,7 @@ def sparse_logistic(fit: Fit) -> list[Claim]:
 
 
 @adapter("LinearSVC")
-def linear_svc(fit: Fit) -> list[Claim]:
+def linear_svc(fit: ModelFit) -> list[Claim]:
     """|w|_2^2 / 2 + C sum_i max(0, 1 - y_i x_i.w) for each class against the rest; never an intercept.
 
     dual_coef_ is C y_i alpha_i.
@@ -104,7 +104,7 @@ def linear_svc(fit: Fit) -> list[Claim]:
 
 
 @adapter("GeneralizedLinearEstimator")
-def general(fit: Fit) -> list[Claim]:
+def general(fit: ModelFit) -> list[Claim]:
     """datafit(X w + b) + penalty(w), for the datafits and penalties that have a twin here; b is free."""
     model = fit.model
     datafit, penalty = type(model.datafit).__name__, type(model.penalty).__name__
@@ -117,14 +117,14 @@ def general(fit: Fit) -> list[Claim]:
 
 
 @adapter("GeneralizedLinearEstimatorCV")
-def general_cv(fit: Fit) -> list[Claim]:
+def general_cv(fit: ModelFit) -> list[Claim]:
     """The objective of the best estimator."""
     require(fit.model, hasattr(fit.model, "best_estimator_"), "it is not fitted")
     return claims_of(fit.model.best_estimator_, fit.X, fit.y, fit.sample_weight, {})
 
 
 def _claims(
-    fit: Fit, loss: Loss, penalty: Penalty, intercept: bool | None = None, own_weights: Any = None
+    fit: ModelFit, loss: Loss, penalty: Penalty, intercept: bool | None = None, own_weights: Any = None
 ) -> list[Claim]:
     fit.require_no_weights()
     require_free_signs(fit.model)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fenchel.certificate.bounds.rounding import DualBound, DualPoint, clip_to_domain, dual_bound, loss_bound
+from fenchel.certificate.bounds.rounding import DualBound, DualPoint, dual_bound, loss_bound
 from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
@@ -110,7 +110,7 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
     largest = min(largest, max(1.0, float(np.min(ratio))) if bound.point.moved is None else 1.0)
 
     def value(theta: float) -> float:
-        point = theta * alpha if theta <= 1.0 else clip_to_domain(problem, theta * alpha)
+        point = theta * alpha if theta <= 1.0 else problem.in_domain(theta * alpha)
         loss = -problem.mean(problem.loss.conjugate(-point, y) if theta else problem.conjugate_at_zero)
         return loss if isinstance(penalty, NormPenalty) else loss - penalty.conjugate(theta * bound.v)
 
@@ -121,7 +121,7 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
         return _bound(bound.value, bound.lower, bound)
     point = bound.point
     scaled = DualPoint(
-        clip_to_domain(problem, theta * alpha),
+        problem.in_domain(theta * alpha),
         shrink=point.shrink + 4.0 * UNIT_ROUNDOFF,  # exactly: a scale two roundings below theta
         moved=None if point.moved is None else theta * point.moved,
         fraction=point.fraction,

@@ -116,7 +116,7 @@ def loss_bound(problem: Problem, point: DualPoint) -> tuple[float, float]:
     lower = value - (2.0 * EVALUATION + point.shrink) * size - UNDERFLOW
     if point.moved is not None and point.fraction > 0.0:
         g, way = problem.loss.conjugate(-alpha, y), point.moved / point.fraction
-        ends = (problem.loss.conjugate(-clip_to_domain(problem, alpha + side * way), y) for side in (-1.0, 1.0))
+        ends = (problem.loss.conjugate(-problem.in_domain(alpha + side * way), y) for side in (-1.0, 1.0))
         worst = np.where(way > 0, np.abs(g) + np.maximum(*map(np.abs, ends)), 0.0)
         lower -= (1.0 + EVALUATION) * point.fraction * problem.mean(worst)
     return value, lower
@@ -151,8 +151,3 @@ def dual_bound(problem: Problem, point: DualPoint) -> DualBound:
 def gap_between(upper: Number, lower: Number) -> Number:
     """upper - lower, rounded up."""
     return upper - lower + 2.0 * UNIT_ROUNDOFF * (abs(upper) + abs(lower))
-
-
-def clip_to_domain(problem: Problem, alpha: Vector) -> Vector:
-    """alpha moved into the domain of the conjugate, exactly; samples of weight zero get 0."""
-    return problem.in_domain(alpha)

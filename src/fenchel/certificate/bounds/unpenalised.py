@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from fenchel.certificate.bounds.rounding import DualPoint, clip_to_domain
+from fenchel.certificate.bounds.rounding import DualPoint
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
@@ -66,7 +66,7 @@ class FreeDirections:
 
     def satisfy(self, problem: Problem, point: DualPoint) -> DualPoint:
         """A dual point that satisfies the equations, near the one given; all zeros if none is found."""
-        alpha = clip_to_domain(problem, point.alpha)
+        alpha = problem.in_domain(point.alpha)
         k = self.F.shape[1]
         if k == 0:
             return DualPoint(alpha, how=point.how)
@@ -150,4 +150,4 @@ def move_inside(problem: Problem, alpha: Vector, F: Vector, target: Vector) -> V
         if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(residual))):
             return alpha
         mu = np.linalg.lstsq(matrix, residual, rcond=None)[0]
-        return clip_to_domain(problem, alpha + slack * np.clip(np.nan_to_num(F @ mu), -0.9, 0.9))
+        return problem.in_domain(alpha + slack * np.clip(np.nan_to_num(F @ mu), -0.9, 0.9))

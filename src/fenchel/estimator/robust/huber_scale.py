@@ -183,11 +183,7 @@ class ScaleSearch:
         """What is left of the steps and of the time."""
         spent = time.perf_counter() - self.clock
         left = None if self.stop.max_seconds is None else max(self.stop.max_seconds - spent, 1e-9)
-        return {
-            "tol": self.inner * self.stop.tol,
-            "max_iter": max(self.limit - self.n_iter, 1),
-            "max_seconds": left,
-        }
+        return {"tol": self.inner * self.stop.tol, "max_iter": max(self.limit - self.n_iter, 1), "max_seconds": left}
 
     def _judge(self, candidate: HuberClaim, effort: str) -> None:
         """Keep the candidate if its gap is the least so far, and end the search if it is certified."""

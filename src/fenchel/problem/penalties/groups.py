@@ -78,9 +78,7 @@ class Grouped(NormPenalty):
         per_group[self._label] = step
         norm = self.norms(w)
         keep = np.where(
-            norm > 0,
-            np.maximum(0.0, 1.0 - lam * self._weight * per_group / np.where(norm > 0, norm, 1.0)),
-            0.0,
+            norm > 0, np.maximum(0.0, 1.0 - lam * self._weight * per_group / np.where(norm > 0, norm, 1.0)), 0.0
         )
         return w * keep[self._label]
 

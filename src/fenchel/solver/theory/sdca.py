@@ -39,12 +39,7 @@ def sdca_smooth(n: int, lam: float, gamma: float, radius: float = 1.0, initial: 
 
 
 def sdca_lipschitz(
-    n: int,
-    lam: float,
-    lipschitz: float = 1.0,
-    one_sided: bool = False,
-    radius: float = 1.0,
-    initial: float = 1.0,
+    n: int, lam: float, lipschitz: float = 1.0, one_sided: bool = False, radius: float = 1.0, initial: float = 1.0
 ) -> LipschitzBound:
     """Theorem 2, for a Lipschitz loss; from zero.
 

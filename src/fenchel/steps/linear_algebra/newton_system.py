@@ -112,13 +112,7 @@ class NewtonSystem:
         return lambda r: inverse * r
 
     def _iterate(
-        self,
-        rows: NDArray[np.int64],
-        h: Vector,
-        g: Vector,
-        ridge: Vector,
-        precondition: Operator,
-        accuracy: float,
+        self, rows: NDArray[np.int64], h: Vector, g: Vector, ridge: Vector, precondition: Operator, accuracy: float
     ) -> tuple[Vector, Vector]:
         """Preconditioned conjugate gradients; a sampled factor that needs many steps is not used again."""
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
-from fenchel.certificate.adapters.fitted import Fit, elastic_net, require
+from fenchel.certificate.adapters.fitted import ModelFit, elastic_net, require
 from fenchel.certificate.adapters.registry import adapters_of
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
@@ -23,7 +23,7 @@ svm = adapters_of("sklearn.svm")
 
 
 @svm("SVC")
-def svc(fit: Fit) -> list[Claim]:
+def svc(fit: ModelFit) -> list[Claim]:
     """|w|_2^2 / 2 + C sum_i s_i c_i max(0, 1 - y_i (x_i.w + b)) for every pair of classes, over the samples of the two.
 
     c_i is the weight of the class. Of a pair, the first class is the positive one; of two classes in all, the second.
@@ -46,7 +46,7 @@ def svc(fit: Fit) -> list[Claim]:
 
 
 @svm("SVR")
-def svr(fit: Fit) -> list[Claim]:
+def svr(fit: ModelFit) -> list[Claim]:
     """|w|_2^2 / 2 + C sum_i s_i max(0, |x_i.w + b - y_i| - epsilon); b is free."""
     _require_linear(fit)
     model, s, C = fit.model, fit.s, float(fit.model.C)
@@ -57,14 +57,14 @@ def svr(fit: Fit) -> list[Claim]:
     return [LinearClaim(problem, fit.coef[0], fit.intercept[0], _multipliers(duals, C, s))]
 
 
-def _require_linear(fit: Fit) -> None:
+def _require_linear(fit: ModelFit) -> None:
     model = fit.model
     require(model, model.kernel == "linear", f"its kernel is {model.kernel!r}; only kernel='linear' is supported")
     inside = bool(np.max(model.support_, initial=-1) < fit.n)
     require(model, inside, f"it has support vectors beyond the {fit.n} rows of X: give the data of the fit")
 
 
-def _pair_duals(fit: Fit, first: int, second: int) -> Vector:
+def _pair_duals(fit: ModelFit, first: int, second: int) -> Vector:
     """The dual coefficients of one pair.
 
     LIBSVM keeps them in k - 1 rows; support vectors are sorted by class, and a vector of class i has its coefficient

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
-from fenchel.certificate.adapters.fitted import Fit, chosen, elastic_net, require, require_free_signs, targets
+from fenchel.certificate.adapters.fitted import ModelFit, chosen, elastic_net, require, require_free_signs, targets
 from fenchel.certificate.adapters.huber import HuberClaim
 from fenchel.certificate.adapters.registry import adapters_of
 from fenchel.data.target import as_vector
@@ -18,21 +18,21 @@ linear_model = adapters_of("sklearn.linear_model")
 
 
 @linear_model("Ridge", "RidgeCV")
-def ridge(fit: Fit) -> list[Claim]:
+def ridge(fit: ModelFit) -> list[Claim]:
     """sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_2^2, for each target; b is free."""
     require_free_signs(fit.model)
     return _ridge_claims(fit, targets(fit.y, fit.n, len(fit.coef)), fit.s)
 
 
 @linear_model("RidgeClassifier", "RidgeClassifierCV")
-def ridge_classifier(fit: Fit) -> list[Claim]:
+def ridge_classifier(fit: ModelFit) -> list[Claim]:
     """Ridge with targets -1 and +1 for each class against the rest; class weights multiply those of the samples."""
     require_free_signs(fit.model)
     fit.require_rows()
     return _ridge_claims(fit, fit.signs, fit.s * fit.class_weights()[fit.labels])
 
 
-def _ridge_claims(fit: Fit, columns: list[Vector], s: Vector) -> list[Claim]:
+def _ridge_claims(fit: ModelFit, columns: list[Vector], s: Vector) -> list[Claim]:
     alphas = np.broadcast_to(np.asarray(chosen(fit.model, "alpha"), dtype=np.float64).reshape(-1), len(fit.coef))
     claims: list[Claim] = []
     for y, w, b, alpha in zip(columns, fit.coef, fit.intercept, alphas, strict=True):
@@ -43,25 +43,25 @@ def _ridge_claims(fit: Fit, columns: list[Vector], s: Vector) -> list[Claim]:
 
 
 @linear_model("Lasso", "LassoCV")
-def lasso(fit: Fit) -> list[Claim]:
+def lasso(fit: ModelFit) -> list[Claim]:
     """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_1, for each target; b is free."""
     return _least_squares(fit, l1_ratio=1.0)
 
 
 @linear_model("ElasticNet", "ElasticNetCV")
-def elastic(fit: Fit) -> list[Claim]:
+def elastic(fit: ModelFit) -> list[Claim]:
     """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2), for each target."""
     return _least_squares(fit, l1_ratio=float(chosen(fit.model, "l1_ratio")))
 
 
 @linear_model("LassoLars", "LassoLarsCV", "LassoLarsIC")
-def lasso_lars(fit: Fit) -> list[Claim]:
+def lasso_lars(fit: ModelFit) -> list[Claim]:
     """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha |w|_1, where the path stopped; b is free."""
     fit.require_no_weights()
     return _least_squares(fit, l1_ratio=1.0)
 
 
-def _least_squares(fit: Fit, l1_ratio: float) -> list[Claim]:
+def _least_squares(fit: ModelFit, l1_ratio: float) -> list[Claim]:
     require_free_signs(fit.model)
     columns = targets(fit.y, fit.n, len(fit.coef))
     penalty = elastic_net(fit.model, lam_from_mean(float(chosen(fit.model, "alpha"))), l1_ratio)
@@ -72,7 +72,7 @@ def _least_squares(fit: Fit, l1_ratio: float) -> list[Claim]:
 
 
 @linear_model("QuantileRegressor")
-def quantile(fit: Fit) -> list[Claim]:
+def quantile(fit: ModelFit) -> list[Claim]:
     """(1/W) sum_i s_i pinball(y_i - x_i.w - b) + alpha |w|_1; b is free."""
     penalty = elastic_net(fit.model, lam_from_mean(float(fit.model.alpha)), 1.0)
     loss = Pinball(float(fit.model.quantile))
@@ -81,7 +81,7 @@ def quantile(fit: Fit) -> list[Claim]:
 
 
 @linear_model("HuberRegressor")
-def huber(fit: Fit) -> list[Claim]:
+def huber(fit: ModelFit) -> list[Claim]:
     """sum_i s_i (sigma + sigma H((x_i.w + b - y_i) / sigma)) + alpha |w|_2^2 in w, b and sigma; see `HuberClaim`."""
     model, w, b = fit.model, fit.coef[0], float(fit.intercept[0])
     require(model, model.scale_ > 0.0, f"its scale_ is {model.scale_}")

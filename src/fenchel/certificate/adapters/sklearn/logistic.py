@@ -10,7 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim, MulticlassClaim
-from fenchel.certificate.adapters.fitted import Fit, chosen, class_weights, elastic_net, require, require_no_intercept
+from fenchel.certificate.adapters.fitted import (
+    ModelFit,
+    chosen,
+    class_weights,
+    elastic_net,
+    require,
+    require_no_intercept,
+)
 from fenchel.certificate.adapters.liblinear import penalised_intercept
 from fenchel.certificate.adapters.registry import adapters_of
 from fenchel.data.typing import Vector
@@ -22,20 +29,20 @@ linear_model = adapters_of("sklearn.linear_model")
 
 
 @linear_model("LogisticRegression")
-def logistic_regression(fit: Fit) -> list[Claim]:
+def logistic_regression(fit: ModelFit) -> list[Claim]:
     """The parameters as given."""
     return _claims(fit, intercept_scaling=float(fit.model.intercept_scaling))
 
 
 @linear_model("LogisticRegressionCV")
-def logistic_regression_cv(fit: Fit) -> list[Claim]:
+def logistic_regression_cv(fit: ModelFit) -> list[Claim]:
     """The parameters that cross-validation chose; the last fit does not use intercept_scaling."""
     because = "with refit=False its weights are means over the folds, and minimise no one objective"
     require(fit.model, fit.model.refit, because)
     return _claims(fit, intercept_scaling=1.0)
 
 
-def _claims(fit: Fit, intercept_scaling: float) -> list[Claim]:
+def _claims(fit: ModelFit, intercept_scaling: float) -> list[Claim]:
     model, k = fit.model, len(fit.model.classes_)
     C, ratio = _parameters(fit)
     require(
@@ -66,7 +73,7 @@ def _claims(fit: Fit, intercept_scaling: float) -> list[Claim]:
     return claims
 
 
-def _parameters(fit: Fit) -> tuple[Vector, Vector]:
+def _parameters(fit: ModelFit) -> tuple[Vector, Vector]:
     """C and l1_ratio of each row of coef_; `penalty` says what l1_ratio is if it is "l1" or "l2"."""
     model, rows = fit.model, len(fit.coef)
     named = getattr(model, "penalty", "deprecated")
@@ -76,7 +83,7 @@ def _parameters(fit: Fit) -> tuple[Vector, Vector]:
     return np.broadcast_to(C, rows), np.broadcast_to(np.asarray(ratio, dtype=np.float64), rows)
 
 
-def _weights_against_rest(fit: Fit, signs: Vector) -> Vector:
+def _weights_against_rest(fit: ModelFit, signs: Vector) -> Vector:
     """Class weights of one problem: by label, but "balanced" weighs the class against the rest (unless under CV)."""
     model = fit.model
     if model.class_weight != "balanced" or len(model.classes_) == 2 or hasattr(model, "C_"):
@@ -85,7 +92,7 @@ def _weights_against_rest(fit: Fit, signs: Vector) -> Vector:
     return class_weights("balanced", np.array([-1.0, 1.0]), side, fit.sample_weight)[side]
 
 
-def _two_class_softmax(fit: Fit, C: float, l1: float) -> list[Claim]:
+def _two_class_softmax(fit: ModelFit, C: float, l1: float) -> list[Claim]:
     """Two classes with a softmax (multi_class="multinomial", before version 1.8): weights -w and w, coef_ is w.
 
     The loss is that of u = 2 w. Of all pairs with difference u, -w and w have the least

@@ -7,7 +7,7 @@ sample's weight.
 from __future__ import annotations
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
-from fenchel.certificate.adapters.fitted import Fit, against_rest, elastic_net, named_loss, require
+from fenchel.certificate.adapters.fitted import ModelFit, against_rest, elastic_net, named_loss, require
 from fenchel.certificate.adapters.registry import adapters_of
 from fenchel.problem import Problem
 from fenchel.problem.losses import Loss
@@ -18,7 +18,7 @@ linear_model = adapters_of("sklearn.linear_model")
 
 
 @linear_model("SGDRegressor")
-def sgd_regressor(fit: Fit) -> list[Claim]:
+def sgd_regressor(fit: ModelFit) -> list[Claim]:
     """(1/n) sum_i s_i loss(x_i.w + b; y_i) + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2); b is free."""
     loss, factor = _loss(fit)
     penalty = _penalty(fit, float(fit.s.sum()), factor)
@@ -26,7 +26,7 @@ def sgd_regressor(fit: Fit) -> list[Claim]:
 
 
 @linear_model("SGDClassifier")
-def sgd_classifier(fit: Fit) -> list[Claim]:
+def sgd_classifier(fit: ModelFit) -> list[Claim]:
     """(1/n) sum_i s_i c_i loss(x_i.w + b; y_i) + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2) for each class.
 
     y is -1 and +1, for the regression losses too; b is free; c_i is the weight of the class, of the positive class only
@@ -43,7 +43,7 @@ def sgd_classifier(fit: Fit) -> list[Claim]:
     return claims
 
 
-def _loss(fit: Fit) -> tuple[Loss, float]:
+def _loss(fit: ModelFit) -> tuple[Loss, float]:
     """One of our losses, and the factor by which the model's is larger."""
     loss = named_loss(fit.model, fit.model.loss, float(fit.model.epsilon))
     because = "with early_stopping=True a part of the data was set aside, and the objective is that of the rest"
@@ -52,7 +52,7 @@ def _loss(fit: Fit) -> tuple[Loss, float]:
     return loss, 4.0 if fit.model.loss == "modified_huber" else 1.0
 
 
-def _penalty(fit: Fit, W: float, factor: float) -> Penalty:
+def _penalty(fit: ModelFit, W: float, factor: float) -> Penalty:
     model = fit.model
     known = model.penalty in ("l2", "l1", "elasticnet")
     lam = lam_from_sum(model.alpha * fit.n, W, factor) if known else 0.0
