@@ -110,7 +110,7 @@ class FusedFace:
         if Q is None:
             return None
         k = Q.shape[1]
-        if k > len(problem.y) or k > max(TUNING.narrow, np.sqrt(TUNING.squares_per_weight * len(sign))):
+        if k == 0 or k > len(problem.y) or k > max(TUNING.narrow, np.sqrt(TUNING.squares_per_weight * len(sign))):
             return None
         fraction = problem.weights / problem.total_weight
         A, y = problem.X.times(Q), problem.y
