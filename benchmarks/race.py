@@ -41,7 +41,7 @@ from benchmarks.objectives import OBJECTIVES
 from benchmarks.peers import all_peers, fenchel_peers
 from benchmarks.timing import Row, Settings, race_row
 from benchmarks.worker import Workers
-from fenchel.solver.choose import SOLVERS
+from fenchel.solver.choose import PROBLEM_SOLVERS
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -107,7 +107,7 @@ ZEROS = Programme(SPARSE, (10.0, 50.0, 200.0), ("wide", "text", "attributes"), (
 @click.option(
     "--fenchel",
     "ours",
-    type=Listed(str, ["auto", *SOLVERS]),
+    type=Listed(str, ["auto", *(kind.name for kind in PROBLEM_SOLVERS.kinds)]),
     default="auto",
     show_default=True,
     help="fenchel's solvers.",

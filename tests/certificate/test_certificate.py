@@ -259,7 +259,7 @@ def test_an_absolute_tolerance_counts():
     result = fl.solve(classification(), tol=0.0, atol=1e-3)
     assert result.status == "certified"
     assert result.certificate.ok
-    assert "or a gap of 0.001" in str(result.certificate)
+    assert "or atol 0.001" in str(result.certificate)
     assert Certificate.from_json(result.certificate.to_json()).ok
 
 

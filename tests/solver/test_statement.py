@@ -74,7 +74,7 @@ class LinearJudge(Record):
     def evidence(self):
         return None
 
-    def look_at(self, w, b, scores=None):
+    def consider(self, w, b, scores=None):
         problem, product = self.problem, self.problem.X.matvec_bounded(w)
         ridge = 0.5 * problem.penalty.lam * float(w @ w)
         value = 0.5 * float(product.value @ product.value) + float(problem.c @ w) + ridge

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel.data.design import Design
-from fenchel.solver.run import Fit, Stop, run
+from fenchel.solver.run import Carried, Fit, Stop, run
 from fenchel.steps import SDCA, BlockSDCA, Start
 from fenchel.steps.dual_ascent import threads as epoch_threads
 from tests.helpers.registry import name, targets
@@ -69,7 +69,9 @@ def alike(n=1000, d=5):
 
 
 def solved(problem, threads, tol=1e-4, seed=0, **options):
-    return run(Fit(shared(problem, threads), Stop(tol=tol, max_iter=3000), zero(problem), seed), SDCA(**options))
+    return run(
+        Fit(shared(problem, threads), Stop(tol=tol, max_iter=3000), zero(problem), seed), Carried(SDCA(**options))
+    )[0]
 
 
 @pytest.mark.parametrize("threads", [2, 5])
@@ -116,7 +118,9 @@ def test_many_classes(penalty, loss, intercept, eager):
     found = []
     for threads in (1, 2, 3, 3):
         start = Start(np.zeros((4, 8)), np.zeros(4), np.zeros((600, 4)))
-        found.append(run(Fit(shared(problem, threads), Stop(tol=1e-2, max_iter=3000), start, 0), BlockSDCA()))
+        found.append(
+            run(Fit(shared(problem, threads), Stop(tol=1e-2, max_iter=3000), start, 0), Carried(BlockSDCA()))[0]
+        )
         assert found[-1].certificate.ok
         assert found[-1].certificate.dual <= found[0].certificate.primal
         assert found[0].certificate.dual <= found[-1].certificate.primal

@@ -48,10 +48,14 @@ def solvers_of(problem: object) -> Solvers:
     raise TypeError(f"there are no solvers for {type(problem).__name__}; register them with solvers_of.register")
 
 
+PROBLEM_SOLVERS = Solvers(
+    (Newton, SparsePath, PrimalCD, SDCA, TotalVariation, Trend, FISTA, PDHG, APPROX), (SGD, Pegasos)
+)
+
+
 @solvers_of.register
 def _(problem: Problem) -> Solvers:
-    kinds = (Newton, SparsePath, PrimalCD, SDCA, TotalVariation, Trend, FISTA, PDHG, APPROX)
-    return Solvers(kinds, (SGD, Pegasos))
+    return PROBLEM_SOLVERS
 
 
 @solvers_of.register

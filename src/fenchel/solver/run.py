@@ -61,6 +61,7 @@ class Fit:
     supports: Supports | None = None
     trace: Trace = field(default_factory=Trace)
     n_iter: int = 0
+    ended: bool = False  # by Ctrl-C, whatever the model is worth
     bound: Bounds | None = None  # of the last measured models,
     model: Model | None = None  # and the first of these
     clock: float = field(init=False)
@@ -146,7 +147,7 @@ def run(fit: Fit, carried: Carried[Any]) -> list[Result]:
                 status = _last_effort(fit, status)
         return [fit.result(solver.name, status)]
     except KeyboardInterrupt:
-        carried.state = None
+        carried.state, fit.ended = None, True
         status = "certified" if status == "certified" else _last_effort(fit, "interrupted")
         return [fit.result(solver.name, status)]
 
@@ -267,8 +268,12 @@ def _results(
         trace, row = fit.trace if k == 0 else Trace(), _row(fit, offer, bounds, k, seconds)
         trace.append(row)
         results.append(Result(model, certificate, trace, row.iteration, solver.name, "certified"))
-        if fit.callback is not None:
-            fit.callback(_with_model(row, model))
+    for told, result in enumerate(results if fit.callback is not None else (), start=1):
+        try:
+            fit.stops(_with_model(result.trace[-1], result.model))
+        except KeyboardInterrupt:  # what was found stays found
+            fit.ended = True
+            return results[:told]
     return results
 
 

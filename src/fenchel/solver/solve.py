@@ -214,6 +214,8 @@ def follow(
                 found = [replace(found[0], status="max_seconds")] if fit.late else run(fit, carried)
         done, last = done + len(found), found[-1]
         yield from found
+        if fit.ended:
+            return
 
 
 def _start(problem: Statement, start: Any) -> Start:

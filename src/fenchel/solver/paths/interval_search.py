@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificate import Certificate
-from fenchel.certificate.certificate import NOTHING, vanishes
+from fenchel.certificate.certificate import NOTHING
 from fenchel.certificate.evidence import Evidence
 from fenchel.certificate.judge import Judge
 from fenchel.data.typing import Vector
@@ -124,15 +124,9 @@ class Walk:
         judge.try_multipliers(alpha, how="multipliers between two solutions")
         value, error = between(lam, (below.lam, below.anchor.lower), (above.lam, above.anchor.lower))
         lower = max(value - error, judge.best.lower)
-        first, second = (self._anchor(judge, lam, node, lower) for node in (above, below))
+        first, second = (Anchor(lam, judge.consider(node.w, node.b).upper, lower) for node in (above, below))
         w, b = (1.0 - share) * below.w + share * above.w, (1.0 - share) * below.b + share * above.b
         return Meeting(judge, (first, second), (w, b, alpha))
-
-    @staticmethod
-    def _anchor(judge: Judge, lam: float, node: Node, lower: float) -> Anchor:
-        primal = judge.consider(node.w, node.b)
-        rounding = primal.upper - primal.value + max(judge.best.value - judge.best.lower, 0.0)
-        return Anchor(lam, primal.upper, lower, vanishes(primal.value, primal.upper - lower, rounding, judge.at_zero))
 
     def bridge(self, meeting: Meeting) -> Node:
         """A node where two models met and were not good enough: their mixture, or else what a solver finds from it."""
@@ -164,7 +158,7 @@ class Walk:
             raise CutShort("interrupted")
         if self.clock.over:
             raise CutShort("the time is over")
-        if result.certificate.relative_gap > 0.9 * self.eps and not result.certificate.vanishes:
+        if result.certificate.relative_gap > 0.9 * self.eps:
             raise CutShort(
                 f"at lam = {lam:g} {result.solver} proved no more than a relative gap of "
                 f"{result.certificate.relative_gap:.2g} ({result.status})"
@@ -176,7 +170,7 @@ class Walk:
         evidence = certificate.evidence
         assert isinstance(evidence, Evidence)  # it was made here, with its data
         size = problem.penalty.value(w) / problem.penalty.lam
-        anchor = Anchor(problem.penalty.lam, evidence.upper, evidence.lower, certificate.vanishes)
+        anchor = Anchor(problem.penalty.lam, evidence.upper, evidence.lower)
         return Node(anchor, frozen(w), float(b), frozen(alpha), certificate, size, solved)
 
     def path(self) -> CertifiedPath:

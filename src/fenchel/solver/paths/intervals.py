@@ -28,13 +28,11 @@ class Anchor:
     lam: float
     upper: float
     lower: float
-    vanishes: bool = False
-    """Whether P_lam(w, b) is zero as far as double precision can tell (`Certificate.vanishes`)."""
 
     def proves(self, eps: float) -> bool:
-        """Whether (1 - eps) P_lam(w, b) <= P*(lam), or there is nothing left to prove."""
+        """Whether (1 - eps) P_lam(w, b) <= P*(lam)."""
         least = (1.0 - eps) * self.upper
-        return bool(least + SPARE * abs(least) <= self.lower) or self.vanishes
+        return bool(least + SPARE * abs(least) <= self.lower)
 
     @property
     def gap(self) -> float:

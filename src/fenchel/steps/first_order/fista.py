@@ -161,8 +161,8 @@ class FISTA(Solver[FistaState]):
 
     def candidates(self, state: FistaState) -> Sequence[Candidate]:
         w, b = state.now.w, state.operator.intercept(state.now.w, state.now.shift)
-        exact = None if state.face is None else state.face.minimiser(w)
-        return [Candidate(w, b)] if exact is None else [Candidate(w, b), Candidate(*exact)]
+        own = Candidate(w, b)
+        return [own] if state.face is None else state.face.candidates(own)
 
     def _descend(self, state: FistaState, factor: float) -> tuple[FistaPoint, float, float]:
         """One proximal gradient step from y = now + factor (now - before), with L doubled until it is large enough; and

@@ -6,7 +6,7 @@ steps find the jumps long before they find the weights, and the weights they sto
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -20,6 +20,7 @@ from fenchel.problem.penalties import FusedL1
 from fenchel.problem.penalties.differences import Differences, PowerDifferences
 from fenchel.problem.penalties.graphs import GraphDifferences
 from fenchel.problem.vectors import sum_of_squares
+from fenchel.steps.base import Candidate
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class FusedFaceTuning:
     narrow: int = 20  # the dimension that any face may have
     squares_per_weight: int = 2  # the dimension k of a wider one has k^2 <= this times d
     widest_dense: int = 200  # weights, for a D whose null spaces take a singular value decomposition
+    near: float = 1e-4  # weights that differ by no more than this part of the largest are one model
     worst_condition: float = 1e14  # of A'A; beyond it the minimiser on the face counts as not unique
 
 
@@ -50,6 +52,7 @@ class FusedFace:
         self.problem, self.lam = problem, penalty.lam
         self.D: Differences = penalty.on(problem.shape[1])
         self._last: Vector | None = None
+        self._found: tuple[Vector, float] | None = None
 
     @classmethod
     def of(cls, problem: Problem) -> FusedFace | None:
@@ -62,7 +65,7 @@ class FusedFace:
     def minimiser(self, w: Vector, u: Vector | None = None) -> tuple[Vector, float] | None:
         """Weights and intercept of the best face found.
 
-        None where the face is that of the last call, too wide, or without a unique minimiser.
+        None where the face is too wide, or without a unique minimiser.
 
         Parameters
         ----------
@@ -75,7 +78,7 @@ class FusedFace:
         D, lam = self.D, self.lam
         sign = np.sign(D.apply(w) if u is None else np.where(np.abs(u) >= lam * (1.0 - AT_BOUND), u, 0.0))
         if self._last is not None and np.array_equal(sign, self._last):
-            return None
+            return self._found
         self._last, found = sign.copy(), None
         for _ in range(TUNING.rounds):
             best = self._on_face(sign)
@@ -98,7 +101,17 @@ class FusedFace:
             if abs(multipliers[most]) <= lam * (1.0 + AT_BOUND):
                 break
             sign[most] = np.sign(multipliers[most])
+        self._found = found
         return found
+
+    def candidates(self, own: Candidate) -> list[Candidate]:
+        """The face's minimiser beside a solver's own model; alone if they agree but for the last digits."""
+        best = self.minimiser(own.w, own.u)
+        if best is None:
+            return [own]
+        exact = replace(own, w=best[0], b=best[1], alpha=None)
+        near = float(np.abs(best[0] - own.w).max()) <= TUNING.near * float(np.abs(own.w).max())
+        return [exact] if near else [own, exact]
 
     def _on_face(self, sign: Vector) -> tuple[Vector, float] | None:
         """The minimiser of the loss + lam sign.D w over w with D w = 0 where sign is 0.

@@ -198,8 +198,7 @@ class PDHG(Solver[PDHGState]):
         saddle, output = state.saddle, state.at.output
         u = output.u if saddle.rows else None
         own = Candidate(*saddle.candidate(state.at), u=u)
-        exact = None if state.face is None else state.face.minimiser(output.w, u)
-        return [own] if exact is None else [own, Candidate(*exact, u=u)]
+        return [own] if state.face is None else state.face.candidates(own)
 
 
 def _conjugate_prox(penalty: Penalty, u: Vector, sigma: float) -> Vector:
