@@ -18,14 +18,14 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from fenchel.certificate import Certificate
-from fenchel.data import Design
 from fenchel.data.typing import Label, Mask, Matrix, MatrixLike, Seed, Vector, VectorLike
 from fenchel.estimator.objective import Objective, threads
-from fenchel.problem import MulticlassProblem, Problem, Trait
+from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result, Solver, solve_many
+from fenchel.solver.choose import storage_for
 from fenchel.solver.solve import not_certified
 
 #: Features that have been checked: an array, or a sparse matrix by rows or columns.
@@ -39,9 +39,6 @@ StartLike: TypeAlias = tuple[Vector, Vector | float, Vector] | None
 Stated = TypeVar("Stated", Problem, Problem | MulticlassProblem)
 #: One for each class or target, or one for all classes.
 Problems: TypeAlias = Sequence[Problem | MulticlassProblem]
-
-#: Solvers that use X as it is stored; the others go over it row by row.
-ANY_STORAGE = frozenset({"primal_cd", "tv", "trend", "fista", "pdhg"})
 
 
 class Fitted:
@@ -226,13 +223,6 @@ def stored_for(solver: SolverLike, problems: Sequence[Stated]) -> list[Stated]:
     """The problems, all on one design, stored as the solver needs it."""
     design = storage_for(solver, problems[0].design, problems[0].penalty)
     return [problem.replace(X=design) for problem in problems]
-
-
-def storage_for(solver: SolverLike, design: Design, penalty: Penalty) -> Design:
-    """X by rows, copied if need be, where the penalty is one for which the fast solvers go row by row."""
-    name = solver if isinstance(solver, str) else getattr(solver, "name", None)
-    as_it_is = name in ANY_STORAGE or Trait.STRONGLY_CONVEX_PENALTY not in penalty.traits
-    return design if as_it_is else design.stored_by_rows()
 
 
 def warm_starts(model: LinearEstimator, problems: Problems) -> list[StartLike]:

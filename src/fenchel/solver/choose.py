@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
+from fenchel.data.design import Design
 from fenchel.draw.tables import table
-from fenchel.problem import MulticlassProblem, Problem, Statement
+from fenchel.problem import MulticlassProblem, Problem, Statement, Trait
+from fenchel.problem.checks import require_flag
+from fenchel.problem.penalties import Penalty
 from fenchel.solver.result import Stop
 from fenchel.steps import (
     APPROX,
@@ -94,6 +97,13 @@ def another(problem: Statement, than: Solver[Any]) -> Solver[Any] | None:
     return None if kind is None else _build(kind, {})
 
 
+def storage_for(solver: str | Solver[Any], design: Design, penalty: Penalty) -> Design:
+    """X by rows, copied if need be, where the solver goes row by row: by "auto" those for strongly convex penalties."""
+    kind = PROBLEM_SOLVERS.named().get(solver) if isinstance(solver, str) else solver
+    as_it_is = Trait.STRONGLY_CONVEX_PENALTY not in penalty.traits or (kind is not None and kind.any_storage)
+    return design if as_it_is else design.stored_by_rows()
+
+
 @dataclass(frozen=True)
 class Explanation:
     """Which solver "auto" takes for a problem, and why not the others.
@@ -132,6 +142,7 @@ def explain(problem: Statement, tol: float = 1e-4, *, path: bool = False) -> Exp
     """
     if not isinstance(problem, Statement):
         raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
+    require_flag(path, "path")
     tol = Stop(tol).tol
     taken, reasons = _best(problem, {}, tol, is_path=path).name, {}
     for kind in solvers_of(problem).kinds:

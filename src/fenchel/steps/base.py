@@ -125,6 +125,8 @@ class Solver(ABC, Generic[State]):
         Whether its steps use threads of their own, so that BLAS must not.
     screens : bool
         Whether it leaves out columns that are proven zero by itself.
+    any_storage : bool
+        Whether it uses X as it is stored; others go over it row by row.
     is_final : bool
         Whether nothing else would get further where it gives up.
     summary : str
@@ -138,6 +140,7 @@ class Solver(ABC, Generic[State]):
     needs_storage: ClassVar[bool] = True
     has_own_threads: ClassVar[bool] = False
     screens: ClassVar[bool] = False
+    any_storage: ClassVar[bool] = False
     is_final: ClassVar[bool] = False
     summary: ClassVar[str] = ""
 

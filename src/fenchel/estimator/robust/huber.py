@@ -15,7 +15,6 @@ from fenchel.estimator.base import (
     VerboseFitParameters,
     sample_weights,
     solver_options,
-    storage_for,
     store,
     validated,
     warn_short,
@@ -27,6 +26,7 @@ from fenchel.estimator.robust.huber_scale import ScaleSearch
 from fenchel.problem.losses import Huber
 from fenchel.problem.penalties import L2
 from fenchel.problem.scaling import lam_from_sum
+from fenchel.solver.choose import storage_for
 
 
 @documented("target")

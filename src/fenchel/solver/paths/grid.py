@@ -160,6 +160,8 @@ def path(
         require_flag(flag, name)
     if "start" in options:
         raise TypeError("a path has no start: the largest lam begins at zero, each other where the last ended")
+    for name in sorted({"supports", "interrupted", "options"} & options.keys()):
+        raise TypeError(f"path has no option {name!r}")
     for name in options.keys() - signature(solve).parameters.keys():
         for near in get_close_matches(name, ("lams", "eps", "n_lams", "screen", "max_seconds"), n=1, cutoff=0.75):
             raise TypeError(f"path has no option {name!r}; is {near} meant?")

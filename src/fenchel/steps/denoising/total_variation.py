@@ -74,6 +74,7 @@ class TotalVariation(Solver[tuple[DenoisedImage, ImageSplit | None]]):
     """
 
     name = "tv"
+    any_storage = True
     summary = "X the identity, neighbours on a line or in an image: exact lines, in turns"
     requires = frozenset[Trait]()
     steps_per_check = 40

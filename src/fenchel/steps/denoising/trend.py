@@ -148,6 +148,7 @@ class Trend(Solver[tuple[DualBox, InteriorPoint]]):
     """
 
     name = "trend"
+    any_storage = True
     summary = "X the identity, other differences: an interior point on the dual box"
     requires = frozenset[Trait]()
     steps_per_check = 10

@@ -128,6 +128,7 @@ class FISTA(Solver[FistaState]):
 
     restart: bool = True
     name = "fista"
+    any_storage = True
     summary = "any differentiable loss: accelerated proximal gradient steps"
     needs_storage = False
     requires = frozenset({Trait.DIFFERENTIABLE_LOSS, Trait.PROX_PENALTY})

@@ -181,6 +181,7 @@ class PDHG(Solver[PDHGState]):
     """
 
     name = "pdhg"
+    any_storage = True
     summary = "anything convex: primal-dual steps"
     requires = frozenset[Trait]()
     steps_per_check = 30

@@ -50,6 +50,7 @@ class PrimalCD(Solver[WorkingSetState]):
     """One proximal Newton step, or a few passes over columns, on a working set; then all columns."""
 
     name = "primal_cd"
+    any_storage = True
     requires = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS, Trait.BLOCK_PENALTY})
     steps_per_check = 60
     passes_per_step = 3

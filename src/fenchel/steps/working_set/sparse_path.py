@@ -64,6 +64,7 @@ class SparsePath(Solver[PathState]):
     """A step solves for as many lams as there are, up to twenty; the model and the working set carry over."""
 
     name = "sparse_path"
+    any_storage = True
     requires = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS, Trait.BLOCK_PENALTY, Trait.SEPARABLE_PENALTY})
     steps_per_check = 1
     passes_per_step = 1
