@@ -109,7 +109,7 @@ class FusedFace:
         best = self.minimiser(own.w, own.u)
         if best is None:
             return [own]
-        exact = replace(own, w=best[0], b=best[1], alpha=None)
+        exact = replace(own, w=best[0], b=best[1])
         near = float(np.abs(best[0] - own.w).max()) <= TUNING.near * float(np.abs(own.w).max())
         return [exact] if near else [own, exact]
 
