@@ -41,7 +41,7 @@ from benchmarks.objectives import OBJECTIVES
 from benchmarks.peers import all_peers, fenchel_peers
 from benchmarks.timing import Row, Settings, race_row
 from benchmarks.worker import Workers
-from fenchel.solver.choose import PROBLEM_SOLVERS
+from fenchel.steps.choose import PROBLEM_SOLVERS
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -3,6 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import fenchel as fl
 
@@ -47,3 +51,14 @@ def test_rows_that_sum_to_zero_leave_a_direction_that_costs_nothing():
     X[:, 4] = -X[:, :4].sum(axis=1)
     problem = fl.Problem(X, X @ [1.0, 1.0, 0.0, 0.0, 0.0], fl.losses.Squared(), fl.penalties.FusedL1(0.01))
     assert fl.solve(problem, tol=1e-4).certificate.ok
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_certificates_of_pipelines_label_nothing(classes):
+    """They would take what the pipeline is given for what its last step sees."""
+    X, y = make_classification(60, 5, n_informative=4, n_redundant=0, n_classes=classes, random_state=0)
+    model = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-8, max_iter=1000)).fit(X, y)
+    certificate = fl.certify(model, X, y)
+    assert certificate.relative_gap < 1e-6
+    with pytest.raises(ValueError, match="only its numbers"):
+        certificate.labels(X)

@@ -123,7 +123,6 @@ def test_defaults_agree_with_a_design(matrix):
     assert matrix.n_features == D
     assert matrix.using(2) is matrix
     assert not matrix.is_identity
-    assert not matrix.walks_rows
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

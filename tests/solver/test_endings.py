@@ -8,8 +8,8 @@ import pytest
 import fenchel as fl
 from fenchel.certificate.judge import Judge
 from fenchel.solver import solve_many
-from fenchel.solver.choose import choose
 from fenchel.steps import SDCA, Newton, Overflow
+from fenchel.steps.choose import choose
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(120, 8)) @ (np.eye(8) + 5.0) * np.exp(rng.normal(size=8))  # strongly correlated features

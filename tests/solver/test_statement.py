@@ -16,9 +16,9 @@ from fenchel.certificate.bounds.rounding import PrimalBound
 from fenchel.certificate.judge import Record, judge_of
 from fenchel.data.products import gamma
 from fenchel.problem.statement import Statement
-from fenchel.solver.choose import Solvers, solvers_of
 from fenchel.solver.solve import Clock, Request, follow
 from fenchel.steps.base import Candidate, Overflow, Solver
+from fenchel.steps.choose import Solvers, solvers_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +197,18 @@ def test_its_gap_holds_in_exact_arithmetic(seed):
     for steps in (1, 10, 1000):
         certificate = (result := fl.solve(p, "gradient descent", tol=1e-15, max_iter=steps, warn=False)).certificate
         assert exact(p, result.w) - best <= Fraction(certificate.gap)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_anybodys_weights_are_certified(seed):
+    p = problem(12, 5, seed=seed)
+    rng = np.random.default_rng(seed)
+    for w in (np.zeros(5), rng.normal(size=5), optimum(p) + 1e-7 * rng.normal(size=5)):
+        certificate = fl.certify(p, w, alpha=p.X.matvec(optimum(p)), effort="high")
+        gap = exact(p, w) - exact(p, optimum(p))
+        assert gap <= Fraction(certificate.gap) <= gap + Fraction(1, 10**6)
+    with pytest.raises(ValueError, match="w must be a vector of 5 weights"):
+        fl.certify(p, np.zeros(6))
 
 
 def test_callbacks_stop_it():

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificate.certificate import Certificate
-from fenchel.certificate.judge import Judge
+from fenchel.certificate.judge import judge_of
 from fenchel.data.convert import unmasked
 from fenchel.data.target import as_vector
 from fenchel.data.typing import Vector
-from fenchel.problem import Problem
+from fenchel.problem import Statement
+from fenchel.problem.statement import Shape
 
 #: What a pass costs beside the entries it visits, in entries.
 PASS_OVERHEAD = 30_000
@@ -51,37 +52,54 @@ def search_plan(effort: str, tol: float | None) -> Effort:
 
 @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
 def certify_weights(
-    problem: Problem, w: Any, b: float = 0.0, alpha: Any = None, effort: str = "auto", tol: float | None = None
+    problem: Statement, w: Any, b: Any = 0.0, alpha: Any = None, effort: str = "auto", tol: float | None = None
 ) -> Certificate:
-    """Certify weights against a problem; see `certify`."""
+    """Certify weights against a problem of any kind; see `certify`."""
     plan = search_plan(effort, tol)
-    w, b = _model(problem, w, b)
-    judge = Judge(problem)
+    weights, intercept, multipliers = problem.shapes
+    w = _numbers(w, weights, "w")
+    b = _intercept(b, intercept)
+    if np.any(b) and not problem.intercept:
+        raise ValueError(f"b is {b}, but the problem has no intercept; state it with intercept=True")
+    judge = judge_of(problem)
     judge.consider(w, b)
     if alpha is not None:
-        judge.try_multipliers(as_vector(alpha, problem.shape[0], "alpha"), how="given multipliers")
+        one = len(multipliers) == 1
+        alpha = as_vector(alpha, *multipliers, "alpha") if one else _numbers(alpha, multipliers, "alpha")
+        judge.try_multipliers(alpha, how="given multipliers")
     judge.try_gradient()
     if np.isfinite(judge.primal.upper):
         judge.fit(plan.tol if plan.recover else np.inf)
-        # the gradient is no good guide to multipliers that are not unique either: those of D w
-        if (judge.has_kinks or problem.penalty.analysis is not None or plan.thorough) and plan.passes:
-            judge.ascend(plan.tol, plan.most_passes(problem.X.nnz), may_copy=plan.thorough)
+        if plan.passes and (plan.thorough or not judge.gradient_is_tight):
+            passes = plan.most_passes(problem.X.nnz * int(np.prod(multipliers[1:])))
+            judge.ascend(plan.tol, passes, may_copy=plan.thorough)
     return judge.certificate(plan.tol)
 
 
-def _model(problem: Problem, w: Any, b: float) -> tuple[Vector, float]:
-    d = problem.shape[1]
-    w = unmasked(w, "w")
-    if w.dtype.kind not in "fiub":
-        raise ValueError(f"w must be numbers, got entries of type {w.dtype}")
-    w = np.array(w, dtype=np.float64)  # our own: what is proven of it must stay true of it
-    if w.shape != (d,):
-        raise ValueError(f"w must be a vector of {d} weights (the columns of X), got shape {w.shape}")
-    bad = np.flatnonzero(~np.isfinite(w))
+def _intercept(b: Any, shape: Shape) -> Any:
+    """One number, or one for each output."""
+    if not shape:
+        if not (isinstance(b, int | float | np.number) and np.isfinite(b)):
+            raise ValueError(f"b must be a finite number, got {b!r}")
+        return float(b)
+    return _numbers(np.broadcast_to(b, shape) if np.ndim(b) == 0 else b, shape, "b")
+
+
+def _numbers(values: Any, shape: Shape, name: str) -> Vector:
+    """Our own copy, finite and of the right shape: what is proven of it must stay true of it."""
+    array = unmasked(values, name)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be numbers, got entries of type {array.dtype}")
+    array = np.array(array, dtype=np.float64)
+    if array.shape != shape:
+        vector = f"be a vector of {shape[0]} weights (the columns of X)"
+        matrix = f"have shape {shape} (a row or an entry for each class; of alpha, a row for each sample)"
+        raise ValueError(
+            f"{name} must {vector if len(shape) == 1 and name == 'w' else matrix}, got shape {array.shape}"
+        )
+    bad = np.argwhere(~np.isfinite(array))
     if bad.size:
-        raise ValueError(f"w has {w[bad[0]]} at position {bad[0]}; a model with such a weight cannot be certified")
-    if not (isinstance(b, int | float | np.number) and np.isfinite(b)):
-        raise ValueError(f"b must be a finite number, got {b!r}")
-    if b != 0.0 and not problem.intercept:
-        raise ValueError(f"b is {b:g}, but the problem has no intercept; state it with intercept=True")
-    return w, float(b)
+        place = tuple(map(int, bad[0]))
+        where = place if len(shape) > 1 else place[0]
+        raise ValueError(f"{name} has {array[place]} at position {where}; such a model cannot be certified")
+    return array

@@ -19,12 +19,13 @@ from fenchel.certificate.bounds.rounding import DualPoint, PrimalBound, gap_betw
 from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.certificate.certificate import NOTHING, Certificate, Proof, vanishes
 from fenchel.certificate.evidence import Evidence, JudgedBounds
-from fenchel.certificate.search.ascent import methods, offers
+from fenchel.certificate.search.ascent import offers
 from fenchel.certificate.search.recovery import projected_points, recovered_points
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.vectors import finite, frozen
 from fenchel.steps import Candidate, Scores
+from fenchel.steps.choose import dual_solvers
 from fenchel.steps.measurements import Model
 
 
@@ -50,6 +51,7 @@ class Record(ABC):
     b: Any
     primal: PrimalBound
     best: Any
+    feasible: Any  # the best bound whose dual point is feasible
     last: Any = None  # the bound of the last dual point tried
     problem: Any
 
@@ -86,6 +88,44 @@ class Record(ABC):
     @abstractmethod
     def fit(self, tol: float) -> None:
         """Look for a better dual point near the best model."""
+
+    @property
+    def gradient_is_tight(self) -> bool:
+        """Whether the gap of the gradient point goes to zero with the model's suboptimality."""
+        return True
+
+    def keep(self, found: list[Any]) -> None:
+        """Keep bounds where they are better."""
+        self.last = max(found, key=lambda bound: bound.lower, default=None)
+        for bound in found:
+            if bound.lower > self.best.lower:
+                self.best = bound
+            if bound.feasible and bound.lower > self.feasible.lower:
+                self.feasible = bound
+
+    def try_candidate(self, candidate: Candidate, last: float) -> float:
+        """Keep the bound of what a solver that raises D offers; the candidate's own gap, infinite if it is not known.
+
+        `last` is the gap from which progress is counted.
+        """
+        if candidate.alpha is not None:
+            self.try_multipliers(candidate.alpha, "dual ascent", candidate.u)
+        return np.inf
+
+    def ascend(self, tol: float, most_passes: int, may_copy: bool = False) -> None:
+        """Raise D until the gap is small enough, or nearly all of it is the model's own, or the passes are spent."""
+        for problem, method in dual_solvers(self.problem, may_copy):
+            if self.reached(tol):
+                return
+            progress, last = 0, self.gap
+            for candidate, passes in offers(problem, method, self.w, self.b, self.best.alpha):
+                left = self.try_candidate(candidate, last)
+                if self.gap < 0.99 * last:
+                    progress, last = passes, self.gap
+                if self.reached(tol) or left <= TUNING.own * self.gap:
+                    return
+                if passes >= most_passes or passes > 2 * progress + max(TUNING.patience, most_passes // 10):
+                    break
 
     @property
     def gap(self) -> float:
@@ -183,17 +223,14 @@ class Judge(Record):
             self.w, self.b, self.primal = frozen(w), b, primal
         return primal
 
+    @property
+    def gradient_is_tight(self) -> bool:
+        """Not where multipliers are not unique: on kinks of the loss, and those of D w."""
+        return not self.has_kinks and self.problem.penalty.analysis is None
+
     def try_point(self, point: DualPoint) -> None:
         """Keep the bounds of a dual point where they are better."""
-        self._keep(lower_bounds(self.problem, point, self.primal.upper))
-
-    def _keep(self, found: list[LowerBound]) -> None:
-        self.last = max(found, key=lambda bound: bound.lower, default=None)
-        for bound in found:
-            if bound.lower > self.best.lower:
-                self.best = bound
-            if bound.feasible and bound.lower > self.feasible.lower:
-                self.feasible = bound
+        self.keep(lower_bounds(self.problem, point, self.primal.upper))
 
     def try_multipliers(self, alpha: Vector, how: str, u: Vector | None = None) -> None:
         """Multipliers from anywhere, made feasible first; u are those of D w, to begin from."""
@@ -209,7 +246,7 @@ class Judge(Record):
         point = self.free.satisfy(self.problem, DualPoint(finite(alpha), how=how))
         residual = moved(self.problem, residual, alpha, point)
         bound = residual_bound(self.problem, point, candidate.w, primal, residual)
-        self._keep([bound])
+        self.keep([bound])
         gap = gap_between(primal.upper, bound.lower)
         return (
             gap - (primal.value - bound.value)
@@ -221,7 +258,7 @@ class Judge(Record):
         """The dual point that multipliers u of D w make by themselves; False where X is not the identity."""
         bound = denoising_bound(self.problem, u, how)
         if bound is not None:
-            self._keep([bound])
+            self.keep([bound])
         return bound is not None
 
     def try_gradient(self, z: Vector | None = None) -> None:
@@ -240,22 +277,7 @@ class Judge(Record):
                 if self.reached(tol):
                     return
 
-    def ascend(self, tol: float, most_passes: int, may_copy: bool = False) -> None:
-        """Raise D until the gap is small enough, or nearly all of it is the model's own, or the passes are spent."""
-        for problem, method in methods(self.problem, may_copy):
-            if self.reached(tol):
-                return
-            progress, last = 0, self.gap
-            for candidate, passes in offers(problem, method, self.w, self.b, self.best.alpha):
-                left = self._try_candidate(candidate, last)
-                if self.gap < 0.99 * last:
-                    progress, last = passes, self.gap
-                if self.reached(tol) or left <= TUNING.own * self.gap:
-                    return
-                if passes >= most_passes or passes > 2 * progress + max(TUNING.patience, most_passes // 10):
-                    break
-
-    def _try_candidate(self, candidate: Candidate, last: float) -> float:
+    def try_candidate(self, candidate: Candidate, last: float) -> float:
         """Keep a candidate's bound; what its own gap is, infinite while the bound is rising too fast to ask."""
         own = candidate.u is not None and self.try_differences(candidate.u, how="dual ascent")
         if own or candidate.alpha is not None:

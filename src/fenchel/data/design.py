@@ -106,11 +106,6 @@ class Design(Products):
         """Whether X is the identity, so that weights are denoised samples."""
         return not self.constant and is_identity(self.matrix)
 
-    @property
-    def walks_rows(self) -> bool:
-        """Whether rows are stored one after another (C order, CSR)."""
-        return self.by_rows
-
     def stored_by_rows(self) -> Design:
         """This matrix, copied if it is stored by columns."""
         if self.by_rows:

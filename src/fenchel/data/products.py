@@ -134,11 +134,6 @@ class Products(ABC):
         """Whether X is the identity, so that weights are denoised samples."""
         return False
 
-    @property
-    def walks_rows(self) -> bool:
-        """Whether steps over single samples need no copy of the matrix."""
-        return False
-
     def using(self, threads: int | None) -> Self:
         """The same matrix, with at most so many threads for its products."""
         return self

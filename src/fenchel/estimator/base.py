@@ -25,8 +25,8 @@ from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result, Solver, solve_many
-from fenchel.solver.choose import storage_for
 from fenchel.solver.solve import not_certified
+from fenchel.steps.choose import storage_for
 
 #: Features that have been checked: an array, or a sparse matrix by rows or columns.
 Features: TypeAlias = NDArray[np.floating] | sp.sparray

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fenchel.certificate.adapters.claim import Claim, LinearClaim, MulticlassClaim
+from fenchel.certificate.adapters.claim import Claim, LinearClaim
 from fenchel.certificate.adapters.fitted import codes
 from fenchel.certificate.adapters.registry import adapter
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
@@ -49,7 +49,7 @@ def _claims(model: LinearEstimator, problems: Sequence[Problem | MulticlassProbl
     claims: list[Claim] = []
     for k, problem in enumerate(problems):
         if isinstance(problem, MulticlassProblem):
-            claims.append(MulticlassClaim(problem, w, b, _of_samples(alpha.T, problem)))
+            claims.append(LinearClaim(problem, w, b, _of_samples(alpha.T, problem)))
         else:
             claims.append(LinearClaim(problem, w[k], float(b[k]), _of_samples(alpha[k], problem)))
     return claims

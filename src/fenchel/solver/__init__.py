@@ -1,7 +1,7 @@
 """How: solvers, and the one loop that runs them."""
 
 from fenchel.solver import theory
-from fenchel.solver.choose import Explanation, explain
+from fenchel.solver.explain import Explanation, explain
 from fenchel.solver.many import solve_many
 from fenchel.solver.paths.certified import certified_path
 from fenchel.solver.paths.grid import Path, path

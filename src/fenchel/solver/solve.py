@@ -17,10 +17,10 @@ from fenchel.data.typing import Seed
 from fenchel.problem import Statement
 from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.penalties import Penalty
-from fenchel.solver.choose import another, choose
 from fenchel.solver.result import Callback, NotCertifiedWarning, Result, Stop
 from fenchel.solver.run import Carried, Fit, run
 from fenchel.steps import Solver, Start
+from fenchel.steps.choose import another, choose
 from fenchel.steps.measurements import Supports
 
 

@@ -15,26 +15,16 @@ from fenchel.certificate.adapters.claim import certify_claims
 from fenchel.certificate.adapters.registry import claims_of
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights
-from fenchel.certificate.multiclass import certify_matrix
 from fenchel.data.typing import MatrixLike, VectorLike
-from fenchel.problem import MulticlassProblem, Problem
+from fenchel.problem import Statement
 
 __all__ = ["certify"]
 
 
 @overload
 def certify(
-    subject: Problem,
-    w: VectorLike,
-    b: float = 0.0,
-    alpha: VectorLike | None = None,
-    effort: str = "auto",
-    tol: float | None = None,
-) -> Certificate: ...
-@overload
-def certify(
-    subject: MulticlassProblem,
-    B: ArrayLike,
+    subject: Statement,
+    w: ArrayLike,
     b: VectorLike = 0.0,
     alpha: ArrayLike | None = None,
     effort: str = "auto",
@@ -102,9 +92,7 @@ def certify(subject: object, *args: Any, **kwargs: Any) -> Certificate:
     >>> fl.certify(LinearSVC(tol=1e-8).fit(X, y), X, y).ok
     True
     """
-    if isinstance(subject, MulticlassProblem):
-        return certify_matrix(subject, *args, **kwargs)
-    if isinstance(subject, Problem):
+    if isinstance(subject, Statement):
         return certify_weights(subject, *args, **kwargs)
     return _certify_model(subject, *args, **kwargs)
 

@@ -8,10 +8,9 @@ from typing import Protocol
 
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights
-from fenchel.certificate.multiclass import certify_matrix
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
-from fenchel.problem import MulticlassProblem, Problem
+from fenchel.problem import Statement
 
 
 class Claim(Protocol):
@@ -30,9 +29,9 @@ class LinearClaim:
     With `evidence` False the certificate keeps its numbers only: the scores of this problem alone label nothing.
     """
 
-    problem: Problem
+    problem: Statement
     w: Vector
-    b: float = 0.0
+    b: float | Vector = 0.0
     alpha: Vector | None = None
     scale: float = 1.0
     evidence: bool = True
@@ -40,20 +39,6 @@ class LinearClaim:
     def certify(self, effort: str, tol: float | None) -> Certificate:
         found = certify_weights(self.problem, self.w, self.b, self.alpha, effort, tol)
         return found if self.evidence else replace(found, evidence=None)
-
-
-@dataclass(frozen=True, eq=False)
-class MulticlassClaim:
-    """B and b minimise a multiclass problem; alpha are the multipliers that the model came with, if any."""
-
-    problem: MulticlassProblem
-    B: Vector
-    b: Vector
-    alpha: Vector | None = None
-    scale: float = 1.0
-
-    def certify(self, effort: str, tol: float | None) -> Certificate:
-        return certify_matrix(self.problem, self.B, self.b, self.alpha, effort, tol)
 
 
 def certify_claims(claims: Sequence[Claim], effort: str, tol: float | None) -> Certificate:

@@ -1,6 +1,5 @@
-"""Certificates for problems with k scores a sample, as one problem."""
+"""Certificates of problems with several scores a sample."""
 
-from fenchel.certificate.multiclass.certify import certify_matrix
 from fenchel.certificate.multiclass.judge import MulticlassJudge
 
-__all__ = ["MulticlassJudge", "certify_matrix"]
+__all__ = ["MulticlassJudge"]

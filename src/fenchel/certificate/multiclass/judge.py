@@ -14,10 +14,7 @@ from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.losses.multiclass import off_of
 from fenchel.problem.vectors import frozen
-from fenchel.steps import BlockSDCA, Scores, Start
-
-#: Passes that may leave the gap where it is, beside as many as there were before (or a tenth of all, if that is more).
-PATIENCE = 200
+from fenchel.steps import Scores
 
 
 class MulticlassJudge(Record):
@@ -51,13 +48,7 @@ class MulticlassJudge(Record):
 
     def try_point(self, point: BlockPoint | None) -> None:
         """Keep the bounds of a dual point where they are better."""
-        found = lower_bounds(self.problem, point, self.primal.upper) if point is not None else []
-        self.last = max(found, key=lambda bound: bound.lower, default=None)
-        for bound in found:
-            if bound.lower > self.best.lower:
-                self.best = bound
-            if bound.feasible and bound.lower > self.feasible.lower:
-                self.feasible = bound
+        self.keep(lower_bounds(self.problem, point, self.primal.upper) if point is not None else [])
 
     def try_multipliers(self, alpha: Vector, how: str, u: Vector | None = None) -> None:
         """Multipliers from anywhere, made feasible first; no penalty here has differences, and u is None."""
@@ -76,24 +67,10 @@ class MulticlassJudge(Record):
         """The gradient point; where the loss is smooth, it is as good as the model."""
         self.try_gradient()
 
-    def ascend(self, tol: float, most_passes: int) -> None:
-        """Raise D by dual ascent from the best point, until the gap is small enough or no longer moves."""
-        method = BlockSDCA()
-        if not (self.problem.loss.traits | self.problem.penalty.traits >= method.requires):
-            return
-        if method.obstacle(self.problem) is not None:
-            return
-        state = method.begin(self.problem, Start(self.w, self.b, self.best.alpha), seed=0)
-        passes, progress, last = 0, 0, self.gap
-        while (
-            not self.reached(tol) and passes < most_passes and passes <= 2 * progress + max(PATIENCE, most_passes // 10)
-        ):
-            for _ in range(max(2, passes // 8)):
-                state = method.step(state)
-                passes += 1
-            self.try_multipliers(state.alpha, how="dual ascent")
-            if self.gap < 0.99 * last:
-                progress, last = passes, self.gap
+    @property
+    def gradient_is_tight(self) -> bool:
+        """Not where the loss has kinks."""
+        return bool(np.isfinite(self.problem.loss.smoothness))
 
 
 judge_of.register(MulticlassProblem, MulticlassJudge)

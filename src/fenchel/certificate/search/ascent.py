@@ -11,30 +11,15 @@ from typing import Any
 import numpy as np
 
 from fenchel.data.typing import Vector
-from fenchel.problem import Problem
-from fenchel.steps import FISTA, PDHG, SDCA, Candidate, Overflow, Solver, Start, TotalVariation, Trend
-
-
-def methods(problem: Problem, may_copy: bool) -> list[tuple[Problem, Solver[Any]]]:
-    """What to try, in this order: each until it no longer helps.
-
-    Coordinate ascent, the best for kinks, needs a stored matrix and visits its rows. Data stored by columns have to be
-    copied for it, which costs memory: only where that is allowed.
-    """
-    by_rows = problem
-    if problem.is_stored and (problem.X.walks_rows or may_copy) and problem.traits >= SDCA.requires:
-        by_rows = problem.replace(X=problem.design.stored_by_rows())
-    kinds: list[tuple[Problem, Solver[Any]]] = [(problem, TotalVariation()), (problem, Trend()), (problem, FISTA())]
-    first = next((one for one in kinds if one[1].hindrance(one[0]) is None), None)
-    ascent = (by_rows, SDCA(shrink=False)), (problem, PDHG())
-    return [first] if first is not None else [one for one in ascent if one[1].hindrance(one[0]) is None]
+from fenchel.problem import Statement
+from fenchel.steps import Candidate, Overflow, Solver, Start
 
 
 def offers(
-    problem: Problem, method: Solver[Any], w: Vector, b: float, alpha: Vector
+    problem: Statement, method: Solver[Any], w: Vector, b: float | Vector, alpha: Vector
 ) -> Iterator[tuple[Candidate, int]]:
     """The candidates of a method, rarer as it goes on, and the passes made so far; the last where it gives up."""
-    if not np.isfinite(problem.penalty.value(w)):
+    if not np.isfinite(problem.penalty.value(np.ravel(w))):
         w = np.zeros_like(w)
     steps, goes_on = 0, True
     try:

@@ -26,7 +26,7 @@ from fenchel.estimator.robust.huber_scale import ScaleSearch
 from fenchel.problem.losses import Huber
 from fenchel.problem.penalties import L2
 from fenchel.problem.scaling import lam_from_sum
-from fenchel.solver.choose import storage_for
+from fenchel.steps.choose import storage_for
 
 
 @documented("target")

@@ -10,9 +10,9 @@ from fenchel.data.design import Design
 from fenchel.data.fold_cache import FoldCache
 from fenchel.problem import Problem, Statement
 from fenchel.solver.blas import blas_threads
-from fenchel.solver.choose import choose
 from fenchel.solver.solve import Request
 from fenchel.steps import Overflow, PrimalCD, SparsePath, Start
+from fenchel.steps.choose import choose
 from fenchel.steps.working_set.moments import gram_for_folds
 from fenchel.steps.working_set.primal_cd import is_cheap
 

@@ -23,11 +23,11 @@ from fenchel.problem import Problem, Statement
 from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
-from fenchel.solver.choose import choose
 from fenchel.solver.paths.screening import solve_near
 from fenchel.solver.progress import Bar
 from fenchel.solver.result import NotCertifiedWarning, Result, Trace
 from fenchel.solver.solve import Clock, Request, follow, not_certified, solve, solve_request
+from fenchel.steps.choose import choose
 
 #: The grid unless another is asked for: so many lams, the last this part of the first.
 N_LAMS, EPS = 100, 1e-3

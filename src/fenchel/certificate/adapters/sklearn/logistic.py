@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.certificate.adapters.claim import Claim, LinearClaim, MulticlassClaim
+from fenchel.certificate.adapters.claim import Claim, LinearClaim
 from fenchel.certificate.adapters.fitted import (
     ModelFit,
     chosen,
@@ -60,7 +60,7 @@ def _claims(fit: ModelFit, intercept_scaling: float) -> list[Claim]:
         s = fit.s * fit.class_weights(fit.sample_weight)[fit.labels]
         penalty = elastic_net(model, lam_from_C(C[0], float(s.sum())), ratio[0])
         softmax = MulticlassProblem(fit.matrix, fit.labels, Multinomial(), penalty, s, fit.is_free, k)
-        return [MulticlassClaim(softmax, fit.coef, fit.intercept)]
+        return [LinearClaim(softmax, fit.coef, fit.intercept)]
     if k == 2 and scheme == "multinomial":
         return _two_class_softmax(fit, C[0], ratio[0])
     claims: list[Claim] = []

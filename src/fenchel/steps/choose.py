@@ -1,4 +1,4 @@
-"""Which solver: a table, read from the top. The only place that chooses algorithms."""
+"""Which solver: tables, read from the top. The only place that chooses algorithms, for models and for dual bounds."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from functools import singledispatch
 from typing import Any
 
 from fenchel.data.design import Design
-from fenchel.draw.tables import table
 from fenchel.problem import MulticlassProblem, Problem, Statement, Trait
-from fenchel.problem.checks import require_flag
 from fenchel.problem.penalties import Penalty
-from fenchel.solver.result import Stop
 from fenchel.steps import (
     APPROX,
     FISTA,
@@ -35,10 +32,14 @@ Kind = type[Solver[Any]]
 
 @dataclass(frozen=True)
 class Solvers:
-    """The solvers for one kind of problem, the preferred ones first; and baselines, which are taken by name only."""
+    """The solvers for one kind of problem, the preferred ones first; and baselines, which are taken by name only.
+
+    `dual` are groups of solvers that raise the dual bound for a given model.
+    """
 
     kinds: tuple[Kind, ...]
     baselines: tuple[Kind, ...] = ()
+    dual: tuple[tuple[Solver[Any], ...], ...] = ()
 
     def named(self) -> dict[str, Kind]:
         """All of them."""
@@ -52,7 +53,9 @@ def solvers_of(problem: object) -> Solvers:
 
 
 PROBLEM_SOLVERS = Solvers(
-    (Newton, SparsePath, PrimalCD, SDCA, TotalVariation, Trend, FISTA, PDHG, APPROX), (SGD, Pegasos)
+    (Newton, SparsePath, PrimalCD, SDCA, TotalVariation, Trend, FISTA, PDHG, APPROX),
+    (SGD, Pegasos),
+    ((TotalVariation(),), (Trend(),), (FISTA(),), (SDCA(shrink=False), PDHG())),
 )
 
 
@@ -63,7 +66,7 @@ def _(problem: Problem) -> Solvers:
 
 @solvers_of.register
 def _(problem: MulticlassProblem) -> Solvers:
-    return Solvers((MatrixNewton, BlockSDCA))
+    return Solvers((MatrixNewton, BlockSDCA), dual=((BlockSDCA(),),))
 
 
 def choose(
@@ -104,58 +107,39 @@ def storage_for(solver: str | Solver[Any], design: Design, penalty: Penalty) -> 
     return design if as_it_is else design.stored_by_rows()
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """Which solver "auto" takes for a problem, and why not the others.
+def dual_solvers(problem: Statement, may_copy: bool) -> list[tuple[Statement, Solver[Any]]]:
+    """Solvers that raise D, in this order, each with the problem stored as it needs it: of the first group that fits.
 
-    Attributes
-    ----------
-    solver : str
-        The one that is taken.
-    reasons : dict
-        For every solver, in the order in which they are asked: what it is for, or what keeps it from the problem.
+    Data stored by columns are copied for a solver that goes row by row only if `may_copy`.
     """
+    for group in solvers_of(problem).dual:
+        stored = [(_by_rows(problem, one) if may_copy else problem, one) for one in group]
+        fitting = [(problem, one) for problem, one in stored if one.hindrance(problem) is None]
+        if fitting:
+            return fitting
+    return []
 
-    solver: str
-    reasons: dict[str, str]
 
-    def __str__(self) -> str:
-        rows = [("->" if name == self.solver else "", name, reason) for name, reason in self.reasons.items()]
-        return table(("", "solver", "why"), rows, left=True)
+def _by_rows(problem: Statement, solver: Solver[Any]) -> Statement:
+    """The problem with X by rows, copied if need be, where the solver goes row by row."""
+    as_it_is = solver.any_storage or not problem.is_stored or not solver.requires <= problem.traits
+    return problem if as_it_is else problem.replace(X=problem.design.stored_by_rows())
 
 
-def explain(problem: Statement, tol: float = 1e-4, *, path: bool = False) -> Explanation:
-    """Say which solver "auto" takes for a problem, and why.
-
-    Parameters
-    ----------
-    problem : Problem or MulticlassProblem
-    tol : float, default 1e-4
-        The relative gap that will be asked for: some solvers are quicker to a rough model, others to an exact one.
-    path : bool, default False
-        Whether many lams are to be solved for, as by `path`.
-
-    Returns
-    -------
-    Explanation
-        It prints as a table.
-    """
-    if not isinstance(problem, Statement):
-        raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
-    require_flag(path, "path")
-    tol = Stop(tol).tol
-    taken, reasons = _best(problem, {}, tol, is_path=path).name, {}
+def reasons(problem: Statement, tol: float, is_path: bool) -> tuple[str, dict[str, str]]:
+    """The solver that "auto" takes; and for every solver, in the order of the table, why or why not."""
+    taken, why = _best(problem, {}, tol, is_path=is_path).name, {}
     for kind in solvers_of(problem).kinds:
         hindrance = kind().hindrance(problem)
         if hindrance is not None:
-            reasons[kind.name] = f"cannot: it {hindrance}"
+            why[kind.name] = f"cannot: it {hindrance}"
         elif kind.name == taken:
-            reasons[kind.name] = f"taken: {kind.summary}"
-        elif _suits(kind, problem, tol, path):
-            reasons[kind.name] = "would do, after the one that is taken"
+            why[kind.name] = f"taken: {kind.summary}"
+        elif _suits(kind, problem, tol, is_path):
+            why[kind.name] = "would do, after the one that is taken"
         else:
-            reasons[kind.name] = "could, but is expected to take longer here"
-    return Explanation(taken, reasons)
+            why[kind.name] = "could, but is expected to take longer here"
+    return taken, why
 
 
 def _best(
