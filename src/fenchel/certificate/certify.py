@@ -64,9 +64,8 @@ def certify_weights(
     judge = judge_of(problem)
     judge.consider(w, b)
     if alpha is not None:
-        one = len(multipliers) == 1
-        alpha = as_vector(alpha, *multipliers, "alpha") if one else _numbers(alpha, multipliers, "alpha")
-        judge.try_multipliers(alpha, how="given multipliers")
+        alpha = alpha if len(multipliers) > 1 else as_vector(alpha, problem.shape[0], "alpha")
+        judge.try_multipliers(_numbers(alpha, multipliers, "alpha"), how="given multipliers")
     judge.try_gradient()
     if np.isfinite(judge.primal.upper):
         judge.fit(plan.tol if plan.recover else np.inf)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fenchel.certificate.bounds.rounding import DualBound, DualPoint, dual_bound, loss_bound
+from fenchel.certificate.bounds.rounding import DualBound, DualPoint, dual_bound, dual_of, loss_bound
 from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
@@ -55,10 +55,9 @@ def zero_bound(problem: Problem) -> LowerBound:
     """D(0) = -mean phi*(0) - R*(0): what is known before looking at the data."""
     n, d = problem.shape
     point, v = DualPoint(np.zeros(n), how="zero"), np.zeros(d)
-    value = -problem.mean(problem.conjugate_at_zero)
-    conjugate = problem.penalty.conjugate_upper(v, v)
-    lower = value - conjugate - EVALUATION * (abs(value) + abs(conjugate))
-    return LowerBound(value - problem.penalty.conjugate(v), lower, point, v, v)
+    value, penalty = -problem.mean(problem.conjugate_at_zero), problem.penalty
+    bounds = dual_of(value, value - EVALUATION * abs(value), penalty.conjugate(v), penalty.conjugate_upper(v, v))
+    return LowerBound(*bounds, point, v, v)
 
 
 def lower_bounds(problem: Problem, point: DualPoint, primal_upper: float) -> list[LowerBound]:
@@ -82,8 +81,7 @@ def lower_bounds(problem: Problem, point: DualPoint, primal_upper: float) -> lis
 
 def finite(problem: Problem, bound: DualBound) -> LowerBound:
     """D at the point itself, for an R* that is finite everywhere."""
-    conjugate = problem.penalty.conjugate_upper(bound.v, bound.error)
-    return _bound(bound.value - problem.penalty.conjugate(bound.v), bound.lower - conjugate, bound)
+    return _bound(bound, problem.penalty.conjugate(bound.v), problem.penalty.conjugate_upper(bound.v, bound.error))
 
 
 def lipschitzed(problem: Problem, bound: DualBound, norm: float, primal_upper: float) -> LowerBound:
@@ -96,7 +94,7 @@ def lipschitzed(problem: Problem, bound: DualBound, norm: float, primal_upper: f
     ball = (primal_upper + (1.0 + EVALUATION) * problem.mean(np.abs(problem.conjugate_at_zero))) / lam
     cost = ball * excess * (1.0 + EVALUATION) if excess > 0.0 else 0.0
     point = replace(bound.point, how=f"{bound.point.how}, Lipschitzed" if excess else bound.point.how)
-    found = _bound(bound.value - cost, bound.lower - cost - EVALUATION * abs(bound.lower), bound)
+    found = _bound(bound, cost, cost + EVALUATION * abs(bound.lower))
     return replace(found, point=point, feasible=excess == 0.0)
 
 
@@ -118,7 +116,7 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
     near = isinstance(penalty, NormPenalty) and 0.9 <= largest <= 1.0
     theta = largest if near else _climb(value, largest, rounds=5 if len(y) <= FEW else 1)
     if theta == 1.0 and isinstance(penalty, NormPenalty):
-        return _bound(bound.value, bound.lower, bound)
+        return _bound(bound, 0.0, 0.0)
     point = bound.point
     scaled = DualPoint(
         problem.in_domain(theta * alpha),
@@ -127,12 +125,9 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
         fraction=point.fraction,
         how=f"{point.how}, rescaled",
     )
-    mean, lower = loss_bound(problem, scaled)
     v, error = theta * bound.v, theta * bound.error * (1.0 + EVALUATION)
-    if isinstance(penalty, NormPenalty):
-        return LowerBound(mean, lower, scaled, v, error)
-    found = _bound(mean - penalty.conjugate(v), lower - penalty.conjugate_upper(v, error), bound)
-    return replace(found, point=scaled, v=v, error=error)
+    bound = DualBound(scaled, *loss_bound(problem, scaled), v, error)
+    return _bound(bound, 0.0, 0.0) if isinstance(penalty, NormPenalty) else finite(problem, bound)
 
 
 def _climb(f: Callable[[float], float], largest: float, rounds: int) -> float:
@@ -156,7 +151,8 @@ def _climb(f: Callable[[float], float], largest: float, rounds: int) -> float:
     return max(known, key=known.__getitem__)
 
 
-def _bound(value: float, lower: float, bound: DualBound) -> LowerBound:
+def _bound(bound: DualBound, conjugate: float, conjugate_upper: float) -> LowerBound:
+    value, lower = dual_of(bound.value, bound.lower, conjugate, conjugate_upper)
     if not np.isfinite(lower):
         return LowerBound(-np.inf, -np.inf, bound.point, bound.v, bound.error, feasible=False)
-    return LowerBound(value, float(lower - EVALUATION * abs(lower)), bound.point, bound.v, bound.error)
+    return LowerBound(value, float(lower), bound.point, bound.v, bound.error)

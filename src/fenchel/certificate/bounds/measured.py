@@ -30,7 +30,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.certificate.bounds.rounding import INPUT, UNDERFLOW, DualPoint, gap_between, loss_bound
+from fenchel.certificate.bounds.rounding import INPUT, DualPoint, dual_of, gap_between, loss_bound, primal_of
 from fenchel.data.products import UNIT_ROUNDOFF, gamma
 from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
@@ -110,7 +110,7 @@ class Terms:
 
 @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
 def measured_bounds(problem: Problem, found: Measurements) -> Bounds:
-    """The only P - D: P at each model, D at the best feasible multiple of its multipliers, up to themselves.
+    """P at each model, D at the best feasible multiple of its multipliers, up to themselves.
 
     The problem's own penalty plays no role.
     """
@@ -121,19 +121,16 @@ def measured_bounds(problem: Problem, found: Measurements) -> Bounds:
         if isinstance(found.loss, AtMoments)
         else _from_samples(problem, found, found.loss, rounding)
     )
-    penalty = found.penalty
-    primal = terms.loss + penalty
-    upper = (terms.loss + terms.error + (1.0 + rounding) * penalty) * (1.0 + EVALUATION) + UNDERFLOW
+    most = (1.0 + rounding) * (1.0 + EVALUATION)  # times a penalty as computed, it is a bound on it
+    primal, upper = primal_of(terms.loss, terms.error, found.penalty, most * found.penalty)
     theta, conjugate = _feasible(found, terms.v_error)
     theta = np.where(found.ridge > 0.0, theta, np.maximum(0.0, np.minimum(theta, terms.best)))
-    value, lower = terms.dual(theta)
-    lower = lower - (1.0 + rounding) * conjugate
-    lower = lower - EVALUATION * np.abs(lower) - UNDERFLOW
+    dual, lower = dual_of(*terms.dual(theta), conjugate, most * conjugate)
     known = ~np.isnan(lower)
     return Bounds(
         primal,
         np.where(np.isnan(upper), np.inf, upper),
-        np.where(known, value - conjugate, -np.inf),
+        np.where(known, dual, -np.inf),
         np.where(known, lower, -np.inf),
         np.where(np.isnan(theta), 1.0, theta),
         moments,

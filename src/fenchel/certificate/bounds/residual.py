@@ -15,7 +15,7 @@ import numpy as np
 
 from fenchel._core import kernels
 from fenchel.certificate.bounds.dual_point import LowerBound
-from fenchel.certificate.bounds.rounding import DualPoint, PrimalBound, loss_bound
+from fenchel.certificate.bounds.rounding import DualPoint, PrimalBound, dual_of, loss_bound
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
@@ -47,11 +47,11 @@ def residual_bound(
     inner, size, error_sum = (
         total / W for total in kernels.bound_products(point.alpha, primal.z, primal.error, problem.weights)
     )
-    value = loss + penalty - inner - square_over(residual.norm, 2.0 * lam)
     length = residual.norm + residual.error
     error_sum = (error_sum + (2.0 * EVALUATION + point.shrink) * size) * UP + square_over(length, 2.0 * lam) * UP
     error_sum += 4.0 * EVALUATION * (abs(loss) + penalty + abs(inner))
-    lower = loss_lower + penalty - inner - error_sum
+    conjugate = inner - penalty  # R*(v) beside the residual's part
+    value, lower = dual_of(loss, loss_lower, conjugate + square_over(residual.norm, 2.0 * lam), conjugate + error_sum)
     if not np.isfinite(lower):
         zero = np.zeros_like(w)
         return LowerBound(-np.inf, -np.inf, point, zero, zero, feasible=False)

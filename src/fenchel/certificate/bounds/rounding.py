@@ -65,6 +65,25 @@ class DualBound:
     error: Vector = field(repr=False)
 
 
+# P, D and the gap: the only place where they are put together, for one model or for several at once. ---------------
+
+
+def primal_of(loss: Number, rise: Number, penalty: Number, penalty_upper: Number) -> tuple[Number, Number]:
+    """P = mean loss + R as computed, and a bound above it: the exact loss is at most loss + rise."""
+    return loss + penalty, (1.0 + EVALUATION) * (loss + rise) + UNDERFLOW + penalty_upper
+
+
+def dual_of(loss: Number, loss_lower: Number, conjugate: Number, conjugate_upper: Number) -> tuple[Number, Number]:
+    """D = mean of -phi*(-alpha) - R*(v) as computed, and a bound below it."""
+    lower = loss_lower - conjugate_upper
+    return loss - conjugate, lower - EVALUATION * abs(lower) - UNDERFLOW
+
+
+def gap_between(upper: Number, lower: Number) -> Number:
+    """upper - lower, rounded up."""
+    return upper - lower + 2.0 * UNIT_ROUNDOFF * (abs(upper) + abs(lower))
+
+
 def primal_bound(problem: Problem, w: Vector, b: float, scores: Scores | None = None) -> PrimalBound:
     """P(w, b) and a bound on it in exact arithmetic.
 
@@ -81,11 +100,10 @@ def primal_bound(problem: Problem, w: Vector, b: float, scores: Scores | None = 
         if not (np.isfinite(slack) and is_finite(z)):
             return PrimalBound(np.inf, np.inf, z)
         mean, rise, error = _mean_loss(problem, z, size, *terms)
-        upper = (1.0 + EVALUATION) * (mean + rise) + UNDERFLOW
-        value, penalty = mean + problem.penalty.value(w), problem.penalty.value_upper(w)
-        if not (np.isfinite(value) and np.isfinite(upper + penalty)):
+        value, upper = primal_of(mean, rise, problem.penalty.value(w), problem.penalty.value_upper(w))
+        if not (np.isfinite(value) and np.isfinite(upper)):
             return PrimalBound(np.inf, np.inf, z)
-        return PrimalBound(value, upper + penalty, z, error)
+        return PrimalBound(value, upper, z, error)
 
 
 def _mean_loss(
@@ -146,8 +164,3 @@ def dual_bound(problem: Problem, point: DualPoint) -> DualBound:
     if not (np.isfinite(lower) and np.all(np.isfinite(v))):
         return DualBound(point, -np.inf, -np.inf, np.zeros_like(v), np.zeros_like(v))
     return DualBound(point, value, float(lower), v, error / W * (1.0 + EVALUATION))
-
-
-def gap_between(upper: Number, lower: Number) -> Number:
-    """upper - lower, rounded up."""
-    return upper - lower + 2.0 * UNIT_ROUNDOFF * (abs(upper) + abs(lower))

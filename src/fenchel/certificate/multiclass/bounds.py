@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from fenchel.certificate.bounds.rounding import INPUT, PrimalBound
+from fenchel.certificate.bounds.rounding import INPUT, PrimalBound, dual_of, primal_of
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem
@@ -64,9 +64,9 @@ def primal_bound(problem: MulticlassProblem, B: Vector, b: Vector) -> PrimalBoun
         size = float(np.sqrt(np.max(np.sum(B * B, axis=1))))
         error = error + 1.02 * slack * problem.products.row_norms * size if slack else error
         error = error + INPUT * (np.abs(Z).max(axis=1) + 2.0 * float(np.abs(b).max()))
-        loss = problem.loss.value(Z, problem.y)
-        value = problem.mean(loss) + problem.penalty.value(weights)
-        upper = (1.0 + evaluation(problem)) * problem.mean(loss + 2.0 * error) + problem.penalty.value_upper(weights)
+        loss, penalty = problem.loss.value(Z, problem.y), problem.penalty
+        rise = problem.mean(2.0 * error) + evaluation(problem) * problem.mean(loss + 2.0 * error)
+        value, upper = primal_of(problem.mean(loss), rise, penalty.value(weights), penalty.value_upper(weights))
     return PrimalBound(value, upper, Z) if np.isfinite(upper) else PrimalBound(np.inf, np.inf, Z)
 
 
@@ -169,14 +169,14 @@ def _bound(
     """D as computed and from below; g is concave and >= 0, so mixing in a distribution costs at most that fraction."""
     off = point.off if theta == 1.0 else theta * point.off
     value, error_of_value = _loss_part(problem, off)
-    lower = max(value - error_of_value, 0.0) * (1.0 - point.mix) * DOWN - conjugate_upper
-    lower -= EVALUATION * (abs(lower) + conjugate_upper)
+    least = max(value - error_of_value, 0.0) * (1.0 - point.mix) * DOWN
+    dual, lower = dual_of(value, least, conjugate, conjugate_upper * UP)
     norm = isinstance(problem.penalty, NormPenalty)
     how = point.how + (", Lipschitzed" if norm and conjugate_upper else ", rescaled" if theta < 1.0 else "")
     alpha = multipliers(off, problem.y) if alpha is None else alpha
     feasible = not (norm and conjugate_upper)
     scale = theta if norm else 1.0  # elsewhere V is already scaled by the caller
-    return BlockBound(value - conjugate, lower, alpha, how, scale * V, scale * error * UP, feasible)
+    return BlockBound(dual, lower, alpha, how, scale * V, scale * error * UP, feasible)
 
 
 def _loss_part(problem: MulticlassProblem, off: Vector) -> tuple[float, float]:
