@@ -12,7 +12,8 @@ from fenchel.certificate.bounds.rounding import UNDERFLOW
 from fenchel.data.products import gamma
 from fenchel.solver.paths.folds import shared_design
 from fenchel.steps import SparsePath, Start
-from fenchel.steps.measurements import AtMoments, AtSamples, DualVector, Goal, Measurements, Model, Sizes
+from fenchel.steps.base import Goal, Model
+from fenchel.steps.measurements import AtMoments, AtSamples, DualVector, Measurements, Sizes
 from fenchel.steps.working_set.moments import Centre, Moments
 from tests.helpers.registry import SMOOTH, name, targets
 from tests.laws.test_exact_arithmetic import exact

@@ -11,7 +11,8 @@ from fenchel.certificate.bounds.measured import measured_bounds
 from fenchel.data.products import gamma
 from fenchel.solver.paths.folds import shared_design
 from fenchel.steps import PrimalCD, SparsePath, Start
-from fenchel.steps.measurements import Goal, Sizes
+from fenchel.steps.base import Goal
+from fenchel.steps.measurements import Sizes
 from fenchel.steps.working_set import sparse_path
 from fenchel.steps.working_set.moments import ACCURACIES, Batch, Centre, Moments
 from tests.helpers.registry import SMOOTH, name, targets

@@ -16,7 +16,7 @@ from fenchel.solver.paths.grid import along
 from fenchel.solver.solve import Clock as TimeLimit
 from fenchel.solver.solve import Request, follow
 from fenchel.steps import PrimalCD, Start
-from fenchel.steps.measurements import Goal, Supports
+from fenchel.steps.base import Goal, Supports
 from fenchel.steps.working_set import hessian, primal_cd, selection, sparse_path
 from tests.helpers.registry import SMOOTH, name, targets
 from tests.laws.test_exact_arithmetic import gaps_of_paths_hold

@@ -11,7 +11,7 @@ from fenchel.certificate.bounds.measured import measured_bounds
 from fenchel.data.products import gamma
 from fenchel.solver.paths.folds import shared_design
 from fenchel.steps import Overflow, SparsePath, Start
-from fenchel.steps.measurements import Goal
+from fenchel.steps.base import Goal
 from fenchel.steps.working_set import sparse_path
 from fenchel.steps.working_set.moments import Centre
 from tests.helpers.registry import SMOOTH, name, targets

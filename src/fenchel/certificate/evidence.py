@@ -17,7 +17,7 @@ from fenchel.data.typing import Mask, MatrixLike, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.vectors import p_norm
-from fenchel.steps.measurements import Model
+from fenchel.steps.base import Model
 
 UP = 1.0 + EVALUATION
 #: By which part of its terms a product may differ from what it was before the data are said to have changed.

@@ -25,8 +25,8 @@ from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.vectors import finite, frozen
 from fenchel.steps import Candidate, Scores
+from fenchel.steps.base import Model
 from fenchel.steps.choose import dual_solvers
-from fenchel.steps.measurements import Model
 
 
 @dataclass(frozen=True)

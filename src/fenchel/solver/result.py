@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fenchel.certificate import Certificate
 from fenchel.certificate.evidence import Evidence
 from fenchel.data.typing import Indices, Vector
-from fenchel.steps.measurements import Model
+from fenchel.steps.base import Model
 
 
 class NotCertifiedWarning(ConvergenceWarning):  # type: ignore[misc]

@@ -24,7 +24,8 @@ from fenchel.solver.progress import FitProgress
 from fenchel.solver.result import Callback, Check, Result, Row, Stop, Trace
 from fenchel.solver.schedule import Schedule
 from fenchel.steps import Candidate, Overflow, Solver, Start
-from fenchel.steps.measurements import Goal, Measurements, Model, Supports
+from fenchel.steps.base import Goal, Model, Supports
+from fenchel.steps.measurements import Measurements
 
 DEFAULT_MAX_ITER = 100_000
 

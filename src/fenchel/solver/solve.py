@@ -20,8 +20,8 @@ from fenchel.problem.penalties import Penalty
 from fenchel.solver.result import Callback, NotCertifiedWarning, Result, Stop
 from fenchel.solver.run import Carried, Fit, run
 from fenchel.steps import Solver, Start
+from fenchel.steps.base import Supports
 from fenchel.steps.choose import another, choose
-from fenchel.steps.measurements import Supports
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from fenchel.data.typing import Vector
+from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Problem, Trait
+from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import dual_exponent, sum_of_squares
-from fenchel.steps.measurements import Goal, Measurements
+
+if TYPE_CHECKING:
+    from fenchel.steps.measurements import Measurements
 
 State = TypeVar("State")
 
@@ -33,6 +36,35 @@ class Start:
     w: Vector
     b: Any
     alpha: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Weights on some columns, zero on all others; an intercept (k of each for several classes)."""
+
+    weights: Vector
+    b: float | Vector
+    columns: Indices | None = None
+    """The columns that the weights belong to, in any order; None if they are all of them."""
+    width: int = 0
+    """How many columns there are; only needed beside `columns`."""
+
+    def dense(self) -> Vector:
+        """All weights, a new array."""
+        if self.columns is None:
+            return self.weights.copy()
+        w = np.zeros(self.width)
+        w[self.columns] = self.weights
+        return w
+
+    def write(self, w: Vector) -> None:
+        """Put the weights into an array of zeros."""
+        w[slice(None) if self.columns is None else self.columns] = self.weights
+
+    def nonzeros(self) -> tuple[Indices, Vector]:
+        """Which weights are not zero, in any order, and what they are."""
+        places = np.flatnonzero(self.weights)
+        return (places if self.columns is None else self.columns[places]), self.weights[places]
 
 
 @dataclass(frozen=True)
@@ -89,6 +121,33 @@ class Progress:
     gap: float
     passes: float  # over the data so far
     partial: bool = False  # whether samples were left out, which the gap knows nothing of
+
+
+@dataclass(frozen=True, eq=False)
+class Supports:
+    """The groups with weights at every lam, found by paths on other folds of the same samples."""
+
+    groups: dict[float, Indices]
+
+    def add(self, lam: float, groups: Indices) -> None:
+        """What a path needed there; of threads that write at the same time one may be lost, which costs time only."""
+        self.groups[lam] = np.union1d(self.groups.get(lam, groups), groups)
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What is asked of an algorithm that goes along several penalties: the present one first, then those to come."""
+
+    penalties: tuple[Penalty, ...]
+    tol: float
+    atol: float
+    seconds: float
+    """Time left."""
+    supports: Supports | None = None
+
+    def gap(self, primal: float) -> float:
+        """The gap that is small enough."""
+        return max(self.tol * abs(primal), self.atol)
 
 
 def expected_epochs(problem: Problem, tol: float) -> float:

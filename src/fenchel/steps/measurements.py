@@ -15,8 +15,8 @@ import numpy as np
 
 from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Problem
-from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks
+from fenchel.steps.base import Model
 
 #: Covers the rounding of a sum of bounds.
 UP = 1.0 + 1e-9
@@ -27,35 +27,6 @@ SMALLEST, LARGEST = 1e-50, 1e50
 def is_moderate(*sizes: float) -> bool:
     """Whether all numbers but zeros are so far from overflow and underflow that rounding is all that errors are."""
     return all(size == 0.0 or SMALLEST < size < LARGEST for size in sizes)
-
-
-@dataclass(frozen=True, eq=False)
-class Model:
-    """Weights on some columns, zero on all others; an intercept (k of each for several classes)."""
-
-    weights: Vector
-    b: float | Vector
-    columns: Indices | None = None
-    """The columns that the weights belong to, in any order; None if they are all of them."""
-    width: int = 0
-    """How many columns there are; only needed beside `columns`."""
-
-    def dense(self) -> Vector:
-        """All weights, a new array."""
-        if self.columns is None:
-            return self.weights.copy()
-        w = np.zeros(self.width)
-        w[self.columns] = self.weights
-        return w
-
-    def write(self, w: Vector) -> None:
-        """Put the weights into an array of zeros."""
-        w[slice(None) if self.columns is None else self.columns] = self.weights
-
-    def nonzeros(self) -> tuple[Indices, Vector]:
-        """Which weights are not zero, in any order, and what they are."""
-        places = np.flatnonzero(self.weights)
-        return (places if self.columns is None else self.columns[places]), self.weights[places]
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,30 +194,3 @@ def sums_of(starts: Indices, values: Vector) -> Vector:
 def model_of(starts: Indices) -> Indices:
     """The k of every entry."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-
-
-@dataclass(frozen=True, eq=False)
-class Supports:
-    """The groups with weights at every lam, found by paths on other folds of the same samples."""
-
-    groups: dict[float, Indices]
-
-    def add(self, lam: float, groups: Indices) -> None:
-        """What a path needed there; of threads that write at the same time one may be lost, which costs time only."""
-        self.groups[lam] = np.union1d(self.groups.get(lam, groups), groups)
-
-
-@dataclass(frozen=True, eq=False)
-class Goal:
-    """What is asked of an algorithm that goes along several penalties: the present one first, then those to come."""
-
-    penalties: tuple[Penalty, ...]
-    tol: float
-    atol: float
-    seconds: float
-    """Time left."""
-    supports: Supports | None = None
-
-    def gap(self, primal: float) -> float:
-        """The gap that is small enough."""
-        return max(self.tol * abs(primal), self.atol)

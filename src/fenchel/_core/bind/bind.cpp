@@ -236,7 +236,8 @@ NB_MODULE(FENCHEL_MODULE, m) {
     bind_gradient(m);
     bind_sgd(m);
     bind_denoise(m);
-    bind_sparse_path(m);
+    bind_linalg(m);
+    bind_sparse(m);
     m.def(
         "bound_products",
         [](Vector<double> a, Vector<double> z, Vector<double> error, Vector<double> s) {
@@ -251,5 +252,4 @@ NB_MODULE(FENCHEL_MODULE, m) {
     m.def("check_entries", &check_entries_of<float>, exact("x"), "threads"_a);
     m.def("parse_svmlight", &parse_svmlight, "chunk"_a, "first_line"_a);
     bind_multiclass(m);
-    bind_descent(m);
 }

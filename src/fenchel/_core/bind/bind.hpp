@@ -118,10 +118,10 @@ using Loss = std::variant<Hinge, SmoothedHinge, SquaredHinge, Logistic, Exponent
 void bind_approx(nb::module_ &m);
 void bind_ascent(nb::module_ &m);
 void bind_multiclass(nb::module_ &m);
-void bind_descent(nb::module_ &m);
+void bind_linalg(nb::module_ &m);
 void bind_gradient(nb::module_ &m);
 void bind_sgd(nb::module_ &m);
 void bind_denoise(nb::module_ &m);
-void bind_sparse_path(nb::module_ &m);
+void bind_sparse(nb::module_ &m);
 
 }  // namespace fenchel

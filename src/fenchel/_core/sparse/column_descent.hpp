@@ -81,33 +81,31 @@ class ColumnDescent {
         }
     }
 
-    // Passes over the groups named, and in between over those of them that are not zero, until no step of a pass over all of them has
-    // changed the model by `enough` (curvature times the squared step), or `passes` are made. Returns the passes made, counted in groups
-    // visited over groups named.
-    double descend(const Index *which, Index count, double passes, double enough) {
+    // Passes over all groups, and in between over those that are not zero, until no step of a pass over all has changed the model by
+    // `enough` (curvature times the squared step), or `passes` are made, counted in groups visited.
+    void descend(double passes, double enough) {
         constexpr Index inner = 10;
         const bool waits = columns_.outgrows_cache();
+        const Index count = Index(curvature_.size());
         std::vector<Index> alive;
-        double made = 0;
-        while (made < passes) {
+        for (double made = 0; made < passes;) {
             double most = balance();
             alive.clear();
-            for (Index k = 0; k < count; ++k) {
-                if (waits) prefetch_group(which[k]);
-                most = std::max(most, step(which[k]));
-                if (is_alive(which[k])) alive.push_back(which[k]);
+            for (Index g = 0; g < count; ++g) {
+                if (waits) prefetch_group(g);
+                most = std::max(most, step(g));
+                if (is_alive(g)) alive.push_back(g);
             }
             made += 1;
             if (most <= enough) break;
             const double fraction = static_cast<double>(alive.size()) / static_cast<double>(std::max<Index>(count, 1));
-            for (Index pass = 0; pass < inner && made < passes && 2 * static_cast<Index>(alive.size()) < count; ++pass) {
+            for (Index pass = 0; pass < inner && made < passes && 2 * Index(alive.size()) < count; ++pass) {
                 double change = balance();
                 for (const Index g : alive) change = std::max(change, step(g));
                 made += fraction;
                 if (change <= 0.3 * most) break;
             }
         }
-        return made;
     }
 
     // Adds the intercept's shift to the derivative and returns it.

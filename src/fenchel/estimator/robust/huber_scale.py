@@ -32,7 +32,7 @@ from fenchel.problem.losses import Absolute, Huber, Loss
 from fenchel.problem.penalties import L2
 from fenchel.solver import Check, Result, Stop, Trace, solve
 from fenchel.solver.run import DEFAULT_MAX_ITER
-from fenchel.steps.measurements import Model
+from fenchel.steps.base import Model
 
 
 @dataclass(frozen=True)

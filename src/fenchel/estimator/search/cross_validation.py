@@ -28,7 +28,7 @@ from fenchel.solver import Result
 from fenchel.solver.paths.folds import shared_design
 from fenchel.solver.paths.grid import along
 from fenchel.solver.solve import seed_of
-from fenchel.steps.measurements import Supports
+from fenchel.steps.base import Supports
 
 Samples: TypeAlias = NDArray[np.intp]
 #: The training samples and the test samples.

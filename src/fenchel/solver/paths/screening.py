@@ -11,8 +11,8 @@ from fenchel.certificate.judge import Judge
 from fenchel.problem import Problem
 from fenchel.solver.result import Result
 from fenchel.solver.solve import Clock, Request, solve_request
+from fenchel.steps.base import Model
 from fenchel.steps.choose import choose
-from fenchel.steps.measurements import Model
 
 #: The largest share of the columns that is worth a copy of its own.
 WORTH_A_COPY = 0.5

@@ -7,14 +7,13 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyrk
 
-from fenchel.data.design import Design
 from fenchel.data.products import gamma
 from fenchel.data.storage import largest_entry
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.steps.base import length
+from fenchel.steps.linear_algebra.gram import gram_of, price_of_gram
 
 #: Proof constant: an entry of X w or X'a is a sum of `terms` products, in any order, within gamma(terms + DEPTH) of the
 #: exact one relative to the sum of absolute values. The terms count one rounding each (`gamma`), and DEPTH allows for
@@ -114,34 +113,3 @@ class AugmentedDesign:
         """The diagonal of [X, c]' diag(h) [X, c] over some rows."""
         diagonal = self.problem.design.lines.squares_some(rows, h)
         return np.append(diagonal, self.column**2 * h.sum()) if self.column else diagonal
-
-
-def price_of_gram(design: Design) -> float:
-    """The cost of a Gram matrix of sparse rows, in products with X.
-
-    A row of m entries adds m^2 / 2 products of two entries; one of them costs about 0.4 of an entry's part in X w.
-    """
-    lengths = np.diff(design.matrix.indptr).astype(np.float64)
-    return 0.2 * float(lengths @ lengths) / max(1.0, float(lengths.sum()))
-
-
-def gram_of(design: Design, rows: NDArray[np.int64] | None, h: Vector, centre: Vector | None = None) -> Vector:
-    """X' diag(h) X over some rows, or all: its lower triangle, in Fortran order.
-
-    Sparse matrices must be stored by rows. `centre` is subtracted from every row, of dense matrices only.
-    """
-    n, width = design.matrix.shape
-    if design.is_sparse:
-        return design.lines.gram_some(np.arange(n) if rows is None else rows, h).reshape(width, width, order="F")
-    inner = np.zeros((width, width), order="F")
-    equal = bool(len(h)) and float(h.min()) == float(h.max())  # no scaled copy is needed
-    root, factor = np.sqrt(h), float(h[0]) if equal else 1.0
-    size = max(1, 1_000_000 // max(1, width))  # rows scaled at a time: 8 MB, which stay in the cache
-    for start in range(0, len(h), size):
-        chunk = slice(start, start + size)
-        block = design.matrix[chunk if rows is None else rows[chunk]]
-        block = block if centre is None else block - centre
-        block = block if equal else block * root[chunk, None]
-        # Fortran sees the transpose of a C-ordered block
-        inner = dsyrk(factor, block.T, beta=1.0, c=inner, trans=0, lower=1, overwrite_c=1)
-    return np.asarray(inner)

@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cython_lapack
 
 from fenchel._core import kernels
 from fenchel.data.design import Design
 from fenchel.data.typing import Vector
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.steps.linear_algebra.augmented import gram_of, price_of_gram
+from fenchel.steps.linear_algebra.gram import gram_matrix, known_gram
 
 if TYPE_CHECKING:
     from fenchel.steps.working_set.state import WorkingSetState
@@ -84,7 +83,6 @@ class Hessian:
         """At the present curvature."""
         columns, c = state.set, state.curvature()
         intercept = Elimination.of(columns.rows, c, state.problem.intercept)
-        state.pass_over(columns, 2.0)
         if columns.design is state.problem.design:
             return cls(intercept, known_gram(columns.rows, c, intercept.mean), TUNING.uses, TUNING.stale)
         return cls(intercept, gram_matrix(columns.rows, c, intercept.mean), TUNING.set_uses, TUNING.set_stale)
@@ -106,7 +104,6 @@ def newton_step(state: WorkingSetState, accuracy: float) -> None:
     slope = intercept.slope(blocks.ridge * w - v, missing)
     minimise(ridged(state.hessian.matrix, blocks.ridge), eased(blocks), u, slope, accuracy)
     product = state.set.design.matvec(u)
-    state.pass_over(state.set)
     state.go_to(u, state.b + intercept.shift(u - w, missing), product)
 
 
@@ -126,52 +123,4 @@ def ridged(H: Vector, ridge: float) -> Vector:
         return H
     H = H.copy()
     H[np.diag_indices_from(H)] += ridge
-    return H
-
-
-def price_of_hessian(design: Design) -> float:
-    """What the Hessian of all columns costs, in passes over them."""
-    n, d = design.shape
-    if not design.is_sparse:
-        return 0.035 * d  # BLAS is quick
-    return price_of_gram(design) if design.by_rows else 0.2 * design.nnz / n
-
-
-def known_gram(design: Design, c: Vector, mean: Vector | None) -> Vector:
-    """That of all columns, formed once for all who share X; not to be changed, and no proof may rest on it."""
-    centred = mean is not None
-    known = design.grams.get(centred)
-    if known is None or not np.array_equal(known[0], c):
-        known = design.grams[centred] = (c, gram_matrix(design, c, mean))
-    return known[1]
-
-
-def gram_matrix(design: Design, c: Vector, mean: Vector | None) -> Vector:
-    """X' diag(c) X, or the same of columns without their means; symmetric, in C order."""
-    if design.is_sparse:
-        design = design.stored_by_rows()
-    H = gram_of(design, None, c, None if design.is_sparse else mean).T  # its transpose is itself, in C order
-    kernels.mirror_lower(H)
-    if design.is_sparse and mean is not None:
-        H -= float(c.sum()) * np.outer(mean, mean)
-    return H
-
-
-def gram_of_some(design: Design, rows: NDArray[np.int64], fraction: float, mean: Vector | None) -> Vector:
-    """fraction sum_i (x_i - mean)(x_i - mean)' over some rows, whatever their own mean is; symmetric, in C order.
-
-    Sparse matrices are stored by rows.
-    """
-    h = np.full(len(rows), fraction)
-    if not design.is_sparse:
-        H = gram_of(design, rows, h, mean).T
-        kernels.mirror_lower(H)
-        return H
-    H = gram_of(design, rows, h).T
-    kernels.mirror_lower(H)
-    if mean is not None:
-        weights = np.zeros(design.shape[0])
-        weights[rows] = fraction
-        cross = np.outer(design.rmatvec(weights), mean)
-        H += fraction * len(rows) * np.outer(mean, mean) - cross - cross.T
     return H

@@ -15,8 +15,10 @@ from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.steps.measurements import UP, AtMoments, DualVector, Goal, Measurements, Sizes
-from fenchel.steps.working_set.hessian import eased, gram_matrix, gram_of_some, known_gram, minimise, ridged
+from fenchel.steps.base import Goal
+from fenchel.steps.linear_algebra.gram import gram_matrix, gram_of_some, known_gram
+from fenchel.steps.measurements import UP, AtMoments, DualVector, Measurements, Sizes
+from fenchel.steps.working_set.hessian import eased, minimise, ridged
 
 #: The accuracies of the descent, as parts of the gap that is asked for: the next only where one was not enough.
 ACCURACIES = (1e-6, 1e-9, 1e-12)

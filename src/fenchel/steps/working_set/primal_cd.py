@@ -1,10 +1,10 @@
 """Primal coordinate descent and Newton steps on working sets, for penalties that set weights or groups to zero.
 
 P is minimised over a working set of groups (`selection`). A narrow set is solved for by proximal Newton steps on its
-Hessian (`hessian`), a wide one by passes along its columns (`column_passes`) and conjugate gradients on the weights
-that are not zero (`support_newton`). After every step one product of all columns with the multipliers says which others
-are missing, and certifies the model. Least squares on few columns needs no sample after its Gram matrix (`moments`).
-Along a path of lam the working set, the model and the Hessian are carried over.
+Hessian (`hessian`), a wide one by passes along its columns and conjugate gradients on the support (`matrix_free`).
+After every step one product of all columns with the multipliers says which others are missing, and certifies the
+model. Least squares on few columns needs no sample after its Gram matrix (`moments`). Along a path of lam the working
+set, the model and the Hessian are carried over.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy as np
 
 from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Problem, Trait
-from fenchel.steps.base import Candidate, Progress, Solver, Start, expected_epochs
-from fenchel.steps.measurements import Goal, Measurements
-from fenchel.steps.working_set.column_passes import column_step
+from fenchel.steps.base import Candidate, Goal, Solver, Start, expected_epochs
+from fenchel.steps.linear_algebra.gram import price_of_hessian
+from fenchel.steps.measurements import Measurements
 from fenchel.steps.working_set.columns import ColumnSet
-from fenchel.steps.working_set.hessian import newton_step, price_of_hessian
+from fenchel.steps.working_set.hessian import newton_step
+from fenchel.steps.working_set.matrix_free import column_step, support_step
 from fenchel.steps.working_set.moments import ACCURACIES, Batch, Moments
-from fenchel.steps.working_set.selection import has_taken_long, is_narrow, select, select_for
+from fenchel.steps.working_set.selection import is_narrow, select, select_for
 from fenchel.steps.working_set.state import WorkingSetState
-from fenchel.steps.working_set.support_newton import support_step
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,6 @@ class PrimalTuning:
     """`python -m benchmarks.race --sparse` on a9a, dna and imdb."""
 
     model: float = 1e-7  # the accuracy of a step's quadratic model, as a part of the gap that is asked for
-    slow: float = 0.5  # a step that leaves more of the gap than this was slow
     most_idle: int = 25  # steps in a row that change nothing, after which none will
     noise: float = 1e-14  # the part of P by which a line search may raise it: rounding
     nothing: float = 1e-15  # a gap, as a part of P, that no step would make smaller
@@ -52,7 +51,7 @@ class PrimalCD(Solver[WorkingSetState]):
     name = "primal_cd"
     any_storage = True
     requires = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS, Trait.BLOCK_PENALTY})
-    steps_per_check = 60
+    steps_per_check = 1
     passes_per_step = 3
     screens = True
     summary = "sets weights to zero: Newton steps and coordinate descent on a working set of columns"
@@ -102,7 +101,7 @@ class PrimalCD(Solver[WorkingSetState]):
             state.set = state.set.under(blocks.only(np.flatnonzero(state.inside))[1])
         state.gap = state.last_gap = state.least_gap = state.least_primal = np.inf
         state.steps = state.idle = state.attempts = 0
-        state.slow = state.grows = state.patient = False
+        state.grows = False
         select_for(state, ratio)
         return state
 
@@ -138,16 +137,10 @@ class PrimalCD(Solver[WorkingSetState]):
         """How good the last step was."""
         state.last_gap, state.gap = state.gap, gap
         left = gap / state.last_gap if state.last_gap < np.inf else 0.0
-        if left > 0.0:
-            state.slow = not left <= TUNING.slow
         if gap < 0.5 * state.least_gap:
             state.idle, state.least_gap = 0, gap
         if state.hessian is not None and not state.problem.loss.quadratic and state.hessian.is_stale(left):
             state.hessian = None
-
-    def progress(self, state: WorkingSetState) -> Progress:
-        """A certificate is due after every step, if none could be made of what was measured: steps are long."""
-        return Progress(state.primal, 0.0, state.passes)
 
     def conclude(self, state: WorkingSetState) -> None:
         """Tell paths on other folds which groups were needed."""
@@ -185,17 +178,15 @@ def _moment_step(state: WorkingSetState) -> None:
 
 
 def _step_on_set(state: WorkingSetState) -> None:
-    """One step on the working set, with conjugate gradients where coordinates alone were slow."""
+    """One step on the working set."""
     if not state.set.width:
         return
     accuracy = TUNING.model * min(_enough(state, state.primal), state.gap)
-    if not state.grows and not state.patient and has_taken_long(state):
-        state.patient = True
     if is_narrow(state, state.set.width):
         newton_step(state, accuracy)
-        return
-    column_step(state, accuracy)
-    if state.slow:
+    else:
+        state.wide_steps += 1
+        column_step(state, accuracy)
         support_step(state)
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel.data.typing import Indices, Mask, Vector
-from fenchel.steps.working_set.hessian import price_of_hessian
 from fenchel.steps.working_set.state import WorkingSetState
 
 
@@ -22,34 +21,31 @@ class SelectionTuning:
 
     first_size: int = 64  # groups beside those that are not zero
     growth: float = 2.0  # how many times the groups that are not zero the set has
-    settled_growth: float = 1.1  # the same for a set about as large as the last, and too wide for a Hessian
     settled: float = 1.5  # a set so many times larger than the last will hardly be the last one
-    wide: int = 1000  # weights from which a Hessian of twice as many takes long
     coarse: float = 0.8  # where lam / last lam is below this, other folds say more than the strong rule
     spare: float = 1.05  # how many times what other folds needed is taken
     always: int = 128  # the widest set whose Hessian is formed whatever the data
-    narrow: int = 2000  # and the widest at all, if it has no more entries than the data
-    patient: float = 4.0  # entries of the Hessian for every entry of the data, where column passes take long
+    narrow: int = 2000  # and the widest at all, if it has no more entries than the data;
+    patience: int = 10  # but after so many steps without one: columns may be nearly dependent
+    wide: int = 1000  # the widest then, whatever the data,
+    patient: float = 4.0  # and the entries of its Hessian for every entry of the data
 
 
 TUNING = SelectionTuning()
 
 
-def select(state: WorkingSetState, share: float = 1.0) -> bool:
-    """Take in the groups above this share of their threshold, and the next ones; False if none is missing."""
+def select(state: WorkingSetState, fraction: float = 1.0) -> None:
+    """Add the groups above this fraction of their threshold, and the next ones, if one is missing."""
     if state.inside is None:
-        return False
+        return
     score, alive = _scores(state)
-    missing = int(np.count_nonzero((score > share) & ~state.inside))
+    missing = int(np.count_nonzero((score > fraction) & ~state.inside))
     if not missing:
-        return False
-    nonzero = int(np.count_nonzero(alive))
-    size = int(TUNING.growth * nonzero) + min(missing, state.set.width + TUNING.first_size)
-    if nonzero > TUNING.wide and size <= TUNING.settled * state.set.width:
-        size = int(TUNING.settled_growth * nonzero) + min(missing, TUNING.first_size)
+        state.grows = False
+        return
+    size = int(TUNING.growth * np.count_nonzero(alive)) + min(missing, state.set.width + TUNING.first_size)
     score[alive] = np.inf
     _enter(state, score, max(TUNING.first_size, size))
-    return True
 
 
 def select_for(state: WorkingSetState, ratio: float) -> None:
@@ -65,22 +61,11 @@ def select_for(state: WorkingSetState, ratio: float) -> None:
 def is_narrow(state: WorkingSetState, width: int) -> bool:
     """Whether a Hessian of so many weights is formed."""
     entries = state.problem.design.nnz
-    if state.patient:
+    if state.wide_steps >= TUNING.patience:
         return width**2 <= max(TUNING.wide**2, TUNING.patient * entries)
     if state.grows and not state.problem.loss.quadratic:  # another Hessian will be needed soon
         return width <= TUNING.always
     return width <= TUNING.always or width**2 <= min(TUNING.narrow**2, entries)
-
-
-def has_taken_long(state: WorkingSetState) -> bool:
-    """Whether column passes over the set have cost as much as its Hessian and a factor of it.
-
-    Then at most twice is paid of what the better method would have cost.
-    """
-    design = state.set.design
-    nnz, width = max(1, design.nnz), state.set.width
-    passes = (state.passes - state.entered) * state.problem.design.nnz / nnz
-    return passes >= price_of_hessian(design) + width**3 / (30.0 * nnz)  # multiplications in the time of an entry
 
 
 def _scores(state: WorkingSetState) -> tuple[Vector, Mask]:

@@ -19,8 +19,8 @@ from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties import Penalty
-from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
-from fenchel.steps.measurements import AtSamples, DualVector, Goal, Measurements, Sizes, is_moderate
+from fenchel.steps.base import Candidate, Goal, Overflow, Progress, Solver, Start
+from fenchel.steps.measurements import AtSamples, DualVector, Measurements, Sizes, is_moderate
 from fenchel.steps.working_set.hessian import POSV
 from fenchel.steps.working_set.moments import Centre
 

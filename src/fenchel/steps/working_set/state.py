@@ -11,8 +11,8 @@ from fenchel._core import CompiledLoss
 from fenchel.data.typing import Indices, Mask, Vector
 from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift
-from fenchel.steps.base import Overflow
-from fenchel.steps.measurements import AtSamples, DualVector, Goal, Measurements, Model, Sizes, is_moderate
+from fenchel.steps.base import Goal, Model, Overflow
+from fenchel.steps.measurements import AtSamples, DualVector, Measurements, Sizes, is_moderate
 from fenchel.steps.working_set.columns import ColumnSet
 from fenchel.steps.working_set.hessian import Hessian
 from fenchel.steps.working_set.moments import AtWeights, Batch, Moments
@@ -57,15 +57,11 @@ class WorkingSetState:
     least_primal: float = np.inf  # P when `idle` was last zero,
     least_gap: float = np.inf  # and the least gap by then
     hessian: Hessian | None = None
-    trail: list[tuple[Vector, float]] = field(default_factory=list)  # the last weights, to extrapolate from
-    passes: float = 0.0
-    entered: float = 0.0  # passes when the working set was chosen
     steps: int = 0  # for this penalty
     attempts: int = 0  # of these from second moments
+    wide_steps: int = 0  # on the present set without a Hessian
     idle: int = 0  # steps in a row that made neither P nor the gap smaller
     grows: bool = False  # whether the working set is much larger than the last, and so hardly the final one
-    patient: bool = False  # whether column passes have taken as long as a Hessian would have
-    slow: bool = True  # whether the last step left more than half of the gap
     damping: float = TUNING.first_damping
 
     def __post_init__(self) -> None:
@@ -96,15 +92,9 @@ class WorkingSetState:
         w[self.set.members] = self.w
         return w
 
-    def pass_over(self, columns: ColumnSet, times: float = 1.0) -> None:
-        """Count passes over some columns, as a part of all."""
-        self.passes += times * columns.design.nnz / max(1, self.problem.design.nnz)
-
     def enter(self, columns: ColumnSet) -> None:
         """Work on another set, which has all weights that are not zero."""
-        self.w, self.set, self.entered = self.weights[columns.members], columns, self.passes
-        self.hessian = None
-        self.trail.clear()
+        self.w, self.set, self.hessian, self.wide_steps = self.weights[columns.members], columns, None, 0
 
     # Evaluation ---------------------------------------------------------------------------------------------------
 
@@ -144,7 +134,6 @@ class WorkingSetState:
         """Scores anew, so that rounding does not add up; the best intercept; multipliers; v of all columns."""
         if self.product is None:
             self.product = self.set.design.matvec(self.w) if self.w.any() else np.zeros(self.problem.shape[0])
-            self.pass_over(self.set)
             self.z = self.product + self.b
             self.a, self.h, self.mean_loss = self.response(self.z)
         if self.problem.intercept:
@@ -153,7 +142,6 @@ class WorkingSetState:
         if not np.isfinite(self.mean_loss):
             raise Overflow("the objective overflows; rescale the features or lam")
         self.v = self.problem.design.rmatvec(self.fractions * self.a)
-        self.passes += 1.0
 
     def _balance(self, product: Vector) -> None:
         """The intercept nearly at its best for the scores X w."""

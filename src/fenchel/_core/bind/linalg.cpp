@@ -1,48 +1,11 @@
-// Primal coordinate descent, quadratic models and submatrices for Python.
+// Submatrices, mirrored triangles, and the functions of BLAS and LAPACK, for Python.
 #include "bind/bind.hpp"
+#include "linalg/lapack.hpp"
 #include "linalg/submatrix.hpp"
-#include "sparse/column_descent.hpp"
-#include "sparse/quadratic.hpp"
 
 namespace fenchel {
 
 using Square = nb::ndarray<double, nb::ndim<2>, nb::device::cpu>;
-
-std::tuple<double, double> descend_columns(const Lines &columns, Vector<Index> column, Vector<Index> first, Vector<Index> which, Vector<double> c,
-                                           Vector<double> curvature, Vector<double> threshold, double ridge, bool intercept, Mutable w, double b, Mutable m,
-                                           double passes, double enough) {
-    const Index count = Index(first.size()) - 1;
-    check_size(m.size(), columns.width(), "the model's derivative");
-    check_size(c.size(), columns.width(), "the model's curvature");
-    check_size(w.size(), columns.lines(), "the weights");
-    check_size(curvature.size(), count, "the curvature of the groups");
-    check_size(threshold.size(), count, "the thresholds of the groups");
-    check_groups(column, first, columns.lines());
-    check_within(which, count, "which names a group that does not exist");
-    nb::gil_scoped_release release;
-    const ColumnModel model{c.data(), threshold.data(), ridge, intercept, Index(c.size())};
-    const double made = columns.visit([&](const auto &M) {
-        ColumnDescent descent(M, Groups{column.data(), first.data()}, count, curvature.data(), model, w.data(), m.data());
-        const double passed = descent.descend(which.data(), Index(which.size()), passes, enough);
-        b += descent.settle();
-        return passed;
-    });
-    return {b, made};
-}
-
-void minimise_quadratic(const Posv &posv, Matrix<double> H, Vector<Index> column, Vector<Index> first, Vector<double> threshold, Mutable u, Mutable slope,
-                        Index passes, Index faces, Index steps, double enough) {
-    const Index size = H.shape(0), count = Index(first.size()) - 1;
-    check_size(H.shape(1), size, "a row of H");
-    check_size(u.size(), size, "the weights");
-    check_size(slope.size(), size, "the slope");
-    check_size(threshold.size(), count, "the thresholds of the groups");
-    check_groups(column, first, size);
-    nb::gil_scoped_release release;
-    Quadratic model(H.data(), size, Groups{column.data(), first.data()}, count, threshold.data(), u.data(), slope.data());
-    model.minimise(posv, passes, faces, steps, enough);
-}
-
 using AnyArray = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
@@ -119,13 +82,9 @@ void bind_function(nb::module_ &m, const char *name) {
         "capsule"_a);
 }
 
-void bind_descent(nb::module_ &m) {
+void bind_linalg(nb::module_ &m) {
     bind_function<Posv>(m, "Posv");
     bind_function<Syrk>(m, "Syrk");
-    m.def("descend_columns", &descend_columns, "columns"_a, exact("column"), exact("first"), exact("which"), "c"_a, "curvature"_a, "threshold"_a, "ridge"_a,
-          "intercept"_a, exact("w"), "b"_a, exact("m"), "passes"_a, "enough"_a);
-    m.def("minimise_quadratic", &minimise_quadratic, "posv"_a, exact("H"), exact("column"), exact("first"), "threshold"_a, exact("u"), exact("slope"),
-          "passes"_a, "faces"_a, "steps"_a, "enough"_a);
     m.def("take", &take, "lines"_a, exact("place"), "across"_a, exact("indptr"), exact("indices"), exact("data"));
     m.def("entries_across", &entries_across, "lines"_a);
     m.def("mirror_lower", &mirror_lower, exact("H"));

@@ -1,4 +1,4 @@
-// Paths on few dense samples for Python.
+// Coordinate descent, quadratic models, and paths on few dense samples, for Python.
 #include "sparse/sparse_path.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -7,10 +7,42 @@
 
 #include "bind/bind.hpp"
 #include "losses/response.hpp"
+#include "sparse/column_descent.hpp"
+#include "sparse/quadratic.hpp"
 
 namespace fenchel {
 
 namespace {
+
+// Coordinate descent on the quadratic model, in place: the weights w, and the model's derivative m; returns the intercept.
+double descend_columns(const Lines &columns, Vector<Index> column, Vector<Index> first, Vector<double> c, Vector<double> curvature, Vector<double> threshold,
+                       double ridge, bool intercept, Mutable w, double b, Mutable m, double passes, double enough) {
+    const Index count = Index(first.size()) - 1;
+    check_sizes({m.size(), c.size()}, columns.width(), "the model's derivative and curvature");
+    check_size(w.size(), columns.lines(), "the weights");
+    check_sizes({curvature.size(), threshold.size()}, count, "curvature and thresholds of the groups");
+    check_groups(column, first, columns.lines());
+    nb::gil_scoped_release release;
+    const ColumnModel model{c.data(), threshold.data(), ridge, intercept, Index(c.size())};
+    return columns.visit([&](const auto &M) {
+        ColumnDescent descent(M, Groups{column.data(), first.data()}, count, curvature.data(), model, w.data(), m.data());
+        descent.descend(passes, enough);
+        return b + descent.settle();
+    });
+}
+
+void minimise_quadratic(const Posv &posv, Matrix<double> H, Vector<Index> column, Vector<Index> first, Vector<double> threshold, Mutable u, Mutable slope,
+                        Index passes, Index faces, Index steps, double enough) {
+    const Index size = H.shape(0), count = Index(first.size()) - 1;
+    check_size(H.shape(1), size, "a row of H");
+    check_size(u.size(), size, "the weights");
+    check_size(slope.size(), size, "the slope");
+    check_size(threshold.size(), count, "the thresholds of the groups");
+    check_groups(column, first, size);
+    nb::gil_scoped_release release;
+    Quadratic model(H.data(), size, Groups{column.data(), first.data()}, count, threshold.data(), u.data(), slope.data());
+    model.minimise(posv, passes, faces, steps, enough);
+}
 
 // X, minus the means of its columns if they are given.
 template <class T>
@@ -135,7 +167,11 @@ auto advance(SparsePath &path, Vector<double> threshold, Vector<double> ridge, V
 
 }  // namespace
 
-void bind_sparse_path(nb::module_ &m) {
+void bind_sparse(nb::module_ &m) {
+    m.def("descend_columns", &descend_columns, "columns"_a, exact("column"), exact("first"), "c"_a, "curvature"_a, "threshold"_a, "ridge"_a, "intercept"_a,
+          exact("w"), "b"_a, exact("m"), "passes"_a, "enough"_a);
+    m.def("minimise_quadratic", &minimise_quadratic, "posv"_a, exact("H"), exact("column"), exact("first"), "threshold"_a, exact("u"), exact("slope"),
+          "passes"_a, "faces"_a, "steps"_a, "enough"_a);
     using T = SparsePathTuning;
     auto tuning = nb::class_<T>(m, "SparsePathTuning").def(nb::init<>());
     const auto field = [&](const char *name, auto T::*member) { tuning.def_rw(name, member); };
