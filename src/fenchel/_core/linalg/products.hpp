@@ -18,6 +18,15 @@ double dot(const Line &x, const Values &w) {
     return sum;
 }
 
+// With indices that need no computation the compiler loads neighbours at once.
+template <bool in_order = false, class T>
+double dot(const DenseLine<T> &x, const double *w) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Index k = 0; k < x.size; ++k) sum += static_cast<double>(x.value[k]) * w[k];
+    return sum;
+}
+
 // Lines are short: four sums side by side are faster than vector registers filled by gathers.
 template <bool in_order = false, class T, class I>
 double dot(const SparseLine<T, I> &x, const double *w) {
@@ -49,12 +58,14 @@ std::pair<double, double> bounded_dot(const SparseLine<T, I> &x, const double *w
     return {(a + b) + (c + d), (size_a + size_b) + (size_c + size_d)};
 }
 
-template <bool in_order = false, class Line>
-std::pair<double, double> bounded_dot(const Line &x, const double *w) {
+template <bool in_order = false, class T>
+std::pair<double, double> bounded_dot(const DenseLine<T> &x, const double *w) {
+    const T *value = x.value;
+    const Index size = x.size;
     double sum = 0, absolute = 0;
 #pragma omp simd reduction(+ : sum, absolute)
-    for (Index k = 0; k < x.size; ++k) {
-        const double term = static_cast<double>(x.value[k]) * w[x.index(k)];
+    for (Index k = 0; k < size; ++k) {
+        const double term = static_cast<double>(value[k]) * w[k];
         sum += term;
         absolute += std::fabs(term);
     }
@@ -73,11 +84,10 @@ void add(const Line &x, double a, double *out) {
 
 template <bool in_order, class Matrix>
 void gather_range(const Matrix &A, const double *w, double *out, double *bound, Index start, Index stop) {
-    for (Index i = start; i < stop; ++i) {
-        const auto x = A.line(i);
-        if (bound) std::tie(out[i], bound[i]) = bounded_dot<in_order>(x, w);
-        else out[i] = dot<in_order>(x, w);
-    }
+    if (bound)
+        for (Index i = start; i < stop; ++i) std::tie(out[i], bound[i]) = bounded_dot<in_order>(A.line(i), w);
+    else
+        for (Index i = start; i < stop; ++i) out[i] = dot<in_order>(A.line(i), w);
 }
 
 // out[i] = line_i . w, and bound[i] = sum_k |line_ik w_k| when `bound` is given.
