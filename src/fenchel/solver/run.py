@@ -280,9 +280,8 @@ def _results(
 
 def _row(fit: Fit, offer: Measurements, bounds: Bounds, k: int, seconds: float) -> Row:
     primal, _, dual, _ = bounds.numbers(k)
-    part = offer.weights[int(offer.starts[k]) : int(offer.starts[k + 1])]
     steps = int(offer.steps[k]) if k else fit.n_iter
-    return Row(steps, seconds, primal, dual, float(bounds.gap[k]), int(np.count_nonzero(part)))
+    return Row(steps, seconds, primal, dual, float(bounds.gap[k]), int(offer.nonzeros[k]))
 
 
 def _with_model(row: Row, model: Model) -> Check:

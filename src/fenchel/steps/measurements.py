@@ -178,10 +178,15 @@ class Measurements:
             return np.asarray(sizes.reshape(len(self), -1) @ self.sizes.columns)
         return self.sums(sizes * self.sizes.columns[self.columns])
 
+    @cached_property
+    def nonzeros(self) -> Vector:
+        """How many weights of each model are not zero."""
+        return self.sums(self.weights != 0.0)
+
     @property
     def most_weights(self) -> int:
         """How many the largest model has."""
-        return int(np.diff(self.starts).max(initial=0))
+        return len(self.weights) if len(self) == 1 else int(np.diff(self.starts).max(initial=0))
 
 
 def sums_of(starts: Indices, values: Vector) -> Vector:

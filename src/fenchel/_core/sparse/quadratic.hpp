@@ -99,8 +99,15 @@ class Quadratic {
         }
     }
 
-    // A Newton step on the face; returns the fraction of it that was taken.
+    // A Newton step on the face; returns the fraction of it that was taken. Where columns are dependent the diagonal is raised until the
+    // Hessian can be factored.
     double newton(Posv solve) {
+        for (double ridge = 1e-14; ridge < 1e-5; ridge *= 1e4)
+            if (solve_face(solve, ridge)) return line_search();
+        return 0;
+    }
+
+    bool solve_face(Posv solve, double ridge) {
         const Index k = Index(members_.size());
         old_.resize(k);
         step_.resize(k);
@@ -112,14 +119,11 @@ class Quadratic {
             for (Index j = 0; j < k; ++j) hessian_[i * k + j] = row[members_[j]];
         }
         for (size_t g = 0; g < alive_.size(); ++g) add_penalty(start_[g], start_[g + 1], threshold_[alive_[g]], k);
-        for (Index i = 0; i < k; ++i) hessian_[i * k + i] *= 1 + 1e-14;
+        for (Index i = 0; i < k; ++i) hessian_[i * k + i] *= 1 + ridge;
         char lower = 'L';
         int n = int(k), one = 1, info = 0;
         solve.call(&lower, &n, &one, hessian_.data(), &n, step_.data(), &n, &info);
-        if (info != 0) return 0;
-        for (Index i = 0; i < k; ++i)
-            if (!std::isfinite(step_[i])) return 0;
-        return line_search();
+        return info == 0 && std::all_of(step_.begin(), step_.end(), [](double x) { return std::isfinite(x); });
     }
 
     // Adds the penalty's gradient and Hessian, threshold (I / |w| - w w' / |w|^3), of the group at [from, to) of the face.

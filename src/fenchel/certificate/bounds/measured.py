@@ -52,8 +52,8 @@ class Bounds:
     theta: Vector
     """The multiple of the multipliers that is the dual point."""
     moments: bool
-    v_error: Vector
-    """How far v may be off, as a multiple of S_j."""
+    feasible: tuple[Vector, Vector]
+    """The largest feasible theta, and R*(theta v), with the error of v counted in."""
     own: Vector | None = None
 
     @cached_property
@@ -73,7 +73,11 @@ class Bounds:
 
     def numbers(self, k: int) -> tuple[float, float, float, float]:
         """P, the bound on it, D, and the bound on that."""
-        return float(self.primal[k]), float(self.upper[k]), float(self.dual[k]), float(self.lower[k])
+        return self._numbers[k]
+
+    @cached_property
+    def _numbers(self) -> list[tuple[float, float, float, float]]:
+        return list(zip(*(x.tolist() for x in (self.primal, self.upper, self.dual, self.lower)), strict=True))
 
     @property
     def own_lower(self) -> Vector:
@@ -123,8 +127,8 @@ def measured_bounds(problem: Problem, found: Measurements) -> Bounds:
     )
     most = (1.0 + rounding) * (1.0 + EVALUATION)  # times a penalty as computed, it is a bound on it
     primal, upper = primal_of(terms.loss, terms.error, found.penalty, most * found.penalty)
-    theta, conjugate = _feasible(found, terms.v_error)
-    theta = np.where(found.ridge > 0.0, theta, np.maximum(0.0, np.minimum(theta, terms.best)))
+    largest, conjugate = _feasible(found, terms.v_error)
+    theta = np.where(found.ridge > 0.0, largest, np.maximum(0.0, np.minimum(largest, terms.best)))
     dual, lower = dual_of(*terms.dual(theta), conjugate, most * conjugate)
     known = ~np.isnan(lower)
     return Bounds(
@@ -134,17 +138,14 @@ def measured_bounds(problem: Problem, found: Measurements) -> Bounds:
         np.where(known, lower, -np.inf),
         np.where(np.isnan(theta), 1.0, theta),
         moments,
-        terms.v_error,
+        (largest, conjugate),
     )
 
 
 @np.errstate(all="ignore")
 def blur(found: Measurements, bounds: Bounds) -> float:
     """About how much of the first gap sharper products would remove: rounding, and what the error of v costs."""
-    (theta, conjugate), (best, least) = (
-        _feasible(found, bounds.v_error),
-        _feasible(found, np.zeros_like(bounds.v_error)),
-    )
+    (theta, conjugate), (best, least) = bounds.feasible, _feasible(found, np.zeros(len(found)))
     lost = abs(bounds.dual[0]) * (1.0 - min(theta[0], 1.0) / min(best[0], 1.0)) + conjugate[0] - least[0]
     return float(bounds.rounding[0] + lost) if np.isfinite(lost) else np.inf
 
@@ -156,7 +157,7 @@ def _from_samples(problem: Problem, found: Measurements, at: AtSamples, rounding
     scores = found.spread + np.abs(found.b) + (sizes.target if at.centred else 0.0)
     off = ((rounding + 2.0 * INPUT + (sums if at.centred else 0.0)) * scores + INPUT * sizes.target) * UP + 1e-150
     rise = (length * off + 0.5 * problem.loss.smoothness * off * off) * UP
-    shrink = _imbalance(problem, A * sizes.p) + 8.0 * UNIT_ROUNDOFF
+    shrink = _imbalance(A, sizes.p) + 8.0 * UNIT_ROUNDOFF if problem.intercept else np.full(len(A), 8.0 * UNIT_ROUNDOFF)
 
     def dual(theta: Vector) -> tuple[Vector, Vector]:
         points = (
@@ -168,10 +169,9 @@ def _from_samples(problem: Problem, found: Measurements, at: AtSamples, rounding
     return Terms(at.loss, sums * np.abs(at.loss) + rise, (sums + shrink) * length, np.ones(len(A)), dual)
 
 
-def _imbalance(problem: Problem, terms: Vector) -> Vector:
+def _imbalance(A: Vector, p: Vector) -> Vector:
     """t of the module's docstring, from above; infinite where one side is less than a seventh of the other."""
-    if not problem.intercept:
-        return np.zeros(len(terms))
+    terms = A * p
     total, size = np.abs(terms.sum(axis=1)), np.abs(terms).sum(axis=1)
     # the lighter side is (size - |total|) / 2, the heavier one (size + |total|) / 2; both are rounded
     t = 2.0 * total / (size + total) + 4.0 * EVALUATION

@@ -8,7 +8,7 @@ many passes over the samples, so it is used again as long as steps with it are g
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -102,19 +102,15 @@ def newton_step(state: WorkingSetState, accuracy: float) -> None:
     intercept, u = state.hessian.intercept, w.copy()
     v, missing = state.v[state.set.members], float(state.fractions @ state.a)
     slope = intercept.slope(blocks.ridge * w - v, missing)
-    minimise(ridged(state.hessian.matrix, blocks.ridge), eased(blocks), u, slope, accuracy)
+    minimise(ridged(state.hessian.matrix, blocks.ridge), blocks, u, slope, accuracy)
     product = state.set.design.matvec(u)
     state.go_to(u, state.b + intercept.shift(u - w, missing), product)
 
 
 def minimise(H: Vector, blocks: Blocks, u: Vector, slope: Vector, enough: float) -> None:
     """u and the slope there, changed in place: the minimum of a quadratic and the norms of groups, its ridge in H."""
-    kernels.minimise_quadratic(POSV, H, blocks.column, blocks.first, blocks.threshold, u, slope, *TUNING.limits, enough)
-
-
-def eased(blocks: Blocks) -> Blocks:
-    """Thresholds a little higher."""
-    return replace(blocks, threshold=blocks.threshold * (1.0 + TUNING.ease))
+    threshold = blocks.threshold * (1.0 + TUNING.ease)
+    kernels.minimise_quadratic(POSV, H, blocks.column, blocks.first, threshold, u, slope, *TUNING.limits, enough)
 
 
 def ridged(H: Vector, ridge: float) -> Vector:

@@ -18,10 +18,7 @@ from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Goal
 from fenchel.steps.linear_algebra.gram import gram_matrix, gram_of_some, known_gram
 from fenchel.steps.measurements import UP, AtMoments, DualVector, Measurements, Sizes
-from fenchel.steps.working_set.hessian import eased, minimise, ridged
-
-#: The accuracies of the descent, as parts of the gap that is asked for: the next only where one was not enough.
-ACCURACIES = (1e-6, 1e-9, 1e-12)
+from fenchel.steps.working_set.hessian import minimise, ridged
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +78,7 @@ class Moments:
     def step(self, blocks: Blocks, at: AtWeights, enough: float) -> AtWeights:
         """The optimum, to this accuracy, from some weights."""
         u = at.w.copy()
-        minimise(ridged(self.G, blocks.ridge), eased(blocks), u, blocks.ridge * u - at.v, enough)
+        minimise(ridged(self.G, blocks.ridge), blocks, u, blocks.ridge * u - at.v, enough)
         return self.at(u)
 
 

@@ -22,7 +22,7 @@ from fenchel.steps.measurements import Measurements
 from fenchel.steps.working_set.columns import ColumnSet
 from fenchel.steps.working_set.hessian import newton_step
 from fenchel.steps.working_set.matrix_free import column_step, support_step
-from fenchel.steps.working_set.moments import ACCURACIES, Batch, Moments
+from fenchel.steps.working_set.moments import Batch, Moments
 from fenchel.steps.working_set.selection import is_narrow, select, select_for
 from fenchel.steps.working_set.state import WorkingSetState
 
@@ -37,7 +37,8 @@ class PrimalTuning:
     nothing: float = 1e-15  # a gap, as a part of P, that no step would make smaller
     most_entries: int = 1_000_000  # of a Hessian of all weights,
     cheap: float = 8.0  # and the passes that it may cost, for them to be worked on all at once
-    lams_per_step: int = 20  # of least squares from second moments
+    moments: float = 1e-9  # the same where second moments are all of the problem,
+    lams_per_step: int = 20  # and the penalties solved for in a step there
     most_epochs: float = 50.0  # of dual coordinate ascent that take less time than working sets do
 
 
@@ -100,7 +101,7 @@ class PrimalCD(Solver[WorkingSetState]):
         else:
             state.set = state.set.under(blocks.only(np.flatnonzero(state.inside))[1])
         state.gap = state.last_gap = state.least_gap = state.least_primal = np.inf
-        state.steps = state.idle = state.attempts = 0
+        state.steps = state.idle = 0
         state.grows = False
         select_for(state, ratio)
         return state
@@ -112,11 +113,11 @@ class PrimalCD(Solver[WorkingSetState]):
             _moment_step(state)
         elif state.gap > TUNING.nothing * abs(before):
             select(state)
-            _step_on_set(state)
+            _step_on_set(state, before)
             state.evaluate()
-        state.idle += 1
-        if state.primal < (1.0 - TUNING.noise) * state.least_primal:
-            state.idle, state.least_primal = 0, state.primal
+        state.idle, primal = state.idle + 1, state.primal
+        if primal < (1.0 - TUNING.noise) * state.least_primal:
+            state.idle, state.least_primal = 0, primal
         return state
 
     def measured(self, state: WorkingSetState) -> Measurements | None:
@@ -156,32 +157,30 @@ def is_cheap(problem: Problem) -> bool:
 
 
 def _moment_step(state: WorkingSetState) -> None:
-    """The optimum by second moments, more exactly each time; then with the samples.
+    """The optimum by second moments: of folds, of these samples; where neither is exact enough, with the samples.
 
     Where every weight is on its own the penalties that follow are solved for at once.
     """
     moments, goal = state.moments, state.goal or Goal((state.problem.penalty,), 0.0, 0.0, np.inf)
     assert moments is not None
-    if state.attempts == len(ACCURACIES):
+    if state.batch is not None:  # and was not good enough
         if not moments.by_difference:
             state.leave_moments()
             return
         state.moments = moments = Moments.of(state.problem, may_share=False)
-        state.attempts = 0
         state.__dict__.pop("sizes", None)
     low, high, _ = state.everything.blocks.limits
-    several = state.attempts == 0 and state.everything.blocks.singles and low == high
+    several = state.batch is None and state.everything.blocks.singles and low == high
     penalties = goal.penalties[: TUNING.lams_per_step] if several else goal.penalties[:1]
-    state.batch = Batch.of(moments, penalties, moments.at(state.w), goal, ACCURACIES[state.attempts])
-    state.attempts += 1
+    state.batch = Batch.of(moments, penalties, moments.at(state.w), goal, TUNING.moments)
     state.take(state.batch.models[0])
 
 
-def _step_on_set(state: WorkingSetState) -> None:
-    """One step on the working set."""
+def _step_on_set(state: WorkingSetState, primal: float) -> None:
+    """One step on the working set, from a model with this P."""
     if not state.set.width:
         return
-    accuracy = TUNING.model * min(_enough(state, state.primal), state.gap)
+    accuracy = TUNING.model * min(_enough(state, primal), state.gap)
     if is_narrow(state, state.set.width):
         newton_step(state, accuracy)
     else:

@@ -58,7 +58,6 @@ class WorkingSetState:
     least_gap: float = np.inf  # and the least gap by then
     hessian: Hessian | None = None
     steps: int = 0  # for this penalty
-    attempts: int = 0  # of these from second moments
     wide_steps: int = 0  # on the present set without a Hessian
     idle: int = 0  # steps in a row that made neither P nor the gap smaller
     grows: bool = False  # whether the working set is much larger than the last, and so hardly the final one
@@ -128,7 +127,7 @@ class WorkingSetState:
                 break
             t *= 0.5
         factor = 0.1 if t == 1.0 else 10.0
-        self.damping = float(np.clip(self.damping * factor, TUNING.least_damping, TUNING.most_damping))
+        self.damping = min(max(self.damping * factor, TUNING.least_damping), TUNING.most_damping)
 
     def evaluate(self) -> None:
         """Scores anew, so that rounding does not add up; the best intercept; multipliers; v of all columns."""
