@@ -99,6 +99,8 @@ def test_models_are_optima_and_certified_without_a_product(loss, engine, storage
         assert other.primal == pytest.approx(c.primal, rel=1e-10)
         assert c.primal - c.gap <= other.primal
         assert other.primal - other.gap <= c.primal
+        assert c.dual <= other.primal * (1.0 + 3e-11)  # as computed
+        assert other.dual <= c.primal * (1.0 + 3e-11)
         assert other.relative_gap <= 3e-6
     # lam_max is rounded, and column passes see it
     assert np.abs(path[0].w).max() <= (1e-12 if engine == "column passes" else 0.0)
