@@ -408,7 +408,7 @@ def test_a_limit_on_seconds_ends_the_path(shape, clock):
     problem = task(fl.losses.Logistic(), *shape, storage="CSR" if shape[0] == 600 else "C", weighted=False)
     path = fl.path(problem, eps=1e-6, tol=1e-9, max_seconds=0.3, warn=False)
     assert 0 < len(path) < 100
-    assert clock.elapsed < 1.0
+    assert clock.elapsed < 1.5
 
 
 # Where it ends ----------------------------------------------------------------------------------------------------
