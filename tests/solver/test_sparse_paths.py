@@ -374,10 +374,9 @@ def test_options_of_a_solver_are_obeyed():
     assert {result.solver for result in fl.path(problem, n_lams=3, solver="fista")} == {"fista"}
     path = fl.path(task_for("few columns", fl.losses.Logistic()), n_lams=3, eps=1e-3, tol=1e-14, max_iter=2, warn=False)
     assert max(result.n_iter for result in path) <= 2
-    for every in (1, 7):
-        path = fl.path(problem, n_lams=3, eps=0.1, tol=1e-9, solver="fista", check_every=every)
-        assert all(np.all(result.trace["iteration"][1:-1] % every == 0) for result in path[1:])
-        assert sum(len(result.trace) for result in path) > 20 / every
+    for result in fl.path(task_for("few columns", fl.losses.Logistic()), n_lams=3, eps=0.1, tol=1e-9, check_every=3):
+        assert result.n_iter >= 3
+        np.testing.assert_array_equal(result.trace["iteration"], np.arange(3, result.n_iter + 1, 3))
 
 
 @pytest.mark.parametrize(
