@@ -56,5 +56,5 @@ def test_softmax_of_features_beyond_double_precision_ends(clock):
     X = np.array([[1.0], [-0.5], [2.0]]) * 1e150
     with pytest.warns(fl.NotCertifiedWarning):
         model = fl.LogisticRegression(max_seconds=5.0).fit(np.vstack([X, 1.1 * X]), [0, 1, 2, 0, 1, 2])
-    assert clock.elapsed < 15.0
+    assert clock.elapsed < 16.0
     assert np.all(np.isfinite(model.coef_))
