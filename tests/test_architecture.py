@@ -1,5 +1,6 @@
 """What the tree promises: one-way imports, exported names, types, light imports."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -90,6 +91,17 @@ def test_no_folder_outgrows_a_dozen_modules():
     counts = {f.relative_to(ROOT).as_posix(): len(set(f.glob("*.py")) - {f / "__init__.py"}) for f in folders}
     assert len(counts) > 10
     assert {f: n for f, n in counts.items() if n > 12} == {}
+
+
+@in_checkout
+def test_the_page_on_architecture_names_every_package_and_folder():
+    page, source = (ROOT / "docs/architecture.md").read_text(), ROOT / "src/fenchel"
+    packages = {path.parent.name for path in source.glob("*/__init__.py")}
+    assert set(re.findall(r"^\| `fenchel\.(\w+)` ", page, re.MULTILINE)) == packages
+    named = set(re.findall(r"`(\w+)/`", page))
+    assert named <= {path.name for path in source.rglob("*") if path.is_dir()}
+    for package in ("data", "problem", "steps", "certificate", "solver"):
+        assert {path.parent.name for path in (source / package).glob("*/__init__.py")} <= named
 
 
 @in_checkout

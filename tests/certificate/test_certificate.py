@@ -108,12 +108,13 @@ def test_proven_labels_are_those_of_the_optimum(loss, intercept):
     new = rng.normal(size=(500, 5))
     truth = np.where(new @ best.w + best.b >= 0, 1, -1)
     shares = []
-    for noise in (0.3, 1e-2, 1e-4):
+    for noise in (0.3, 1e-2, 1e-4, 1e-6):
         rough = best.w + noise * rng.normal(size=5)
         labels, proven = fl.certify(problem, rough, best.b + noise * intercept * rng.normal()).labels(new)
         assert np.array_equal(labels[proven], truth[proven])
         shares.append(proven.mean())
-    assert shares[-1] > 0.8
+    assert shares[-2] > 0.8
+    assert shares[-1] > 0.98
     distance = np.linalg.norm(best.w - rough)
     assert distance <= fl.certify(problem, rough, best.b).weights_radius + best.certificate.weights_radius
 
@@ -130,7 +131,7 @@ def test_proven_zeros_are_zero_in_the_optimum(loss, penalty):
     problem = problem.replace(penalty=problem.penalty.with_lam(0.6 * problem.lam_max()))
     best = fl.solve(problem, tol=1e-10)
     proven = best.certificate.zeros()
-    assert proven.sum() > d / 6
+    assert proven.sum() > d / 2
     assert not best.w[proven].any()
     rough = fl.certify(problem, best.w + 1e-3 * rng.normal(size=d), best.b)
     assert not best.w[rough.zeros()].any()
@@ -141,7 +142,7 @@ def test_proven_support_vectors_agree_with_the_optimum():
     best = fl.solve(problem, tol=1e-10)
     never, always = best.certificate.support_vectors()
     margin = problem.y * problem.scores(best.w, best.b)
-    assert never.sum() + always.sum() > 0.7 * len(margin)
+    assert never.sum() + always.sum() > 0.8 * len(margin)  # all but those on the margin
     assert np.all(margin[never] > 1)
     assert np.all(margin[always] < 1)
     low, high = best.certificate.multipliers()
@@ -207,7 +208,7 @@ def test_a_single_sample_is_certified():
     problem = fl.Problem([[2.0]], [1.0], fl.losses.Squared(), fl.penalties.L2(1.0))
     c = fl.certify(problem, np.array([0.4]))
     assert c.primal == pytest.approx(0.1)
-    assert c.gap <= 2e-13  # rounding alone
+    assert c.gap <= 1e-13  # rounding alone, by the formula
 
 
 def test_float32_data_are_certified_in_float64():
@@ -287,7 +288,7 @@ def test_memory_beyond_the_data_grows_with_n_plus_d_only():
             fl.certify(problem, 0.01 * rng.normal(size=d))
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
-            assert peak < 60 * 8 * (n + d)
+            assert peak < 80 * 8 * (n + d)  # one dense copy is 200 vectors of d numbers
 
 
 def test_a_users_penalty_without_subgradients_is_certified_with_kinks_too():

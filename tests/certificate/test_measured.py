@@ -118,13 +118,14 @@ def kinds_of(loss):
 # They hold --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("n", "d"), [(9, 4), (8, 12)])
 @either_intercept
 @every_penalty
 @every_loss
-def test_bounds_hold_at_any_weights(loss, penalty, intercept):
+def test_bounds_hold_at_any_weights(loss, penalty, intercept, n, d):
     """Far from any optimum and near it, with weights tiny and huge, with intercepts that do not fit."""
     rng = np.random.default_rng(1)
-    problem, d = task(loss, 9, 4, penalty, intercept, offset=1.0), 4
+    problem = task(loss, n, d, penalty, intercept, offset=1.0)
     for lam in (1e-2, 1.0, 100.0):
         at = problem.with_lam(lam)
         truth, best = Truth(at), fl.solve(at, tol=1e-8, warn=False)
@@ -256,7 +257,7 @@ def test_sizes_whose_squares_vanish_or_overflow_are_not_moderate(scale):
 
 def spoilt(found, bad):
     """The same measurements with one number after the other made bad."""
-    for part in ("dual", "loss", None):
+    for part in ("loss", None) if bad < 0.0 else ("dual", "loss", None):  # the parts of "dual" are sizes
         record = found if part is None else getattr(found, part)
         for field in fields(record):
             value = getattr(record, field.name)
@@ -274,7 +275,7 @@ def spoilt(found, bad):
             yield f"{part}.{field.name}", changed if part is None else replace(found, **{part: changed})
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @every_penalty
 @every_loss
 def test_numbers_that_overflow_prove_nothing(loss, penalty, bad):
@@ -287,7 +288,7 @@ def test_numbers_that_overflow_prove_nothing(loss, penalty, bad):
         if penalty in ("L1", "elastic net"):
             threshold = float(found.threshold[0])
             cases += spoilt(listing(found, 0.9 * threshold), bad)
-        assert len(cases) >= 4
+        assert len(cases) >= (3 if bad < 0.0 else 4)
         for field, case in cases:
             assert not measured_bounds(problem, case).meet(1e6, 0.0), field
 
@@ -370,7 +371,9 @@ def test_models_of_one_batch_are_bounded_as_if_alone():
                     one = measured_bounds(problem, alone(found, k))
                     for field in ("primal", "upper", "dual", "lower", "theta"):
                         together = getattr(several, field)[k]
-                        assert together == pytest.approx(getattr(one, field)[0], rel=1e-14, abs=UNDERFLOW)
+                        assert together == pytest.approx(
+                            getattr(one, field)[0], rel=3e-14, abs=UNDERFLOW
+                        )  # sums in another order
 
 
 def alone(found, k):

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 from fenchel.cli import main
 from fenchel.report import plot_convergence
-from tests.certificate.test_models_svm import write
+from tests.certificate.test_adapters_svm import write
 
 
 def run(*arguments):

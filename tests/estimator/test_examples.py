@@ -12,9 +12,10 @@ ESTIMATORS = [value for value in vars(fenchel).values() if inspect.isclass(value
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda kind: kind.__name__)
 def test_examples(estimator):
-    runner = doctest.DocTestRunner(verbose=False)
-    for example in doctest.DocTestFinder(recurse=False).find(estimator, estimator.__name__):
-        assert runner.run(example).failed == 0
+    (example,) = doctest.DocTestFinder(recurse=False).find(estimator, estimator.__name__)
+    found = doctest.DocTestRunner(verbose=False).run(example)
+    assert found.attempted > 0 or estimator is fenchel.LinearRegressor  # its example is that of LinearClassifier
+    assert found.failed == 0
 
 
 def test_every_parameter_is_documented():

@@ -201,7 +201,7 @@ def test_they_live_in_pipelines_searches_frames_and_files(model):
     name = type(model).__name__.lower()
     grid = {f"{name}__{parameter}": [0.01, 1.0]}
     search = GridSearchCV(make_pipeline(StandardScaler(), model), grid, cv=3).fit(frame, CANCER_Y)
-    assert search.best_score_ > 0.88
+    assert search.best_score_ > 0.94
     assert fl.certify(search, frame, CANCER_Y).ok
     again = pickle.loads(pickle.dumps(search.best_estimator_))
     assert np.array_equal(again.predict(frame), search.predict(frame))
@@ -243,7 +243,7 @@ def test_warm_starts_need_fewer_steps(model, parameter, data):
     assert 2 * np.max(warm.fit(X, y).n_iter_) <= np.max(cold.n_iter_)
     if parameter is None:
         return
-    changed = {parameter: 1.1 * getattr(model, parameter)}
+    changed = {parameter: 1.01 * getattr(model, parameter)}
     cold.set_params(**changed).fit(X, y)
     assert np.max(warm.set_params(**changed).fit(X, y).n_iter_) < np.max(cold.n_iter_)
     assert warm.certificate_.ok
@@ -301,16 +301,16 @@ def test_the_softmax_needs_a_strongly_convex_penalty():
 def test_the_softmax_with_an_elastic_net_agrees(l1_ratio, fit_intercept):
     both = {"C": 0.5, "l1_ratio": l1_ratio, "fit_intercept": fit_intercept}
     penalty = {"penalty": "elasticnet"} if SKLEARN < (1, 8) else {}  # from then on l1_ratio alone says it
-    ours = fl.LogisticRegression(**both, penalty="elasticnet", tol=1e-8).fit(WINE_X, WINE_Y, WINE_WEIGHTS)
+    ours = fl.LogisticRegression(**both, penalty="elasticnet", tol=1e-11).fit(WINE_X, WINE_Y, WINE_WEIGHTS)
     theirs = sklearn.linear_model.LogisticRegression(**both, **penalty, solver="saga", tol=1e-9, max_iter=10**5)
     theirs.fit(WINE_X, WINE_Y, WINE_WEIGHTS)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
     np.testing.assert_array_equal(ours.coef_ == 0.0, theirs.coef_ == 0.0)
-    np.testing.assert_allclose(ours.predict_proba(WINE_X), theirs.predict_proba(WINE_X), atol=1e-3)  # saga ends early
+    np.testing.assert_allclose(ours.predict_proba(WINE_X), theirs.predict_proba(WINE_X), atol=1e-4)
     # what is proven of theirs is a bound from below that ours has to keep to, and the other way round
     certificate = fl.certify(theirs, WINE_X, WINE_Y, WINE_WEIGHTS, tol=1e-7)
     assert certificate.dual <= ours.certificate_.primal <= certificate.primal * (1 + 1e-8)
-    assert fl.certify(ours, WINE_X, WINE_Y, WINE_WEIGHTS).relative_gap < 1.1e-8
+    assert fl.certify(ours, WINE_X, WINE_Y, WINE_WEIGHTS).relative_gap < 1.1e-11
 
 
 def test_n_jobs_counts_as_joblib_does():

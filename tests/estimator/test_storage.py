@@ -72,9 +72,9 @@ def test_rows_are_not_copied(model, designs):
         designs.clear()
         clone(model).fit(data, Y)
         stored = data.data if sp.issparse(data) else data
-        for design in designs:
-            if design.shape[0] == 120:
-                assert np.shares_memory(design.matrix.data if sp.issparse(data) else design.matrix, stored)
+        whole = [design.matrix for design in designs if design.shape[0] == 120]
+        assert whole
+        assert all(np.shares_memory(matrix.data if sp.issparse(data) else matrix, stored) for matrix in whole)
 
 
 @pytest.mark.parametrize("model", AS_IT_IS, ids=str)

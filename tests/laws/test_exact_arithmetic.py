@@ -77,7 +77,7 @@ def gaps_of_paths_hold(problem, shares):
         best = fl.solve(at, tol=1e-13, max_iter=100, warn=False)
         lowest = exact(at, best.w, best.b)
         for tol in (1e-1, 1e-4, 1e-8):
-            found = fl.path(problem, lams=[lam], tol=tol, max_seconds=1.0, warn=False)[0]
+            found = fl.path(problem, lams=[lam], tol=tol, max_iter=200, warn=False)[0]
             c = found.certificate
             assert exact(at, found.w, found.b) - lowest <= c.gap
             assert c.primal - c.gap <= lowest

@@ -235,7 +235,7 @@ def test_sums_of_losses(loss):
     total, rise, error = loss.kernel().bound_values(
         z, sizes, relative, absolute, share, y, s, loss.smoothness, loss.lipschitz
     )
-    np.testing.assert_allclose(error, relative * sizes + absolute + share * (np.abs(z) + np.abs(y)), rtol=1e-14)
+    np.testing.assert_allclose(error, relative * sizes + absolute + share * (np.abs(z) + np.abs(y)), rtol=3e-15)
     value = loss.value(z, y)
     assert total == pytest.approx(math.fsum(s * value), rel=50 * 2.0**-53)
     for side in (-1.0, -0.5, 0.5, 1.0):

@@ -79,7 +79,7 @@ def test_a_deadline_is_kept_by_every_solver(clock):
         began = clock.now
         result = fl.solve(problem, solver=solver, tol=1e-15, max_seconds=0.3, warn=False)
         assert result.status in ("max_seconds", "stalled")
-        assert clock.now - began < 1.0
+        assert clock.now - began < 1.5
         assert np.isfinite(result.certificate.gap)
 
 

@@ -270,7 +270,7 @@ def test_ctrl_c_ends_all_problems(n_threads, monkeypatch):
 
 def test_time_is_limited_for_all_problems_together(clock):
     results = solve_many(against_rest(Design(IRIS), SPECIES), tol=0.0, max_seconds=0.3)
-    assert clock.elapsed < 1.0
+    assert clock.elapsed < 1.5
     assert len(results) == 3
     with pytest.raises(ValueError, match="there are 3 problems, but 1 starts"):
         solve_many(against_rest(Design(IRIS), SPECIES), starts=[None])

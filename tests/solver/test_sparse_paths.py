@@ -87,27 +87,31 @@ def is_measured(result):
 @every_loss
 def test_models_are_optima_and_certified_without_a_product(loss, engine, storage, penalty, intercept, monkeypatch):
     problem = task_for(engine, loss, penalty, intercept, storage)
-    path = fl.path(problem, eps=0.05, n_lams=5, tol=1e-6)
-    assert np.mean([is_measured(result) for result in path]) >= 0.5
+    path = fl.path(problem, eps=0.05, n_lams=12, tol=1e-6)
+    assert all(is_measured(result) for result in path)
     compiled = engine == "few samples" and not storage.startswith("CS") and penalty in ("L1", "elastic net")
-    assert {result.solver for result in path if is_measured(result)} == {"sparse_path" if compiled else "primal_cd"}
+    assert {result.solver for result in path} == {"sparse_path" if compiled else "primal_cd"}
     for lam, result in zip(path.lams, path, strict=True):
         at, c = problem.with_lam(float(lam)), result.certificate
         assert c.ok
         # whoever computes the objective and the bounds from the weights alone comes to the same
         other = fl.certify(at, result.w, result.b, effort="low")
         assert other.primal == pytest.approx(c.primal, rel=1e-10)
-        assert c.dual <= other.primal * (1.0 + 1e-11)
-        assert other.dual <= c.primal * (1.0 + 1e-11)
+        assert c.primal - c.gap <= other.primal
+        assert other.primal - other.gap <= c.primal
+        assert c.dual <= other.primal * (1.0 + 3e-11)  # as computed
+        assert other.dual <= c.primal * (1.0 + 3e-11)
         assert other.relative_gap <= 3e-6
-    assert np.abs(path[0].w).max() <= 1e-6
+    # lam_max is rounded, and column passes see it
+    assert np.abs(path[0].w).max() <= (1e-12 if engine == "column passes" else 0.0)
 
 
+@either_intercept
 @every_penalty
 @every_engine
-@two_losses
-def test_models_are_those_of_another_algorithm(loss, engine, penalty):
-    problem = task_for(engine, loss, penalty, intercept=True)
+@every_loss
+def test_models_are_those_of_another_algorithm(loss, engine, penalty, intercept):
+    problem = task_for(engine, loss, penalty, intercept)
     problem = problem.with_lam(0.1 * problem.lam_max())
     ours, theirs = fl.solve(problem, tol=1e-9), fl.solve(problem, "fista", tol=1e-9, max_iter=200_000)
     assert ours.certificate.primal == pytest.approx(theirs.certificate.primal, rel=1e-8)
@@ -152,15 +156,15 @@ def test_above_lam_max_all_weights_are_zero(loss, engine):
     assert not result.w.any()
 
 
-@pytest.mark.parametrize("offset", [0.0, 10.0, 1e4])
+@pytest.mark.parametrize("offset", [0.0, 10.0, 1e3, 1e6])
 @either_intercept
 @pytest.mark.parametrize("penalty", ["L1", "elastic net", "groups"])
 @pytest.mark.parametrize(
-    ("n", "d", "engine"), [(12, 4, ""), (6, 9, ""), (9, 6, "working sets"), (9, 6, "column passes")]
+    ("n", "d", "engine"), [(30, 4, ""), (8, 20, ""), (12, 9, "working sets"), (12, 9, "column passes")]
 )
 def test_gaps_hold_in_exact_arithmetic(n, d, engine, penalty, intercept, offset):
-    for loss in LOSSES if offset == 10.0 and penalty == "L1" else LOSSES[:2]:
-        gaps_of_paths_hold(task(loss, n, d, penalty, intercept, offset=offset), [1.0, 0.1])
+    for loss in LOSSES if offset == 10.0 and penalty != "groups" else LOSSES[:2]:
+        gaps_of_paths_hold(task(loss, n, d, penalty, intercept, offset=offset), [1.0, 0.5, 0.1, 0.01])
 
 
 # Along the path ---------------------------------------------------------------------------------------------------
@@ -169,10 +173,10 @@ def test_gaps_hold_in_exact_arithmetic(n, d, engine, penalty, intercept, offset)
 @two_losses
 def test_models_that_serve_several_lams_are_certified_at_each(loss):
     """A model is carried over while its gap is a small part of what is asked for: gaps do not add up."""
-    problem = task(loss, 300, 500, storage="CSR")
-    path = fl.path(problem, eps=0.5, n_lams=100, tol=0.05)
-    assert sum(result.n_iter == 0 for result in path) > 30
-    for lam, result in list(zip(path.lams, path, strict=True))[::20]:
+    problem = task(loss, 600, 1200, storage="CSR")
+    path = fl.path(problem, eps=0.3, n_lams=300, tol=0.05)
+    assert sum(result.n_iter == 0 for result in path) > 100
+    for lam, result in list(zip(path.lams, path, strict=True))[::50]:
         best = fl.solve(problem.with_lam(lam), tol=1e-7)
         assert result.certificate.primal - result.certificate.gap <= best.certificate.primal * (1.0 + 1e-12)
         assert problem.with_lam(lam).primal(result.w, result.b) == pytest.approx(result.certificate.primal)
@@ -183,21 +187,21 @@ def test_models_that_serve_several_lams_are_certified_at_each(loss):
 @every_loss
 def test_lams_may_jump_and_rise(loss, engine, penalty):
     problem = task_for(engine, loss, penalty, intercept=True)
-    top, tol = problem.lam_max(), 1e-6
-    penalties = [problem.penalty.with_lam(part * top) for part in (1e-2, 2.0, 0.5, 0.5, 0.05, 1.0)]
+    top, tol, low = problem.lam_max(), 1e-6, 1e-2 if engine == "column passes" else 1e-3
+    penalties = [problem.penalty.with_lam(part * top) for part in (low, 2.0, 0.5, 0.5, 0.01, 1.0)]
     request = Request.of(tol=tol, solver="primal_cd")
     results = list(follow(problem, penalties, request, None, TimeLimit(None)))
     for one, result in zip(penalties, results, strict=True):
         best = fl.solve(problem.replace(penalty=one), tol=1e-9, warn=False)
         assert result.certificate.ok
-        assert result.certificate.primal == pytest.approx(best.certificate.primal, rel=1.5 * tol)
+        assert result.certificate.primal == pytest.approx(best.certificate.primal, rel=1.1 * tol)
         assert result.certificate.primal - result.certificate.gap <= best.certificate.primal * (1.0 + 1e-12)
 
 
 def test_long_paths_are_found_in_several_steps():
     count = 3 * sparse_path.TUNING.lams_per_step + 1
-    for n, d in ((12, 80), (60, 6)):
-        path = fl.path(task(fl.losses.Squared(), n, d), n_lams=count, eps=0.1)
+    for loss, n, d in ((fl.losses.Logistic(), 12, 80), (fl.losses.Squared(), 12, 80), (fl.losses.Squared(), 60, 6)):
+        path = fl.path(task(loss, n, d), n_lams=count, eps=0.1)
         assert len(path) == count
         assert all(is_measured(result) for result in path)
 
@@ -218,14 +222,19 @@ def test_columns_are_copied_now_and_then_only(monkeypatch):
     monkeypatch.setattr(fl.Design, "only", lambda self, *a: copied.append(len(a[0])) or only(self, *a))
     path = fl.path(task(fl.losses.Squared(), 600, 1200, storage="CSR"), eps=0.05, n_lams=100, tol=1e-5)
     assert all(is_measured(result) for result in path)
-    assert len(copied) <= 20
+    assert len(copied) <= 15
 
 
-@pytest.mark.parametrize(("n", "d", "storage", "eps", "most"), [(500, 12, "C", 0.01, 60), (600, 1200, "CSR", 0.3, 45)])
-def test_hessians_are_used_again(n, d, storage, eps, most, monkeypatch):
+@pytest.mark.parametrize(
+    ("n", "d", "storage", "eps", "n_lams", "tol", "most"),
+    [(500, 12, "C", 0.01, 100, 1e-3, 40), (600, 1200, "CSR", 0.3, 60, 1e-4, 30)],
+)
+def test_hessians_are_used_again(n, d, storage, eps, n_lams, tol, most, monkeypatch):
     formed, form = [], hessian.Hessian.of
     monkeypatch.setattr(hessian.Hessian, "of", lambda state: formed.append(1) or form(state))
-    path = fl.path(task(fl.losses.Logistic(), n, d, storage=storage), eps=eps, n_lams=100, tol=1e-3)
+    path = fl.path(
+        task(fl.losses.Logistic(), n, d, storage=storage, intercept=d == 12), eps=eps, n_lams=n_lams, tol=tol
+    )
     assert all(is_measured(result) for result in path)
     assert len(formed) <= most
 
@@ -254,6 +263,7 @@ def test_what_a_result_knows_is_computed_when_asked(loss, engine):
     at = problem.with_lam(float(path.lams[5]))
     assert result.certificate.evidence.problem.penalty == at.penalty
     np.testing.assert_allclose(result.alpha, -loss.derivative(at.scores(result.w, result.b), at.y), atol=1e-12)
+    assert at.dual(result.alpha) <= result.certificate.primal
     low, high = result.certificate.multipliers()
     assert np.all(low <= high)
     assert not np.any(result.certificate.zeros() & (result.w != 0.0))
@@ -296,7 +306,7 @@ def test_copies_know_their_multipliers_and_carry_no_data(n, d):
     for other in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), dataclasses.replace(result, n_iter=7)):
         np.testing.assert_array_equal(other.alpha, result.alpha)
         np.testing.assert_array_equal(other.w, result.w)
-    assert len(pickle.dumps(result)) < 2 * (result.alpha.nbytes + result.w.nbytes) + 5000
+    assert len(pickle.dumps(result)) < 2 * (result.alpha.nbytes + result.w.nbytes)
 
 
 @every_engine
@@ -332,8 +342,9 @@ def test_callbacks_hear_of_every_lam(engine):
     rows = []
     path = fl.path(task_for(engine), n_lams=6, callback=rows.append)
     assert all(is_measured(result) for result in path)
-    last = [next(row for row in rows if row.gap == result.certificate.gap) for result in path]
-    for row, result in zip(last, path, strict=True):
+    last = [next(k for k, row in enumerate(rows) if row.gap == result.certificate.gap) for result in path]
+    assert last == sorted(set(last))  # one after the other
+    for row, result in zip((rows[k] for k in last), path, strict=True):
         np.testing.assert_array_equal(row.w, result.w)
         assert row.b == result.b
         assert row.primal == result.certificate.primal
@@ -363,7 +374,9 @@ def test_options_of_a_solver_are_obeyed():
     assert {result.solver for result in fl.path(problem, n_lams=3, solver="fista")} == {"fista"}
     path = fl.path(task_for("few columns", fl.losses.Logistic()), n_lams=3, eps=1e-3, tol=1e-14, max_iter=2, warn=False)
     assert max(result.n_iter for result in path) <= 2
-    assert len(fl.path(problem, n_lams=3, check_every=1)) == 3
+    for result in fl.path(task_for("few columns", fl.losses.Logistic()), n_lams=3, eps=0.1, tol=1e-9, check_every=3):
+        assert result.n_iter >= 3
+        np.testing.assert_array_equal(result.trace["iteration"], np.arange(3, result.n_iter + 1, 3))
 
 
 @pytest.mark.parametrize(
@@ -394,7 +407,7 @@ def test_a_limit_on_seconds_ends_the_path(shape, clock):
     problem = task(fl.losses.Logistic(), *shape, storage="CSR" if shape[0] == 600 else "C", weighted=False)
     path = fl.path(problem, eps=1e-6, tol=1e-9, max_seconds=0.3, warn=False)
     assert 0 < len(path) < 100
-    assert clock.elapsed < 1.0
+    assert clock.elapsed < 1.5
 
 
 # Where it ends ----------------------------------------------------------------------------------------------------
@@ -407,7 +420,7 @@ def test_a_tolerance_out_of_reach_is_soon_given_up(loss, engine):
     assert not any(is_measured(result) for result in path[1:])
     for result in path[1:]:
         assert result.status == "stalled"
-        assert result.n_iter <= 100
+        assert result.n_iter <= 150
         assert result.certificate.relative_gap <= 1e-10
 
 
@@ -421,13 +434,13 @@ def test_rounding_of_moments_leads_to_samples():
 @every_engine
 def test_an_empty_working_set_makes_no_steps(engine):
     """At lam_max, with weights so different that rounding keeps the gap from the tolerance."""
-    for seed in range(10):
+    for seed in range(10 if engine == "column passes" else 30):  # thousands of passes at two of the others
         rng = np.random.default_rng(seed)
         X, y, weights = rng.normal(size=(3, 9)) + 1e6, rng.normal(size=3), 10.0 ** rng.uniform(-12, 12, 3)
         problem = fl.Problem(X, y, fl.losses.Huber(0.1), fl.penalties.L1(1.0), weights, intercept=True)
         lams = [1.01 * problem.lam_max(), problem.lam_max()]
         for result in fl.path(problem, lams=lams, tol=1e-14, warn=False):
-            assert result.n_iter <= 200
+            assert result.n_iter <= 300
 
 
 # Extremes ---------------------------------------------------------------------------------------------------------
@@ -478,7 +491,8 @@ def test_columns_far_from_zero_raise_nothing(storage):
         X, y = rng.normal(size=(9, 3)) + 1e8, rng.normal(size=9) + 1e6
         penalty = fl.penalties.ElasticNet(1.0, 0.5)
         problem = fl.Problem(STORAGES[storage](X), y, fl.losses.Squared(), penalty, intercept=True)
-        fl.path(problem, n_lams=3, eps=1e-3, max_iter=500, warn=False)
+        for result in fl.path(problem, n_lams=3, eps=1e-3, max_iter=500, warn=False):
+            assert np.isfinite(result.certificate.gap)
 
 
 @pytest.mark.parametrize("penalty", [fl.penalties.ElasticNet(0.1, 0.0), fl.penalties.L1(1e-320)], ids=str)
@@ -542,6 +556,7 @@ def test_who_was_there_before_saves_working_sets(monkeypatch):
         assert all(is_measured(result) for result in first)
         second, few = sets_of(problem, penalties, supports, monkeypatch)
         assert few < many if fewer else few <= many
+        assert few <= len(penalties) + 1  # a set may be chosen again where a step on it was not exact
         assert all(result.certificate.ok for result in second)
 
 
@@ -569,7 +584,7 @@ def test_folds_tell_each_other(model, monkeypatch):
     fitted = clone(model).fit(sample.X, y)
     assert fitted.certificate_.ok
     paths = 2 if isinstance(getattr(fitted, "l1_ratio", None), list) else 1
-    assert sum(told) >= 2 * 5 * paths  # by two folds of three, at every alpha but the first
+    assert sum(told) == 2 * 5 * paths  # by two folds of three, at every alpha but the first
 
 
 @pytest.mark.parametrize("shape", [(60, 5), (30, 100)], ids=str)

@@ -102,15 +102,15 @@ def test_the_multipliers_of_the_tangent_have_the_gap_that_a_step_says(loss, inte
 
 def test_steps_go_on_where_the_slope_says_so():
     """On separable data the curvature fades along the way, and the best step is longer than Newton's."""
-    X = rng.normal(size=(300, 5))
+    X = rng.normal(size=(3000, 5))
     y = np.where(X @ np.ones(5) > 0, 1.0, -1.0)
     p = fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L2(1e-6))
-    state = Newton().begin(p, Start(np.zeros(5), 0.0, np.zeros(300)), 0)
+    state = Newton().begin(p, Start(np.zeros(5), 0.0, np.zeros(3000)), 0)
     q, residual = state.system.solve(state.active.rows, state.active.s * state.active.h / state.W, state.gradient, 0.0)
     assert np.linalg.norm(residual) == 0.0
     t = line_search(state, -q, X @ -q)
     assert t > 1.0
-    gradient = p.penalty.lam * (-t * q) + X.T @ p.loss.derivative(X @ (-t * q), y) / 300
+    gradient = p.penalty.lam * (-t * q) + X.T @ p.loss.derivative(X @ (-t * q), y) / 3000
     assert abs(gradient @ q) <= 0.11 * abs(state.gradient @ q)
 
 

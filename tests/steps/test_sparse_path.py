@@ -119,7 +119,7 @@ def test_columns_of_a_screen_that_folds_share_are_below_the_cut(loss, intercept)
 @every_loss
 def test_its_models_are_optima(loss, intercept, penalty):
     problem = task(loss, 15, 150, penalty, intercept)
-    penalties = penalties_of(problem, np.geomspace(1.0, 0.05, 10))
+    penalties = penalties_of(problem, np.geomspace(1.0, 0.02, 10))
     found, bounds = advance(problem, begin(problem), penalties)
     assert len(found) == 10
     assert bounds.meet(1e-6, 0.0).all()
@@ -138,8 +138,10 @@ def test_its_models_are_optima(loss, intercept, penalty):
 @every_loss
 def test_lams_that_rise_or_jump_are_bounded_too(loss, penalty):
     """Weights too large for a lam leave small multipliers, and no column listed: a feasible multiple is known still."""
-    for seed in range(6):
+    for seed in range(20):
         problem = task(loss, 6, 20, penalty, intercept=bool(seed % 2), seed=seed)
+        if not problem.lam_max():  # one class, and an intercept
+            continue
         state = begin(problem)
         for part in (0.05, 0.0535, 0.3, 1.4, 0.02, 1.0):
             (one,) = penalties_of(problem, [part])
@@ -159,7 +161,7 @@ def test_lams_that_rise_or_jump_are_bounded_too(loss, penalty):
                 assert bounds.meet(tol, 0.0).all() or loss.has_straight_parts or tol > 1e-4
 
 
-@pytest.mark.parametrize("tol", [0.9, 1e-3, 1e-10])
+@pytest.mark.parametrize("tol", [0.9, 0.1, 1e-3, 1e-10])
 @every_penalty
 @every_loss
 def test_a_single_lam_is_approached_by_strides(loss, penalty, tol):
@@ -286,7 +288,7 @@ def test_by_name_it_does_not_hand_over():
 
 def test_lams_that_are_not_reached_are_left_to_another_solver():
     """No model at all is no array of a strange shape."""
-    for seed in range(12):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(5, 300)), rng.normal(size=5)
         problem = fl.Problem(X, y, fl.losses.Squared(), fl.penalties.L1(1.0))

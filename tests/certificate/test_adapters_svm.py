@@ -273,12 +273,13 @@ def test_model_files_of_regression(tmp_path, solver, power):
 
 def test_model_files_with_an_unpenalised_intercept(tmp_path):
     X, y = classification()
+    X = X + 0.5  # so that the intercept is large enough to matter
     y = (y == "bee").astype(int)
     model = SVC(kernel="linear", C=0.5, tol=1e-9).fit(X, y)
     w = np.append(model.coef_[0], model.intercept_)[:, None]
     path = write(tmp_path / "model", "L2R_L1LOSS_SVC_DUAL", w, 1, labels=[1, 0])
     assert fl.certify(path, X, y, C=0.5, regularize_bias=False, tol=1e-4).relative_gap <= 1e-4
-    assert fl.certify(path, X, y, C=0.5).relative_gap > 4e-4
+    assert fl.certify(path, X, y, C=0.5).relative_gap > 1e-3
 
 
 def test_model_files_say_what_is_missing_or_wrong(tmp_path):

@@ -156,8 +156,8 @@ SGD_LOSSES = {
     "epsilon_insensitive": (insensitive(0.1), 1.0),
     "squared_epsilon_insensitive": (insensitive(0.1, 2), 1.0),
 }
-SGD = {"tol": None, "random_state": 0, "alpha": 0.05, "max_iter": 3000}
-AVERAGED = {"learning_rate": "invscaling", "eta0": 0.3, "power_t": 0.75, "average": 90_000, **SGD}
+SGD = {"tol": None, "random_state": 0, "alpha": 0.05, "max_iter": 30_000}
+AVERAGED = {"learning_rate": "invscaling", "eta0": 0.3, "power_t": 0.75, "average": 900_000, **SGD}
 
 
 @pytest.mark.parametrize("loss", SGD_LOSSES)
