@@ -81,14 +81,12 @@ def test_an_interrupt_before_the_first_check_still_gives_a_certified_model():
     assert result.certificate.primal == pytest.approx(np.log(2))
 
 
-@pytest.mark.xfail(strict=True, reason="every k-th step is counted as one of k")
 @pytest.mark.parametrize("solver", ["fista", "pdhg"])
 def test_certificates_come_every_so_many_steps(solver):
     trace = fl.solve(problem(), solver=solver, tol=1e-6, check_every=3).trace
     assert list(trace["iteration"][:3]) == [3, 6, 9]
 
 
-@pytest.mark.xfail(strict=True, reason="the only step of the compiled path is not measured")
 def test_the_compiled_path_is_certified_whatever_steps_are_asked_for():
     few = fl.Problem(rng.normal(size=(15, 60)), rng.normal(size=15), penalty=fl.penalties.L1(1.0))
     assert all(len(result.trace) for result in fl.path(few, n_lams=3, eps=0.1, check_every=3))

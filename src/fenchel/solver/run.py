@@ -155,7 +155,7 @@ def run(fit: Fit, carried: Carried[Any]) -> list[Result]:
 
 def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
     """The loop itself: why it ended, or the results of measured models that are certified."""
-    solver, schedule = carried.solver, Schedule(carried.solver, fit.stop, fit.check_every)
+    solver, schedule = carried.solver, Schedule(carried.solver, fit.stop)
     before, carried.state, status = carried.state, None, ""  # nothing is carried on unless this ends well
     with FitProgress(fit.problem, solver.name, fit.stop) if fit.progress else nullcontext() as bar:
         try:
@@ -185,7 +185,7 @@ def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
                         return measured.results
                     due = measured.stopped or not measured.sharp
                 else:
-                    due = schedule.due(state)
+                    due = fit.check_every is not None or schedule.due(state)
                 if not (due or ends):
                     continue
                 row = _check(fit, solver, state)

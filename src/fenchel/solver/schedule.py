@@ -29,17 +29,14 @@ class Schedule:
     Everything is counted in steps and passes, not in seconds, so that the same seed gives the same bits.
     """
 
-    def __init__(self, solver: Solver[Any], stop: Stop, check_every: int | None) -> None:
-        self._solver = solver
-        self._stop, self._every, self._budget = stop, check_every, solver.steps_per_check
+    def __init__(self, solver: Solver[Any], stop: Stop) -> None:
+        self._solver, self._stop, self._budget = solver, stop, solver.steps_per_check
         self._steps, self._passes, self._ratio = 0, 0.0, TUNING.first_ratio
         self._last: Progress | None = None
 
     def due(self, state: Any) -> bool:
         """Whether a certificate is due after one more step."""
         self._steps += 1
-        if self._every is not None:
-            return self._steps >= self._every
         self._last = seen = self._solver.progress(state)
         if seen is None:
             return self._steps >= self._budget

@@ -146,9 +146,9 @@ def _best(
     problem: Statement, options: dict[str, Any], tol: float, has_start: bool = False, is_path: bool = False
 ) -> Solver[Any]:
     """The first that fits, knows the options, and suits the problem; whether it suits is not asked if no other does."""
-    fitting = []
+    fitting, traits = [], problem.traits
     for kind in solvers_of(problem).kinds:
-        if set(options) - _options(kind) or kind().hindrance(problem) is not None:
+        if not kind.requires <= traits or set(options) - _options(kind) or kind().hindrance(problem) is not None:
             continue
         # one that cannot use a start is taken only if nothing else would get further
         if has_start and kind(**options).ignores_start and not kind.is_final:

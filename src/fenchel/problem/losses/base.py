@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 
@@ -131,7 +132,7 @@ class Loss(ABC):
         """The compiled twin of this loss, if there is one."""
         return None
 
-    @property
+    @cached_property
     def traits(self) -> frozenset[Trait]:
         """What this loss promises, from its constants and kinks."""
         promised = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -184,7 +185,7 @@ class Penalty(ABC):
         """Weight of the part of the penalty that makes zeros, as a multiple of lam; 0 if none does."""
         return 0.0
 
-    @property
+    @cached_property
     def traits(self) -> frozenset[Trait]:
         """What this penalty promises."""
         promised = {

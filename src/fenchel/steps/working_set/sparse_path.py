@@ -19,7 +19,7 @@ from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties import Penalty
-from fenchel.steps.base import Candidate, Goal, Overflow, Progress, Solver, Start
+from fenchel.steps.base import Candidate, Goal, Overflow, Solver, Start
 from fenchel.steps.measurements import AtSamples, DualVector, Measurements, Sizes, is_moderate
 from fenchel.steps.working_set.hessian import POSV
 from fenchel.steps.working_set.moments import Centre
@@ -57,6 +57,7 @@ class PathState:
     goal: Goal | None = None
     begun: bool = False
     found: Measurements | None = None
+    refused: bool = False  # whether what was found is not good enough
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,14 @@ class SparsePath(Solver[PathState]):
         state.goal = goal
 
     def retarget(self, state: PathState, problem: Problem) -> PathState:
-        state.problem, state.found = problem, None
+        state.problem, state.found, state.refused = problem, None, False
         return state
 
     def step(self, state: PathState) -> PathState:
-        if state.found is not None:  # and was not good enough
+        if state.refused:
             raise Overflow("the compiled path finds no better model for this lam")
+        if state.found is not None:  # nobody has asked for it yet
+            return state
         goal = state.goal or Goal((state.problem.penalty,), 1e-4, 0.0, np.inf)
         penalties, tol, skip = list(goal.penalties[: TUNING.lams_per_step]), goal.tol, 0
         tols = np.full(len(penalties), float(tol))
@@ -136,14 +139,14 @@ class SparsePath(Solver[PathState]):
     def measured(self, state: PathState) -> Measurements | None:
         return state.found
 
+    def learn(self, state: PathState, gap: float) -> None:
+        state.refused = True
+
     def candidates(self, state: PathState) -> Sequence[Candidate]:
         if state.found is None:
             return []
         model = state.found.model(0, state.problem.shape[1])
         return [Candidate(model.dense(), model.b)]
-
-    def progress(self, state: PathState) -> Progress | None:
-        return None
 
 
 def _screen(problem: Problem, p: Vector, mean: Vector | None) -> tuple[kernels.Int16Screen, float, float]:
