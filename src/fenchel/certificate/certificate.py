@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from html import escape
+from math import isfinite, sqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -99,12 +100,12 @@ class Certificate:
 
         |w - w*| <= sqrt(2 gap / mu) for a mu-strongly convex penalty.
         """
-        if not (np.isfinite(upper) and np.isfinite(lower)):
+        if not (isfinite(upper) and isfinite(lower)):
             return cls(primal, dual, np.inf, np.inf, np.inf, tol, how, np.inf, atol, at_zero, evidence)
         gap, mu = gap_between(upper, lower), strong_convexity
         relative = gap / abs(primal) if primal else (np.inf if gap else 0.0)
         rounding = max(0.0, gap - (primal - dual))
-        radius = float(np.sqrt(2.0 * max(gap, 0.0)) / np.sqrt(mu)) * (1.0 + EVALUATION) if mu > 0.0 else np.inf
+        radius = sqrt(2.0 * max(gap, 0.0)) / sqrt(mu) * (1.0 + EVALUATION) if mu > 0.0 else np.inf
         return cls(primal, dual, gap, relative, rounding, tol, how, radius, atol, at_zero, evidence)
 
     @classmethod

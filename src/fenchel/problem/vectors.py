@@ -84,6 +84,8 @@ def set_number(owner: object, name: str) -> float:
     A float32 would not do: NumPy would go on in single precision, and no bound holds there.
     """
     value = getattr(owner, name)
+    if type(value) is float:
+        return value
     try:
         if isinstance(value, bool | str | bytes) or np.ndim(value) != 0:
             raise TypeError

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ class Request:
         if self.check_every is not None:
             require_count(self.check_every, "check_every", "steps")
         require_flag(self.progress, "progress")
-        self.stop(Clock(None))
+        self._own_stop  # noqa: B018  (checks the limits)
 
     @classmethod
     def of(cls, **options: Any) -> Request:
@@ -59,10 +60,14 @@ class Request:
         known = {name: options.pop(name) for name in cls.__dataclass_fields__ if name in options}
         return cls(**known, options=options)
 
+    @cached_property
+    def _own_stop(self) -> Stop:
+        return Stop(self.tol, self.atol, self.max_iter, self.max_seconds)
+
     def stop(self, clock: Clock) -> Stop:
         """The stop rule."""
-        limits = [limit for limit in (self.max_seconds, clock.left) if limit is not None]
-        return Stop(self.tol, self.atol, self.max_iter, min(limits, default=None))
+        left, own = clock.left, self._own_stop
+        return own if left is None else replace(own, max_seconds=min(left, own.max_seconds or left))
 
     @property
     def is_auto(self) -> bool:
@@ -74,8 +79,9 @@ class Clock:
     """A limit on the time of several solves together."""
 
     def __init__(self, max_seconds: float | None) -> None:
-        limit = Stop(max_seconds=max_seconds).max_seconds
-        self._end = None if limit is None else time.monotonic() + limit
+        self._end = (
+            None if max_seconds is None else time.monotonic() + (Stop(max_seconds=max_seconds).max_seconds or 0.0)
+        )
 
     @property
     def left(self) -> float | None:
