@@ -1,4 +1,4 @@
-"""Why to believe it: a bound, valid in exact arithmetic, on the suboptimality of any model."""
+"""Certificates: bounds, valid in exact arithmetic, on the suboptimality of any model."""
 
 from fenchel.certificate.adapters import certify
 from fenchel.certificate.certificate import Certificate, CertificateError

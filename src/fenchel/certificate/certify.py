@@ -1,4 +1,4 @@
-"""certify: a bound on the suboptimality of any weights, from anywhere."""
+"""certify: a bound on the suboptimality of given weights."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from fenchel.data.target import as_vector
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 
-#: What a pass costs beside the entries it visits, in entries.
-PASS_OVERHEAD = 30_000
-
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to look for a better dual point: the tolerance aimed at, and passes over the data for raising D."""
+    """Limits of the search for a better dual point; `python -m benchmarks.certify` shows their cost.
+
+    The runs that set the values are not recorded.
+    """
 
     tol: float
-    recover: bool  # whether to fit multipliers on the kinks of the loss
-    passes: int
-    work: float  # entries of X that those passes may visit where that allows more of them
-    thorough: bool  # raise D for smooth losses too; copy data stored by columns if that helps
+    recover: bool  # fit the multipliers at kinks by least squares
+    passes: int  # of dual ascent, or
+    work: float  # entries of X they may read, if that allows more passes
+    thorough: bool  # dual ascent for smooth losses as well; copy data stored by columns if that helps
+    overhead: int = 30_000  # of a pass, in entries
 
     def most_passes(self, entries: int) -> int:
-        """More passes over small data."""
-        return int(max(self.passes, self.work / (entries + PASS_OVERHEAD)))
+        """The largest number of passes over X with this many entries."""
+        return int(max(self.passes, self.work / (entries + self.overhead)))
 
 
 EFFORTS = {
@@ -41,7 +42,7 @@ EFFORTS = {
 
 
 def search_plan(effort: str, tol: float | None) -> Effort:
-    """The effort of that name, with another tolerance if one is given."""
+    """The effort of that name, with `tol` if given."""
     if not isinstance(effort, str) or effort not in EFFORTS:
         raise ValueError(f"effort must be one of {', '.join(map(repr, EFFORTS))}, got {effort!r}")
     if tol is not None and not (isinstance(tol, int | float | np.number) and tol > 0):
@@ -63,7 +64,7 @@ def certify_weights(
     judge.try_gradient()
     if np.isfinite(judge.primal.upper):
         judge.fit(plan.tol if plan.recover else np.inf)
-        # the gradient is no good guide to multipliers that are not unique either: those of D w
+        # the multipliers u of D w may not be unique, as those of a loss with kinks: the gradient does not give them
         if (judge.has_kinks or problem.penalty.analysis is not None or plan.thorough) and plan.passes:
             judge.ascend(plan.tol, plan.most_passes(problem.X.nnz), may_copy=plan.thorough)
     return judge.certificate(plan.tol)
@@ -74,12 +75,12 @@ def _model(problem: Problem, w: Any, b: float) -> tuple[Vector, float]:
     w = unmasked(w, "w")
     if w.dtype.kind not in "fiub":
         raise ValueError(f"w must be numbers, got entries of type {w.dtype}")
-    w = np.array(w, dtype=np.float64)  # our own: what is proven of it must stay true of it
+    w = np.array(w, dtype=np.float64)  # a copy: the certificate refers to it
     if w.shape != (d,):
         raise ValueError(f"w must be a vector of {d} weights (the columns of X), got shape {w.shape}")
     bad = np.flatnonzero(~np.isfinite(w))
     if bad.size:
-        raise ValueError(f"w has {w[bad[0]]} at position {bad[0]}; a model with such a weight cannot be certified")
+        raise ValueError(f"w has {w[bad[0]]} at position {bad[0]}; only finite weights can be certified")
     if not (isinstance(b, int | float | np.number) and np.isfinite(b)):
         raise ValueError(f"b must be a finite number, got {b!r}")
     if b != 0.0 and not problem.intercept:

@@ -1,4 +1,4 @@
-"""Certificates for problems with k scores a sample, as one problem."""
+"""Certificates for problems with k scores per sample."""
 
 from fenchel.certificate.multiclass.certify import certify_matrix
 from fenchel.certificate.multiclass.judge import MulticlassJudge

@@ -1,4 +1,4 @@
-"""A bound on the suboptimality of any matrix of weights, from anywhere."""
+"""A bound on the suboptimality of a given matrix of weights."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def certify_matrix(
 
 
 def _numbers(values: ArrayLike, shape: tuple[int, ...], name: str, meaning: str) -> Vector:
-    """Our own copy, finite and of the right shape: what is proven of it must stay true of it."""
+    """A copy, checked for shape and finite entries; the certificate refers to it."""
     array = unmasked(values, name)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be numbers, got entries of type {array.dtype}")
@@ -51,6 +51,6 @@ def _numbers(values: ArrayLike, shape: tuple[int, ...], name: str, meaning: str)
     if bad.size:
         raise ValueError(
             f"{name} has {array.flat[bad[0]]} at position {np.unravel_index(bad[0], shape)}; "
-            "a model with such an entry cannot be certified"
+            "only finite entries can be certified"
         )
     return array

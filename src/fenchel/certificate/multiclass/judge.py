@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,12 +17,21 @@ from fenchel.problem.losses.multiclass import off_of
 from fenchel.problem.vectors import frozen
 from fenchel.steps import BlockSDCA, Scores, Start
 
-#: Passes that may leave the gap where it is, beside as many as there were before (or a tenth of all, if that is more).
-PATIENCE = 200
+
+@dataclass(frozen=True)
+class MulticlassJudgeTuning:
+    """Stop rule of dual ascent: the allowed passes without progress are those before it plus these. Not measured."""
+
+    patience: int = 200
+    patience_fraction: float = 0.1  # of the allowed passes, if that is more
+    progress: float = 0.99  # a smaller ratio of gaps is progress
+
+
+TUNING = MulticlassJudgeTuning()
 
 
 class MulticlassJudge(Record):
-    """Looks at matrices and dual points; keeps the best of each."""
+    """Evaluates models and dual points; keeps the best of each."""
 
     def __init__(self, problem: MulticlassProblem) -> None:
         (n, d), k = problem.shape, problem.n_classes
@@ -37,20 +47,20 @@ class MulticlassJudge(Record):
 
     @property
     def evidence(self) -> MulticlassEvidence:
-        """What the certificate of the best model rests on."""
+        """The evidence for the best model."""
         return MulticlassEvidence(
             self.problem, self.w, self.b, self.primal.z, self.primal.upper, self.best, self.feasible
         )
 
     def consider(self, w: Vector, b: Vector, scores: Scores | None = None) -> PrimalBound:
-        """Keep a model if it is the best so far; no algorithm for these problems knows its scores."""
+        """Keep a model if it is the best so far; `scores` is not used."""
         primal = primal_bound(self.problem, w, b)
         if primal.upper < self.primal.upper or not np.isfinite(self.primal.upper):
             self.w, self.b, self.primal = frozen(w), frozen(b), primal
         return primal
 
     def try_point(self, point: BlockPoint | None) -> None:
-        """Keep the bounds of a dual point where they are better."""
+        """Keep the bounds of a dual point if they are better."""
         found = lower_bounds(self.problem, point, self.primal.upper) if point is not None else []
         self.last = max(found, key=lambda bound: bound.lower, default=None)
         for bound in found:
@@ -60,11 +70,11 @@ class MulticlassJudge(Record):
                 self.feasible = bound
 
     def try_multipliers(self, alpha: Vector, how: str, u: Vector | None = None) -> None:
-        """Multipliers from anywhere, made feasible first; no penalty here has differences, and u is None."""
+        """Make any multipliers feasible and keep their bounds if better; u is not used."""
         self.try_point(balanced(self.problem, off_of(alpha, self.problem.y), how))
 
     def try_gradient(self, z: Vector | None = None) -> None:
-        """-alpha_i in the subdifferential at some scores, after the best intercepts."""
+        """-alpha_i in the subdifferential at z (by default the best model's scores), at the best intercepts."""
         problem, Z = self.problem, self.primal.z if z is None else z
         if not np.all(np.isfinite(Z)):
             return
@@ -73,11 +83,11 @@ class MulticlassJudge(Record):
         self.try_point(balanced(problem, problem.loss.off_class(Z, problem.y), "gradient"))
 
     def fit(self, tol: float) -> None:
-        """The gradient point; where the loss is smooth, it is as good as the model."""
+        """The gradient point."""
         self.try_gradient()
 
     def ascend(self, tol: float, most_passes: int) -> None:
-        """Raise D by dual ascent from the best point, until the gap is small enough or no longer moves."""
+        """Dual ascent from the best point, until the gap is small enough or no longer decreases."""
         method = BlockSDCA()
         if not (self.problem.loss.traits | self.problem.penalty.traits >= method.requires):
             return
@@ -85,14 +95,13 @@ class MulticlassJudge(Record):
             return
         state = method.begin(self.problem, Start(self.w, self.b, self.best.alpha), seed=0)
         passes, progress, last = 0, 0, self.gap
-        while (
-            not self.reached(tol) and passes < most_passes and passes <= 2 * progress + max(PATIENCE, most_passes // 10)
-        ):
+        patience = max(TUNING.patience, int(TUNING.patience_fraction * most_passes))
+        while not self.reached(tol) and passes < most_passes and passes <= 2 * progress + patience:
             for _ in range(max(2, passes // 8)):
                 state = method.step(state)
                 passes += 1
             self.try_multipliers(state.alpha, how="dual ascent")
-            if self.gap < 0.99 * last:
+            if self.gap < TUNING.progress * last:
                 progress, last = passes, self.gap
 
 
