@@ -16,17 +16,17 @@ from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.steps.base import length
 
-#: Proof constant: an entry of X w or X'a is a sum of `terms` products, in any order, within gamma(terms + DEPTH) of the
-#: exact one relative to the sum of absolute values. The terms count one rounding each (`gamma`), and DEPTH allows for
-#: those of the products, of a scaling, of the intercept that is added, and of the few scalars around them.
+#: Proof constant: an entry of X w or X'a is a sum of `terms` products, in any order, with an error of at most
+#: gamma(terms + DEPTH) times the sum of absolute values: one rounding per term, and DEPTH for the products, a scaling,
+#: the added intercept and a few scalars.
 DEPTH = 80
 
 
 @dataclass(frozen=True)
 class AugmentedDesign:
-    """[X, c]: c = 1 for an unpenalised intercept, the design's constant for a penalised one, absent (0) without any.
+    """[X, c]: c = 1 for an unpenalised intercept, the design's constant for a penalised one, 0 (absent) without any.
 
-    `ridge` holds the penalty's weight on every column. Rows are given by their indices; X is never copied.
+    `ridge` is the penalty's weight of each column. Rows are given by their indices; X is never copied.
     """
 
     problem: Problem
@@ -45,13 +45,13 @@ class AugmentedDesign:
 
     @cached_property
     def largest(self) -> float:
-        """max |x_ij|, computed now: X may have been changed in place since it was validated."""
+        """max |x_ij|, computed now: X may have been changed in place since its check."""
         design = self.problem.design
         return largest_entry(design.matrix, design.by_rows, design.threads, "X")
 
     @cached_property
     def frobenius_bound(self) -> float:
-        """An upper bound on the Frobenius norm of [X, c]: every stored entry counts as the largest."""
+        """An upper bound on the Frobenius norm of [X, c]: sqrt(nnz) max |x_ij| for X."""
         entries, n = self.problem.design.nnz, self.problem.shape[0]
         return float(np.hypot(np.sqrt(entries) * self.largest, np.sqrt(n) * self.column)) * (1.0 + 1e-12)
 
@@ -80,7 +80,7 @@ class AugmentedDesign:
         return np.append(product, self.column * a.sum()) if self.column else product
 
     def hessian_product(self, rows: NDArray[np.int64], h: Vector, p: Vector) -> Vector:
-        """[X, c]' diag(h) [X, c] p over some rows, in one pass where there is no column c."""
+        """[X, c]' diag(h) [X, c] p over some rows, in one pass if there is no column c."""
         if not self.column:
             return self.problem.design.lines.scatter_some(rows, h, p, self.problem.design.threads)
         return self.combine(rows, h * self.scores(rows, p))
@@ -96,10 +96,8 @@ class AugmentedDesign:
         return gram
 
     @cached_property
-    def price_of_gram(self) -> float:
-        """The cost of the Gram matrix of all rows, in products with [X, c]; infinite for dense rows, where a sample
-        is always cheaper.
-        """
+    def gram_cost(self) -> float:
+        """The cost of the Gram matrix of all rows, in products with [X, c]; infinite for dense X, where samples win."""
         design = self.problem.design
         return price_of_gram(design) if design.is_sparse else np.inf
 
@@ -119,7 +117,7 @@ class AugmentedDesign:
 def price_of_gram(design: Design) -> float:
     """The cost of a Gram matrix of sparse rows, in products with X.
 
-    A row of m entries adds m^2 / 2 products of two entries; one of them costs about 0.4 of an entry's part in X w.
+    A row of m entries has m^2 / 2 products of two entries, each about 0.4 times the cost of an entry in X w.
     """
     lengths = np.diff(design.matrix.indptr).astype(np.float64)
     return 0.2 * float(lengths @ lengths) / max(1.0, float(lengths.sum()))
@@ -128,20 +126,20 @@ def price_of_gram(design: Design) -> float:
 def gram_of(design: Design, rows: NDArray[np.int64] | None, h: Vector, centre: Vector | None = None) -> Vector:
     """X' diag(h) X over some rows, or all: its lower triangle, in Fortran order.
 
-    Sparse matrices must be stored by rows. `centre` is subtracted from every row, of dense matrices only.
+    Sparse matrices must be stored by rows. `centre` is subtracted from each row (dense matrices only).
     """
     n, width = design.matrix.shape
     if design.is_sparse:
         return design.lines.gram_some(np.arange(n) if rows is None else rows, h).reshape(width, width, order="F")
     inner = np.zeros((width, width), order="F")
-    equal = bool(len(h)) and float(h.min()) == float(h.max())  # no scaled copy is needed
+    equal = bool(len(h)) and float(h.min()) == float(h.max())  # then no scaled copy is needed
     root, factor = np.sqrt(h), float(h[0]) if equal else 1.0
-    size = max(1, 1_000_000 // max(1, width))  # rows scaled at a time: 8 MB, which stay in the cache
+    size = max(1, 1_000_000 // max(1, width))  # rows at a time: 8 MB, for the cache
     for start in range(0, len(h), size):
         chunk = slice(start, start + size)
         block = design.matrix[chunk if rows is None else rows[chunk]]
         block = block if centre is None else block - centre
         block = block if equal else block * root[chunk, None]
-        # Fortran sees the transpose of a C-ordered block
+        # a C-ordered block is its transpose in Fortran order
         inner = dsyrk(factor, block.T, beta=1.0, c=inner, trans=0, lower=1, overwrite_c=1)
     return np.asarray(inner)
