@@ -15,6 +15,7 @@ from fenchel.data.convert import as_matrix, is_identity
 from fenchel.data.fold_cache import FoldCache
 from fenchel.data.products import Products, Rounded, gamma
 from fenchel.data.storage import (
+    TUNING,
     across,
     check_exponent,
     columns_of_rows,
@@ -26,8 +27,6 @@ from fenchel.data.storage import (
 )
 from fenchel.data.typing import Array, Indices, Mask, Matrix, MatrixLike, StoredMatrix, Vector
 
-#: Entries of X that `matvec_tight` multiplies at a time: 8 MB of products.
-BLOCK = 2**20
 #: Integer multiples of UNIT below 2^53 UNIT are exact, and so are their sums below it.
 UNIT = 2.0**-20
 
@@ -197,7 +196,7 @@ class Design(Products):
             return product.value, np.zeros_like(product.value) if exact else product.error
         n, d = self.shape
         value, size = np.empty(n), np.empty(n)
-        rows = max(1, BLOCK // d)
+        rows = max(1, TUNING.tight_entries // d)
         for start in range(0, n, rows):
             block = slice(start, start + rows)
             terms = self.matrix[block] * w

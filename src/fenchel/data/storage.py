@@ -14,10 +14,11 @@ from fenchel.data.typing import Array, Indices, StoredMatrix, Vector
 
 @dataclass(frozen=True)
 class StorageTuning:
-    """Work below which threads do not pay off; the runs that set the values are not recorded."""
+    """Sizes of work for threads and for blocks; the runs that set the values are not recorded."""
 
     check_entries: int = 5_000_000  # fewest entries to check in threads
     product_entries: int = 100_000  # entries per thread of a product
+    tight_entries: int = 2**20  # entries that `Design.matvec_tight` multiplies at a time: 8 MB
 
 
 TUNING = StorageTuning()

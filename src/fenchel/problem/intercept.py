@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from fenchel.data.typing import Vector
 from fenchel.problem.losses import Loss
 
-#: Largest |t| of the bracket search, relative to the scores: beyond it the minimum counts as infinite (equal labels).
-FARTHEST = 1e12
-#: Relative tolerance of the slope, above the rounding error of its sum; certificates balance the rest exactly.
-NEGLIGIBLE = 1e-13
+
+@dataclass(frozen=True)
+class ShiftTuning:
+    """Limits of the search for an intercept. Not measured."""
+
+    farthest: float = 1e12  # largest |t| relative to the scores: beyond it the minimum counts as infinite
+    negligible: float = 1e-13  # relative tolerance of the slope; certificates balance the rest exactly
+    samples: int = 10_000  # number of samples for the first intercept of a run
+
+
+TUNING = ShiftTuning()
 
 
 def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vector | float = 1.0) -> float:
@@ -31,7 +39,7 @@ def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vec
 
     here, size = slope(0.0)
     width = float(np.abs(direction).max())
-    if abs(here) <= NEGLIGIBLE * size or not np.isfinite(here) or width < 1e-290:
+    if abs(here) <= TUNING.negligible * size or not np.isfinite(here) or width < 1e-290:
         return 0.0
     scale = (loss.unit + float(np.abs(z).max(initial=0.0)) + float(np.abs(y).max())) / width
     # for a smooth loss the root is at least |slope| / curvature away
@@ -43,7 +51,7 @@ def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vec
         fb, size = slope(b)
         if not np.isfinite(fb):
             return float(a)
-        if abs(fb) <= NEGLIGIBLE * size or abs(b) > FARTHEST * scale:
+        if abs(fb) <= TUNING.negligible * size or abs(b) > TUNING.farthest * scale:
             return float(b)
         if fb * fa < 0:
             return _root(slope, a, fa, b, fb)
@@ -59,7 +67,7 @@ def _root(slope: Callable[[float], tuple[float, float]], a: float, fa: float, b:
         if not min(a, b) < t < max(a, b):
             t = 0.5 * (a + b)
         ft, size = slope(t)
-        if abs(ft) <= NEGLIGIBLE * size or t in (a, b):
+        if abs(ft) <= TUNING.negligible * size or t in (a, b):
             return float(t)
         if ft * fb < 0:
             a, fa = b, fb

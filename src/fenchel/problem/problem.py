@@ -12,16 +12,13 @@ from fenchel.data.products import Products
 from fenchel.data.target import as_signs, as_vector, as_weights
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import require_bounded_dual, require_double, require_flag, require_instance
-from fenchel.problem.intercept import best_shift
+from fenchel.problem.intercept import TUNING, best_shift
 from fenchel.problem.losses import Loss, Squared
 from fenchel.problem.penalties import L2, Penalty
 from fenchel.problem.penalties.base import NormPenalty
 from fenchel.problem.statement import EmpiricalRisk, Shape
 from fenchel.problem.traits import Trait
 from fenchel.problem.vectors import frozen
-
-#: Number of samples from which the first intercept is computed (a heuristic: steps and certificates correct it).
-INTERCEPT_SAMPLES = 10_000
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -107,7 +104,7 @@ class Problem(EmpiricalRisk):
         """
         if self.loss.is_classification or not self.intercept:
             return 0.0
-        subset = slice(None, None, -(-self.shape[0] // INTERCEPT_SAMPLES))
+        subset = slice(None, None, -(-self.shape[0] // TUNING.samples))
         y, weights = self.y[subset], self.weights[subset]
         b = best_shift(self.loss, np.zeros_like(y), y, weights)
         return b if np.isfinite(b) else 0.0

@@ -22,8 +22,6 @@ from fenchel.problem.losses.multiclass import multipliers, within_simplex, witho
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty
 
 UP, DOWN = 1.0 + EVALUATION, 1.0 - EVALUATION
-#: Largest mixing weight that is left to the error bound instead of being applied.
-NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def balanced(problem: MulticlassProblem, off: Vector, how: str) -> BlockPoint | 
     for _ in range(2):
         r = excess(problem, off)[0]
         most = float(np.max(np.where(n > 0.0, r / np.where(n > 0.0, n, 1.0), 0.0)))
-        if most <= NEGLIGIBLE:
+        if most <= dual_point.TUNING.negligible_mix:
             break
         mix = most / (1.0 + most)
         q = np.maximum(mix * n - (1.0 - mix) * r, 0.0) / (mix * W)

@@ -22,8 +22,16 @@ from fenchel.problem.vectors import dual_exponent, p_norm, square_over
 EVALUATION = 256 * UNIT_ROUNDOFF
 #: Relative violation of a constraint (simplex, ball) up to which w stands for the feasible point near it (`slack`).
 FEASIBILITY = 1e-9
-#: Largest d for which the normals of a general subdifferential are computed (a dense decomposition).
-WIDEST_NORMALS = 400
+
+
+@dataclass(frozen=True)
+class SubgradientTuning:
+    """Not measured."""
+
+    widest: int = 400  # largest d for the normals of a general subdifferential (a dense decomposition)
+
+
+TUNING = SubgradientTuning()
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,7 @@ class Subgradients:
             alone[touched.indices] = False
             rows = np.flatnonzero(alone)
             return sp.csc_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(d, len(rows)))
-        return null_space(touched.toarray().T) if d <= WIDEST_NORMALS else None
+        return null_space(touched.toarray().T) if d <= TUNING.widest else None
 
 
 @dataclass(frozen=True)

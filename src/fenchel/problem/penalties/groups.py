@@ -20,9 +20,6 @@ from fenchel.problem.vectors import set_number, set_positive, soft
 #: The group of each weight, or the members of each group.
 Groups: TypeAlias = ArrayLike | Sequence[ArrayLike]
 
-#: Largest number of Newton steps for a dual norm; a dozen are common.
-MOST_STEPS = 200
-
 
 class Grouped(NormPenalty):
     """Norms of disjoint groups."""
@@ -190,7 +187,7 @@ class SparseGroup(Grouped):
             return largest
         size, c = size / largest, (1.0 - self.l1_ratio) * self._weight
         t = np.zeros(len(c))
-        for _ in range(MOST_STEPS):
+        for _ in range(200):  # a dozen are common
             rest = np.maximum(0.0, size - self.l1_ratio * t[self._label])
             norm = self.norms(rest)
             slope = np.bincount(self._label, rest, len(c)) * self.l1_ratio / np.where(norm > 0.0, norm, 1.0)
