@@ -239,7 +239,7 @@ def test_a_linear_layer_with_a_stated_objective(make):
     stated = np.mean(logistic(X @ w.astype(float) + float(b), signs)) + 0.05 * half_square(w.astype(float))
     assert found.primal == pytest.approx(stated, rel=1e-12)
     assert fl.certify(make(best.w), X, signs, loss=loss, penalty=penalty).gap > 0
-    with pytest.raises(TypeError, match="does not know what it was trained"):
+    with pytest.raises(TypeError, match="does not store its objective"):
         fl.certify(make(best.w, best.b), X, signs, loss=loss)
     with pytest.raises(ValueError, match="2 outputs"):
         fl.certify(make(np.zeros((2, 6))), X, signs, loss=loss, penalty=penalty)

@@ -298,7 +298,7 @@ def test_model_files_say_what_is_missing_or_wrong(tmp_path):
     with pytest.raises(ValueError, match="MCSVM_CS is not supported"):
         fl.certify(write(tmp_path / "cs", "MCSVM_CS", w, -1, labels=[1, 0]), X, y, C=1.0)
     (tmp_path / "bad").write_text("hello\n")
-    with pytest.raises(ValueError, match="no LIBLINEAR model file"):
+    with pytest.raises(ValueError, match="not a LIBLINEAR model file"):
         fl.certify(tmp_path / "bad", X, y, C=1.0)
     with pytest.raises(FileNotFoundError):
         fl.certify(str(tmp_path / "none"), X, y, C=1.0)

@@ -34,7 +34,7 @@ def test_the_numbers_fit_together():
 
 
 def test_a_negative_gap_is_an_error_not_a_zero():
-    with pytest.raises(CertificateError, match="below zero"):
+    with pytest.raises(CertificateError, match="negative beyond its rounding"):
         Certificate(1.0, 2.0, -1.0, -1.0, 1e-15, 1e-4, "gradient", np.inf)
 
 
@@ -75,7 +75,7 @@ def test_it_goes_through_json_and_pickle():
     with pytest.raises(ValueError, match="certify the model again"):
         light.zeros()
     for text in ("{}", "[1]", "no json", '{"format": "other"}'):
-        with pytest.raises(ValueError, match="no certificate"):
+        with pytest.raises(ValueError, match="not a certificate"):
             Certificate.from_json(text)
 
 
@@ -319,7 +319,7 @@ def test_a_penalty_that_is_neither_strongly_convex_nor_a_norm_is_refused_at_once
 def test_a_graph_in_many_pieces_is_refused():
     D = np.zeros((1, 200))
     D[0, :2] = -1.0, 1.0
-    with pytest.raises(ValueError, match="199 directions unpenalised"):
+    with pytest.raises(ValueError, match="null space of D has 199"):
         fl.Problem(rng.normal(size=(30, 200)), rng.normal(size=30), penalty=fl.penalties.FusedL1(0.1, D))
 
 

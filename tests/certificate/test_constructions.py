@@ -87,7 +87,7 @@ def test_the_lasso_has_the_gap_of_equation_18():
 def test_it_is_asked_of_one_problem_with_its_data():
     problem = problem_of(fl.losses.Squared(), fl.penalties.L1(0.05))
     c = fl.certify(problem, np.zeros(6))
-    with pytest.raises(ValueError, match="ask each of its parts"):
+    with pytest.raises(ValueError, match="each of its parts"):
         fl.Certificate.combined([c, c]).constructions()
     with pytest.raises(ValueError, match="only its numbers"):
         fl.Certificate.from_json(c.to_json()).constructions()

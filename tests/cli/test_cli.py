@@ -138,7 +138,7 @@ def test_a_path_that_is_not_proven_gives_exit_status_1(table):
     result = run("path", table, "--certified", "--eps", 1e-15, "--quiet")
     assert result.exit_code == 1
     assert "Nothing is proven" in result.output
-    assert "a larger --tol or --eps, or more time, would do" in result.output
+    assert "increase --tol, --eps or --max-seconds" in result.output
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_path_that_is_not_proven_gives_exit_status_1(table):
     [
         (("--eps", 0.1), "--eps has no effect without --certified"),
         (("--certified", "--tol", 0.1), "--tol has no effect with --certified"),
-        (("--penalty", "l2"), "give --lam-max"),
+        (("--penalty", "l2"), "pass --lam-max"),
         (("--l1-ratio", 0.5), "--l1-ratio is for"),
         (("--lam-min", 1e9), "lam-min < lam-max"),
         (("--loss", "logistic"), "classes"),

@@ -95,7 +95,7 @@ def test_compiled_solvers_say_that_they_need_a_design(matrix, signs, solver):
         problem = problem.replace(penalty=fl.penalties.L2(0.01))
     with pytest.raises(TypeError, match=r"stored \(a Design\), which a LowRank is not; 'fista', 'pdhg' would work"):
         fl.solve(problem, solver=solver)
-    with pytest.raises(TypeError, match=r"stored \(a Design\)"):
+    with pytest.raises(TypeError, match=r"stored matrix \(a Design\)"):
         fl.MulticlassProblem(matrix, (signs > 0).astype(int))
 
 

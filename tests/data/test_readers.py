@@ -154,7 +154,7 @@ def test_damaged_compression_names_the_file(write: Write, suffix: str, compress:
         ("1 1:1\n1 2:1e999", "line 2: feature 2 is inf"),
         ("1 1:1\n# c\nnan 1:2", "line 3: the label is nan"),
         ("# nothing\n\n", "there are no samples"),
-        ("1\n2\n", "n_features has to be given"),
+        ("1\n2\n", "pass n_features"),
     ],
 )
 def test_malformed_svmlight_says_what_and_where(write: Write, text: str, message: str) -> None:

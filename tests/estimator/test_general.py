@@ -279,5 +279,5 @@ def test_an_intercept_is_wanted_or_not_and_nothing_else(name, value):
 
 @pytest.mark.parametrize("quantile", [1.5, 0.0, "half", None])
 def test_a_quantile_lies_between_0_and_1(quantile):
-    with pytest.raises(ValueError, match="quantile must be a number between 0 and 1"):
+    with pytest.raises(ValueError, match="quantile must lie strictly between 0 and 1"):
         fl.QuantileRegressor(quantile=quantile).fit(DIABETES_X, DIABETES_Y)

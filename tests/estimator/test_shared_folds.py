@@ -167,9 +167,9 @@ def test_folds_that_take_few_samples_are_copied(monkeypatch):
 @pytest.mark.parametrize("data", [WIDE, NARROW], ids=["wide", "narrow"])
 def test_empty_folds_are_errors(data):
     n = len(data.y)
-    with pytest.raises(ValueError, match="no sample outside of a fold has weight"):
+    with pytest.raises(ValueError, match="training samples of a fold have weight zero"):
         fl.LassoCV(alphas=3, cv=[([], np.arange(n))]).fit(data.X, data.y)
-    with pytest.raises(ValueError, match="a fold has no samples"):
+    with pytest.raises(ValueError, match="a fold has no test samples"):
         fl.LassoCV(alphas=3, cv=[(np.arange(n), [])]).fit(data.X, data.y)
 
 
@@ -183,7 +183,7 @@ def test_more_than_a_few_samples_follow_wide_paths_too():
 def test_classes_of_folds_by_weights():
     """A class that no sample outside of a fold has is an error on X as it is, too."""
     order = np.argsort(LABELS)
-    with pytest.raises(ValueError, match="has no weight outside of a fold"):
+    with pytest.raises(ValueError, match="has no weight in the training samples"):
         fl.SparseLogisticRegressionCV(cv=KFold(2)).fit(WIDE.X[order][8:38], np.repeat(["a", "b"], 15))
     three = np.array(["a", "b", "c"])[np.arange(45) % 3]
     model = fl.SparseLogisticRegressionCV(alphas=4, cv=StratifiedKFold(3), eps=0.3)

@@ -138,7 +138,7 @@ def test_several_classes_share_one_alpha():
     assert model.coef_.shape == model.certified_zeros_.shape == (3, 4)
     assert model.score(IRIS_X, IRIS_Y) > 0.9
     assert fl.certify(model, IRIS_X, IRIS_Y).ok
-    with pytest.raises(ValueError, match="the class 0 has no weight outside of a fold"):
+    with pytest.raises(ValueError, match="the class 0 has no weight in the training samples"):
         model.set_params(cv=KFold(3)).fit(IRIS_X, IRIS_Y)
 
 
@@ -180,7 +180,7 @@ def test_paths_start_from_their_neighbours_and_the_last_fit_from_the_folds(monke
 def test_a_fold_without_weight_is_refused():
     weights = np.ones(len(DIABETES_Y))
     weights[:150] = 0.0
-    with pytest.raises(ValueError, match="zero everywhere in a fold"):
+    with pytest.raises(ValueError, match="zero for all test samples of a fold"):
         fl.LassoCV(alphas=3, cv=3).fit(SCALED_X, DIABETES_Y, weights)
 
 

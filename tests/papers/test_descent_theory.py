@@ -85,7 +85,7 @@ def test_the_radius_of_the_lasso_is_that_of_a_mean():
 
 def test_what_they_do_not_cover_is_refused():
     X, y = regression(20, 4)
-    with pytest.raises(TypeError, match=r"about a fenchel\.Problem, got 3"):
+    with pytest.raises(TypeError, match=r"need a fenchel\.Problem, got 3"):
         theory.lasso(3)
     with pytest.raises(TypeError, match="needs an L1 penalty and no intercept"):
         theory.lasso(fl.Problem(X, y, penalty=fl.penalties.L2(0.1)))

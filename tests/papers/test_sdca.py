@@ -64,7 +64,7 @@ def test_the_command_draws_one_figure_or_all(tmp_path):
     [
         (["--figure", "9"], "sdca has the figures 1, 2, 3, 4, 5, 6, 7, 8; got 9"),
         (["--lam", "-1"], "--lam must be positive"),
-        (["--format", "csv"], "--format is about --data"),
+        (["--format", "csv"], "--format needs --data"),
     ],
 )
 def test_the_command_says_what_is_wrong(arguments, message):
@@ -115,7 +115,7 @@ def test_the_bound_is_drawn_beside_a_run():
     assert np.all(bound.get_ydata() >= gap.get_ydata())
     with pytest.raises(ValueError, match="against must be"):
         plot_convergence(result.trace, against="hours")
-    with pytest.raises(ValueError, match="they have no steps"):
+    with pytest.raises(ValueError, match="have no steps"):
         plot_convergence(result.trace, against="steps", beside=[("other", result.certificate, 1.0)])
 
 

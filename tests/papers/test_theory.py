@@ -108,7 +108,7 @@ def test_a_problem_finds_its_theorem():
 def test_what_the_theorems_do_not_cover_is_refused():
     X, y = normalised()
     hinge, l2 = fl.losses.Hinge(), fl.penalties.L2(0.01)
-    with pytest.raises(TypeError, match=r"about a fenchel\.Problem, got 3"):
+    with pytest.raises(TypeError, match=r"need a fenchel\.Problem, got 3"):
         theory.sdca(3)
     with pytest.raises(TypeError, match="L2 penalty and no intercept"):
         theory.sdca(fl.Problem(X, y, hinge, l2, intercept=True))

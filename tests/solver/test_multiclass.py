@@ -14,6 +14,7 @@ from sklearn.svm import LinearSVC
 
 import fenchel as fl
 from fenchel.data import Design
+from fenchel.data.storage import StorageTuning
 from fenchel.solver import solve_many
 from fenchel.steps.newton import multiclass as matrix_newton
 
@@ -162,7 +163,7 @@ def test_certified_zeros_are_zero_in_the_optimum():
 
 def test_what_is_not_known_for_several_scores_is_an_error():
     c = fl.solve(problem()).certificate
-    with pytest.raises(TypeError, match="problems with one score only"):
+    with pytest.raises(TypeError, match="one score per sample"):
         c.multipliers()
     with pytest.raises(ValueError, match="X has 2 columns, but the model has 4 weights"):
         c.labels(IRIS[:, :2])
@@ -185,8 +186,8 @@ def test_certificates_round_trip_through_json():
         ({"n_classes": 2}, ValueError, "y has the class 2, but n_classes is 2"),
         ({"n_classes": 2.5}, ValueError, "n_classes must be a positive integer"),
         ({"loss": fl.losses.Logistic()}, TypeError, "loss must be a MulticlassLoss"),
-        ({"penalty": fl.penalties.Entropy(1.0)}, TypeError, "must be 0 at zero"),
-        ({"penalty": fl.penalties.FusedL1(1.0)}, TypeError, "must be 0 at zero"),
+        ({"penalty": fl.penalties.Entropy(1.0)}, TypeError, "is 0 at zero"),
+        ({"penalty": fl.penalties.FusedL1(1.0)}, TypeError, "is 0 at zero"),
         ({"intercept": 1}, TypeError, "intercept must be True or False"),
     ],
 )
@@ -236,7 +237,7 @@ def against_rest(design, y):
 
 
 def test_problems_solved_side_by_side_are_those_solved_alone(monkeypatch):
-    monkeypatch.setattr("fenchel.data.storage.ENTRIES_PER_THREAD", 1)
+    monkeypatch.setattr("fenchel.data.storage.TUNING", StorageTuning(product_entries=1))
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
     design = Design(IRIS)
     problems = against_rest(design, SPECIES)
@@ -252,7 +253,7 @@ def test_problems_solved_side_by_side_are_those_solved_alone(monkeypatch):
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_ctrl_c_ends_all_problems(n_threads, monkeypatch):
-    monkeypatch.setattr("fenchel.data.storage.ENTRIES_PER_THREAD", 1)
+    monkeypatch.setattr("fenchel.data.storage.TUNING", StorageTuning(product_entries=1))
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
     pressed = threading.Event()
 

@@ -104,7 +104,7 @@ def test_given_lams_come_back_sorted_and_penalties_without_lam_max_need_them():
     sample = samples.make_regression(30, 5, random_state=0)
     ridge = fl.Problem(sample.X, sample.y, fl.losses.Squared(), L2(1.0))
     assert fl.path(ridge, lams=[0.1, 1.0, 0.5]).lams.tolist() == [1.0, 0.5, 0.1]
-    with pytest.raises(TypeError, match=r"no lam_max.*give lams"):
+    with pytest.raises(TypeError, match=r"no lam_max.*pass lams"):
         fl.path(ridge)
     constant = fl.Problem(sample.X, np.ones(30), fl.losses.Squared(), L1(1.0), intercept=True)
     with pytest.raises(ValueError, match="optimal for every lam"):
@@ -117,13 +117,13 @@ def test_mistakes_are_said_before_any_work():
         ({"lams": [1.0, -1.0]}, "positive"),
         ({"lams": []}, "at least one"),
         ({"lams": [1.0, np.nan]}, "lams has nan"),
-        ({"lams": [1.0], "n_lams": 5}, "n_lams describes the default grid"),
+        ({"lams": [1.0], "n_lams": 5}, "n_lams is for the default grid"),
         ({"eps": 2.0}, "eps must lie"),
         ({"n_lams": 0}, "n_lams must be"),
     ):
         with pytest.raises(ValueError, match=message):
             fl.path(problem, **options)
-    with pytest.raises(TypeError, match="no start"):
+    with pytest.raises(TypeError, match="no option 'start'"):
         fl.path(problem, start=(1, 2, 3))
     with pytest.raises(TypeError, match="screen must be True or False"):
         fl.path(problem, screen="yes")
@@ -179,5 +179,5 @@ def test_a_misspelt_option_is_named(given, meant):
     rng = np.random.default_rng(0)
     for penalty in (fl.penalties.L1(1.0), fl.penalties.L2(1.0)):
         problem = fl.Problem(rng.normal(size=(20, 3)), rng.normal(size=20), fl.losses.Squared(), penalty)
-        with pytest.raises(TypeError, match=f"{next(iter(given))!r}; is {meant} meant"):
+        with pytest.raises(TypeError, match=f"{next(iter(given))!r}; did you mean {meant}"):
             fl.path(problem, **given)

@@ -203,7 +203,7 @@ def test_columns_of_zeros_and_one_column_are_no_obstacle():
         (
             lambda X, y: fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(0.1), intercept=True),
             {},
-            "over samples has no intercept",
+            "over samples does not support an intercept",
         ),
         (lambda X, y: fl.Problem(X, y, penalty=fl.penalties.Entropy(0.1)), {}, "over weights needs L1, ElasticNet"),
         (
@@ -225,7 +225,7 @@ def test_what_it_cannot_solve_is_said(problem, options, message):
         ({"over": "columns"}, ValueError, "approx: over must be one of 'weights', 'samples'; got 'columns'"),
         ({"accelerate": 1}, TypeError, "approx: accelerate must be True or False"),
         ({"restart": "yes"}, TypeError, "approx: restart must be True or False"),
-        ({"accelerate": False, "restart": True}, ValueError, "no momentum, and nothing to restart"),
+        ({"accelerate": False, "restart": True}, ValueError, "restart needs accelerate"),
     ],
 )
 def test_options_are_checked(options, error, message):

@@ -44,10 +44,10 @@ def test_options_without_effect_or_sense_are_errors():
         ({"init": "ones"}, "init must be one of"),
         ({"output": "best"}, "output must be one of"),
         ({"sampling": "uniform", "shrink": True}, "needs every sample once"),
-        ({"sampling": "uniform", "block": 4}, "block belongs to permutations"),
+        ({"sampling": "uniform", "block": 4}, "block needs sampling"),
         ({"block": 0}, "block must be a whole number"),
-        ({"accelerate": True, "init": "sgd"}, "begins at the start given"),
-        ({"init": "sgd", "start": (np.zeros(X.shape[1]), 0.0, np.zeros(len(X)))}, "start would have no effect"),
+        ({"accelerate": True, "init": "sgd"}, "exclude each other"),
+        ({"init": "sgd", "start": (np.zeros(X.shape[1]), 0.0, np.zeros(len(X)))}, "ignores start"),
         ({"block": True}, "block must be a whole number"),
         ({"block": 2.0}, "block must be a whole number"),
     ]:

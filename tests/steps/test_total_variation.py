@@ -298,7 +298,7 @@ def test_nothing_is_proven_zero_where_multipliers_are_not_unique():
         ({"X": sp.eye_array(4, 4, k=1) + sp.eye_array(4, 4, k=-3)}, "identity"),
         ({"loss": fl.losses.Absolute()}, "squared loss"),
         ({"penalty": fl.penalties.L1(1.0)}, "FusedL1"),
-        ({"penalty": FusedL1(1.0, np.array([[1.0, 0.0, 0.0, -1.0], [0.0, 1.0, -1.0, 0.0]]))}, "line or in an image"),
+        ({"penalty": FusedL1(1.0, np.array([[1.0, 0.0, 0.0, -1.0], [0.0, 1.0, -1.0, 0.0]]))}, "signal or an image"),
     ],
 )
 def test_the_solver_for_lines_and_images_says_what_it_needs(options, message):

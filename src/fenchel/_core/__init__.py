@@ -1,4 +1,4 @@
-"""The compiled kernels, in the widest vector code that this processor runs."""
+"""The compiled kernels, for the vector instructions of this processor."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Why to believe it: a bound, valid in exact arithmetic, on the suboptimality of any model."""
+"""Certificates: bounds, valid in exact arithmetic, on the suboptimality of any model."""
 
 from fenchel.certificate import multiclass  # noqa: F401  (registers its judge)
 from fenchel.certificate.adapters import certify

@@ -1,4 +1,4 @@
-"""The certificate: what is proven about a model, and what follows from it."""
+"""The certificate of a model: P, D, gap and rounding, and its consequences."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from fenchel.data.typing import Mask, MatrixLike, Vector
 from fenchel.problem.penalties.base import EVALUATION
 
 FORMAT = "fenchel-certificate-1"
-#: An objective of zero: the largest gap, as a share of the mean loss of scores 0, and what is nothing beside anything.
+#: An objective counts as zero up to this gap, relative to the mean loss at scores 0; and absolutely (`vanishes`).
 NEGLIGIBLE, NOTHING = 1e-12, 1e-300
 
 
 class Proof(Protocol):
-    """What a certificate was made from, and what follows from it."""
+    """The evidence of a certificate: its consequences for labels, zeros and multipliers."""
 
     def labels(self, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]: ...
     def zeros(self) -> Mask: ...
@@ -35,7 +35,7 @@ class Proof(Protocol):
 
 
 class CertificateError(AssertionError):
-    """A gap came out negative beyond its rounding bound. This is a bug in fenchel; please report it."""
+    """A gap is negative beyond its rounding bound. This is a bug in fenchel; please report it."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +53,18 @@ class Certificate:
     relative_gap : float
         gap / |primal|.
     rounding : float
-        The part of the gap that only allows for floating-point errors.
+        The part of the gap that allows for floating-point errors.
     tol : float
-        The relative gap that was asked for.
+        The tolerance for the relative gap.
     atol : float
-        The absolute gap that would also do.
+        The tolerance for the gap; one of the two is enough.
     at_zero : float
-        The mean loss where all scores are 0: the size of the objective before anything was fitted.
+        The mean loss where all scores are 0: the scale of the objective.
     how : str
-        The construction of the dual point that gave the best bound.
+        The construction of the best dual point.
     weights_radius : float
         The weights of the exact optimum lie within this distance (in the norm of the penalty's strong convexity);
-        infinite if the
-        penalty is not strongly convex.
+        infinite if the penalty is not strongly convex.
     """
 
     primal: float
@@ -96,7 +95,7 @@ class Certificate:
         strong_convexity: float = 0.0,
         evidence: Proof | None = None,
     ) -> Certificate:
-        """What follows from P and D as computed, and from the bounds on them: upper >= P and lower <= P*.
+        """The certificate of P and D as computed, and of their bounds upper >= P and lower <= P*.
 
         |w - w*| <= sqrt(2 gap / mu) for a mu-strongly convex penalty.
         """
@@ -110,9 +109,7 @@ class Certificate:
 
     @classmethod
     def combined(cls, parts: Sequence[Certificate]) -> Certificate:
-        """One certificate for several independent problems (a class against the rest, a column of targets): sums
-        of all.
-        """
+        """One certificate for the sum of independent problems (one-vs-rest classes, several targets)."""
         primal, dual, gap, rounding, atol, at_zero = (
             float(sum(getattr(part, name) for part in parts))
             for name in ("primal", "dual", "gap", "rounding", "atol", "at_zero")
@@ -125,9 +122,7 @@ class Certificate:
 
     def __post_init__(self) -> None:
         if self.gap < 0 or np.isnan(self.gap):
-            raise CertificateError(
-                f"the duality gap is {self.gap}, below zero beyond its rounding bound {self.rounding}"
-            )
+            raise CertificateError(f"the duality gap {self.gap} is negative beyond its rounding bound {self.rounding}")
 
     @property
     def ok(self) -> bool:
@@ -136,65 +131,62 @@ class Certificate:
 
     @property
     def vanishes(self) -> bool:
-        """Whether the objective is zero as far as double precision can tell, where no relative gap can be proven."""
+        """Whether the objective is zero up to rounding, where no relative gap can be proven."""
         return vanishes(self.primal, self.gap, self.rounding, self.at_zero)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: the numbers, not the training data behind them."""
+        """The numbers, without the training data behind them."""
         return {**self.__dict__, "evidence": None}
 
     def __deepcopy__(self, memo: Any) -> Certificate:
-        """Nothing in it can change, so a copy is the same thing."""
+        """Certificates are immutable."""
         return self
 
-    # What follows -------------------------------------------------------------------------------------------------
+    # Consequences -------------------------------------------------------------------------------------------------
 
     def labels(self, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
         """The label of each row of X, and whether the exact optimum provably predicts the same.
 
-        Labels are -1 and +1; for a model of several classes, the number of the class with the highest score.
+        Labels are -1 and +1; for several classes, the index of the class with the highest score.
         """
         if self.parts:
             return consequences.classes([part._scores for part in self.parts], X)
         return self._evidence.labels(X)
 
     def zeros(self) -> Mask:
-        """Which weights are provably zero in the exact optimum; a row for each part of a combined certificate.
+        """Which weights (for `FusedL1`: entries of D w) are provably zero in the exact optimum.
 
-        Of a penalty lam |D w|_1 (`FusedL1`): which entries of D w.
+        A combined certificate has a row for each part.
         """
         if self.parts:
             return np.stack([part.zeros() for part in self.parts])
         return self._evidence.zeros()
 
     def multipliers(self) -> tuple[Vector, Vector]:
-        """An interval that provably contains the optimal alpha_i, for every training sample."""
+        """An interval that provably contains the optimal alpha_i, for each training sample."""
         return self._evidence.multipliers()
 
     def support_vectors(self) -> tuple[Mask, Mask]:
-        """Which training samples are provably no support vectors, and which provably are.
-
-        The first have alpha_i = 0 at the exact optimum: moved a little, they would not change the model.
-        """
+        """Which training samples provably have alpha_i = 0 at the exact optimum, and which provably have not."""
         low, high = self.multipliers()
         return (low == 0) & (high == 0), (low > 0) | (high < 0)
 
     def constructions(self) -> dict[str, Construction]:
-        """What each way from the model's scores to a dual point proves, by name.
+        """The gap of each construction of a dual point from the model's scores, by name.
 
-        "rescaling" and "Lipschitzing" for norms (L1, groups, fused), "conjugate" for penalties with a finite one (L2,
-        elastic net). The certificate's own gap rests on the best dual point that was seen, from wherever it came.
+        "rescaling" and "Lipschitzing" for norms (L1, groups, fused), "conjugate" for penalties with a finite conjugate
+        (L2, elastic net). The certificate's own gap is that of the best dual point of all.
         """
         if self.parts:
-            raise ValueError("this certificate is of several problems: ask each of its parts")
+            raise ValueError("this certificate is of several problems: call constructions() of each of its parts")
         return self._evidence.constructions(self.primal)
 
     @property
     def _evidence(self) -> Proof:
         if self.evidence is None:
             raise ValueError(
-                "this certificate has only its numbers: it was read from a file (then certify the model again with its "
-                "data), or is of a kind that says nothing about single labels and weights"
+                "this certificate has only its numbers: it was read from a file (certify the model again with its "
+                "data), or nothing is proven about single labels and weights for this kind of problem"
             )
         return self.evidence
 
@@ -202,16 +194,16 @@ class Certificate:
     def _scores(self) -> Evidence:
         evidence = self._evidence
         if not isinstance(evidence, Evidence):
-            raise ValueError("labels of a combined certificate need parts with one score a sample")
+            raise ValueError("labels of a combined certificate need parts with one score per sample")
         return evidence
 
-    # How it looks -------------------------------------------------------------------------------------------------
+    # Text ---------------------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
         if not np.isfinite(self.gap):
             return "Not certified: no finite bound was found (the objective or its dual overflows)."
         verdict = "Certified" if self.ok else "Not certified to tolerance"
-        vanishing = "zero as far as double precision can tell"
+        vanishing = "zero up to rounding"
         best = f"within {closeness(self.relative_gap)} of the best possible"
         tolerance = f"tol {self.tol:g}" + (f" or atol {self.atol:g}" if self.atol else "")
         lines = [
@@ -232,7 +224,7 @@ class Certificate:
     # Files --------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """The numbers as JSON; infinities as strings, so that any reader understands it."""
+        """The numbers as JSON, infinities as strings."""
         numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
         return json.dumps({"format": FORMAT, **{k: _out(v) for k, v in numbers.items()}}, indent=2)
 
@@ -246,20 +238,20 @@ class Certificate:
             numbers: dict[str, Any] = {k: v if k == "how" else float(v) for k, v in values.items()}
             return cls(**numbers)
         except (KeyError, TypeError, ValueError, AttributeError, CertificateError) as error:
-            raise ValueError(f"this is no certificate that fenchel wrote ({error})") from error
+            raise ValueError(f"not a certificate written by fenchel ({error})") from error
 
 
 def vanishes(primal: float, gap: float, rounding: float, at_zero: float) -> bool:
-    """Whether |P| <= rounding and gap <= 1e-12 of the mean loss at scores 0: constant targets, say.
+    """Whether |P| <= rounding and gap <= 1e-12 times the mean loss at scores 0 (constant targets, say).
 
-    P and all that is missing to a proof are then lost in the rounding of y itself.
+    P and the gap are then within the rounding of y itself.
     """
     small = abs(primal) <= max(rounding, NOTHING) and gap <= max(NEGLIGIBLE * at_zero, NOTHING)
     return bool(small and np.isfinite(gap))
 
 
 def closeness(x: float) -> str:
-    """A relative gap as a percentage where people think in percent, else as a number of two digits, rounded up."""
+    """A relative gap in percent if it is 1e-3 or more, else as a number of two digits, rounded up."""
     if not 0.0 < x < 1e-3:
         return percent(x)
     exact = Decimal(x)
@@ -267,7 +259,7 @@ def closeness(x: float) -> str:
 
 
 def percent(x: float) -> str:
-    """A bound as a percentage of two digits (or of all before the point), rounded up: it is still a bound."""
+    """An upper bound in percent, rounded up to two digits (or to an integer)."""
     if not 0.0 < x < 1e20:
         return f"{100 * x:g} %" if x <= 0.0 or np.isinf(x) else f"{101 * x:.2g} %"
     exact = Decimal(x) * 100
@@ -276,7 +268,7 @@ def percent(x: float) -> str:
 
 
 def rounded_down(x: float, digits: int = 10) -> str:
-    """A lower bound in so many digits, still a lower bound."""
+    """A lower bound, rounded down."""
     if x == 0.0 or not np.isfinite(x):
         return f"{x:g}"
     exact = Decimal(x)

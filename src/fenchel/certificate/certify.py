@@ -1,4 +1,4 @@
-"""certify: a bound on the suboptimality of any weights, from anywhere."""
+"""certify: a bound on the suboptimality of given weights."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from fenchel.data.typing import Vector
 from fenchel.problem import Statement
 from fenchel.problem.statement import Shape
 
-#: What a pass costs beside the entries it visits, in entries.
-PASS_OVERHEAD = 30_000
-
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to look for a better dual point: the tolerance aimed at, and passes over the data for raising D."""
+    """Limits of the search for a better dual point; `python -m benchmarks.certify` shows their cost.
+
+    The runs that set the values are not recorded.
+    """
 
     tol: float
-    recover: bool  # whether to fit multipliers on the kinks of the loss
-    passes: int
-    work: float  # entries of X that those passes may visit where that allows more of them
-    thorough: bool  # raise D for smooth losses too; copy data stored by columns if that helps
+    recover: bool  # fit the multipliers at kinks by least squares
+    passes: int  # of dual ascent, or
+    work: float  # entries of X they may read, if that allows more passes
+    thorough: bool  # dual ascent for smooth losses as well; copy data stored by columns if that helps
+    overhead: int = 30_000  # of a pass, in entries
 
     def most_passes(self, entries: int) -> int:
-        """More passes over small data."""
-        return int(max(self.passes, self.work / (entries + PASS_OVERHEAD)))
+        """The largest number of passes over X with this many entries."""
+        return int(max(self.passes, self.work / (entries + self.overhead)))
 
 
 EFFORTS = {
@@ -42,7 +43,7 @@ EFFORTS = {
 
 
 def search_plan(effort: str, tol: float | None) -> Effort:
-    """The effort of that name, with another tolerance if one is given."""
+    """The effort of that name, with `tol` if given."""
     if not isinstance(effort, str) or effort not in EFFORTS:
         raise ValueError(f"effort must be one of {', '.join(map(repr, EFFORTS))}, got {effort!r}")
     if tol is not None and not (isinstance(tol, int | float | np.number) and tol > 0):

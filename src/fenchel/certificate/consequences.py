@@ -1,8 +1,9 @@
-"""What follows from a certified gap G: balls, certified labels, certified zeros, certified support vectors."""
+"""Consequences of a certified gap G: balls around the model, proven labels, zeros and support vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,17 @@ if TYPE_CHECKING:
     from fenchel.certificate.evidence import Evidence
 
 
+@dataclass(frozen=True)
+class InterceptTuning:
+    """Multipliers tried for an interval of the intercept, as arguments of geomspace. Not measured."""
+
+    shifts: tuple[float, float, int] = (1e-8, 10.0, 10)  # of the scores, relative to their spread
+    fractions: tuple[float, float, int] = (1e-9, 1.0, 19)  # from the certificate's multipliers to the shifted ones
+
+
+TUNING = InterceptTuning()
+
+
 def labels(evidence: Evidence, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
     """sign(x.w + b), proven where |x.w + b| exceeds |x|_* radius, the interval of b, and rounding."""
     design = _new_design(evidence, X)
@@ -32,7 +44,7 @@ def labels(evidence: Evidence, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
 
 
 def classes(evidence: Sequence[Evidence], X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
-    """The class with the highest score, proven where its lowest possible score exceeds the highest of all others."""
+    """The class with the highest score, proven where its lower bound exceeds the upper bounds of all others."""
     design = _new_design(evidence[0], X)
     low, high = (np.stack(ends) for ends in zip(*(_score_interval(e, design) for e in evidence), strict=True))
     best = np.argmax([design.matvec(e.w) + e.b for e in evidence], axis=0)
@@ -53,7 +65,7 @@ def _new_design(evidence: Evidence, X: MatrixLike) -> Products:
 
 
 def multipliers(evidence: Evidence) -> tuple[Vector, Vector]:
-    """-phi' decreases in z, so the optimal score's interval gives one for alpha_i*: [-phi'(high), -phi'(low)]."""
+    """The interval [-phi'(high), -phi'(low)] of alpha_i*, from the interval [low, high] of the optimal score."""
     problem = evidence.problem
     evidence.require_same_data()
     low, high = _score_interval(evidence, problem.X)
@@ -65,7 +77,7 @@ def multipliers(evidence: Evidence) -> tuple[Vector, Vector]:
 
 
 def _outwards(problem: Problem, alpha: Vector, side: float) -> Vector:
-    """A multiplier rounded away from the interval, unless it is one that a loss with flat or straight parts attains."""
+    """alpha rounded outwards, unless it is a value that a piecewise linear or flat part of the loss attains exactly."""
     first, last = problem.domain
     exact = problem.loss.has_straight_parts & ((alpha == 0.0) | (alpha == first) | (alpha == last))
     return np.where(exact, alpha, alpha + side * (16 * UNIT_ROUNDOFF * np.abs(alpha) + 5e-324))
@@ -74,8 +86,8 @@ def _outwards(problem: Problem, alpha: Vector, side: float) -> Vector:
 def zeros(evidence: Evidence) -> Mask:
     """Gap-safe rule: a beta-smooth loss makes D strongly concave, so sum_i s_i (alpha_i - alpha_i*)^2 <= 2 beta W G.
 
-    Then |v_j - v_j*| <= sqrt(sum_i s_i x_ij^2 / W) sqrt(2 beta G), and the penalty knows which v* force zeros. Of
-    lam |D w|_1 it is the entries of D w that are asked for.
+    Then |v_j - v_j*| <= sqrt(sum_i s_i x_ij^2 / W) sqrt(2 beta G), and `zero_groups` of the penalty applies. For
+    lam |D w|_1: the entries of D w that are zero.
     """
     problem, bound = evidence.problem, evidence.feasible
     evidence.require_same_data()
@@ -92,7 +104,7 @@ def zeros(evidence: Evidence) -> Mask:
 
 
 def _score_interval(evidence: Evidence, design: Products) -> tuple[Vector, Vector]:
-    """An interval that contains x.w* + b* for every row x of a design."""
+    """An interval that contains x.w* + b*, for each row x of a design."""
     product = design.matvec_bounded(evidence.w)
     dual_norm = design.row_norms(dual_exponent(evidence.problem.penalty.norm))
     with np.errstate(invalid="ignore"):
@@ -106,10 +118,10 @@ def _score_interval(evidence: Evidence, design: Products) -> tuple[Vector, Vecto
 def intercept_interval(evidence: Evidence) -> tuple[float, float]:
     """An interval that contains the unpenalised intercept of every optimum.
 
-    For any multipliers alpha, feasible but for sum s_i alpha_i = 0, weak duality with b held fixed says
+    For any multipliers alpha, feasible but for sum s_i alpha_i = 0, weak duality with b fixed says
     P(w*, b*) >= D(alpha) - r b*,  r = (1/W) sum s_i alpha_i. The left side is at most P(w, b), so r > 0 bounds b* from
-    below and r < 0 from above. Multipliers that lean to one side lie between the certificate's own and those of the
-    scores moved up or down; v is linear in them, so a whole segment costs one pass over the data.
+    below and r < 0 from above. Candidates lie between the certificate's own multipliers and those of shifted scores;
+    v is linear in alpha, so a whole segment costs one pass over the data.
     """
     problem = evidence.problem
     if not problem.intercept:
@@ -118,32 +130,28 @@ def intercept_interval(evidence: Evidence) -> tuple[float, float]:
     if not np.isfinite(evidence.radius):
         return low, high
     own: DualBound | LowerBound = evidence.bound
-    if problem.penalty.quadratic:  # its v may be known from the weights only, far less well than from a product
+    if problem.penalty.quadratic:  # its v may come from the weights, with a larger error than from a product
         own = dual_bound(problem, own.point)
     spread = float(np.median(np.abs(evidence.z - np.median(evidence.z)))) + 1.0
-    for shift in spread * np.geomspace(1e-8, 10.0, 10):
+    for shift in spread * np.geomspace(*TUNING.shifts):
         for side in (-1.0, 1.0):
             alpha = -problem.loss.derivative(evidence.z + side * shift, problem.y)
-            leaning = dual_bound(problem, DualPoint(problem.in_domain(np.nan_to_num(alpha))))
-            for share in SHARES:
-                least, most = _leaning_bounds(evidence, own, leaning, share)
+            shifted = dual_bound(problem, DualPoint(problem.in_domain(np.nan_to_num(alpha))))
+            for t in np.geomspace(*TUNING.fractions):
+                least, most = _bounds_between(evidence, own, shifted, t)
                 low, high = max(low, least), min(high, most)
     return low, high
 
 
-#: How far to go from the certificate's multipliers towards leaning ones.
-SHARES = np.geomspace(1e-9, 1.0, 19)
-
-
-def _leaning_bounds(
-    evidence: Evidence, own: DualBound | LowerBound, leaning: DualBound, share: float
+def _bounds_between(
+    evidence: Evidence, own: DualBound | LowerBound, shifted: DualBound, t: float
 ) -> tuple[float, float]:
-    """What multipliers between the certificate's and leaning ones say about b*: slack + r b* >= 0, slack = P - D."""
+    """Bounds on b* from alpha = (1 - t) own + t shifted: slack + r b* >= 0, slack = P - D(alpha)."""
     problem = evidence.problem
-    alpha = problem.in_domain((1.0 - share) * own.point.alpha + share * leaning.point.alpha)
-    v = (1.0 - share) * own.v + share * leaning.v
+    alpha = problem.in_domain((1.0 - t) * own.point.alpha + t * shifted.point.alpha)
+    v = (1.0 - t) * own.v + t * shifted.v
     # both errors allow for hundreds of roundings of every term; mixing adds three
-    error = 1.02 * ((1.0 - share) * own.error + share * leaning.error) + 4 * UNIT_ROUNDOFF * np.abs(v)
+    error = 1.02 * ((1.0 - t) * own.error + t * shifted.error) + 4 * UNIT_ROUNDOFF * np.abs(v)
     _, loss = loss_bound(problem, DualPoint(alpha))
     conjugate = problem.penalty.conjugate_upper(v, error)
     slack = evidence.upper - loss + conjugate

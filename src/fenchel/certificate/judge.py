@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.certificate.bounds import dual_point
 from fenchel.certificate.bounds.differences import denoising_bound
-from fenchel.certificate.bounds.dual_point import FAR, LowerBound, gradient_point, lower_bounds, zero_bound
+from fenchel.certificate.bounds.dual_point import LowerBound, gradient_point, lower_bounds, zero_bound
 from fenchel.certificate.bounds.residual import moved, residual_bound
 from fenchel.certificate.bounds.rounding import DualPoint, PrimalBound, gap_between, primal_bound
 from fenchel.certificate.bounds.unpenalised import FreeDirections
@@ -251,7 +252,7 @@ class Judge(Record):
         return (
             gap - (primal.value - bound.value)
             <= TUNING.most_rounding * gap
-            <= TUNING.most_rounding * FAR * abs(primal.upper)
+            <= TUNING.most_rounding * dual_point.TUNING.far * abs(primal.upper)
         )
 
     def try_differences(self, u: Vector, how: str) -> bool:

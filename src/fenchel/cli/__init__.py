@@ -1,4 +1,4 @@
-"""The command line. Commands are imported when they are called, so that help is instant."""
+"""The command line; commands are imported on demand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMANDS = {
 
 
 class _Lazy(click.Group):
-    """A group whose commands are imported when they are asked for."""
+    """A group whose commands are imported on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)

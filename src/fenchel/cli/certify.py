@@ -1,4 +1,4 @@
-"""fenchel certify: judge a model file."""
+"""fenchel certify: the certificate of a model file."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 import click
 
 
-@click.command("certify", help="Prove how good a LIBLINEAR model file is, on the data it was trained on.")
+@click.command("certify", help="Certify a LIBLINEAR model file on its training data.")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
-    "--C", "C", type=float, required=True, help="The C that the model was trained with; the file does not say."
+    "--C", "C", type=float, required=True, help="The C that the model was trained with; the file does not store it."
 )
 @click.option("--epsilon", type=float, default=None, help="The -p of support vector regression.")
-@click.option("--format", "format_", default=None, help="Of the data; told from the file's name by default.")
+@click.option("--format", "format_", default=None, help="Of the data; by default from the file's name.")
 @click.option("--effort", type=click.Choice(["low", "auto", "high"]), default="auto", show_default=True)
 @click.option(
     "--tol",
     type=float,
     default=None,
-    help="The relative gap asked for; exit status 1 if it is not proven, 2 for an error.",
+    help="Tolerance for the relative gap; exit status 1 if it is not reached, 2 for an error.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(

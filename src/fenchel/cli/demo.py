@@ -1,4 +1,4 @@
-"""fenchel demo: what this package is for, in half a minute."""
+"""fenchel demo: fit, certify, draw, in half a minute."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class Other(NamedTuple):
-    """A model of other software: what its fit said, its certificate, and the seconds of its fit."""
+    """A model of other software: the warning of its fit, its certificate, and the seconds of its fit."""
 
     name: str
-    said: str
+    warning: str
     certificate: Certificate
     seconds: float
 
 
-@click.command("demo", help="Fit a model, prove how good it is, and ask the same of scikit-learn's models.")
+@click.command("demo", help="Fit and certify a model, and certify scikit-learn's models.")
 @click.option(
     "--picture",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -50,9 +50,9 @@ def command(picture: Path) -> None:
     n, d = X.shape
     console.print(Panel.fit("[bold]fenchel[/]: linear models that prove how good they are", border_style="blue"))
     console.print(
-        f"[bold]1. Fit.[/] {n} tumours, {d} measurements each, as they come: nothing is scaled. Logistic regression "
-        "with scikit-learn's default penalty (C = 1), an intercept that is not penalised, and a tolerance that means "
-        "something: stop when the model is [bold]proven[/] to be within one part in a billion of the best one.\n"
+        f"[bold]1. Fit.[/] {n} tumours, {d} measurements each, not scaled. Logistic regression with scikit-learn's "
+        "default penalty (C = 1) and an unpenalised intercept, until the model is [bold]proven[/] to be within a "
+        "relative 1e-9 of the optimum.\n"
     )
     model = fl.LinearClassifier(loss="logistic", tol=1e-9, progress=True).fit(X, y)
     console.print()
@@ -60,21 +60,19 @@ def command(picture: Path) -> None:
     _explain(console, model, X)
 
     console.print(
-        "[bold]2. Ask the same of other software.[/] The certificate needs only the weights. "
-        "Each model is judged by the objective that it claims to minimise.\n"
+        "[bold]2. Certify models of other software.[/] The certificate needs only the weights. "
+        "Each model is certified for its own objective.\n"
     )
     rows = _others(X, y)
     console.print(_table(rows))
     console.print(
-        "\n[bold]Read it like this:[/] the column on the right is no estimate. No weights, however they are found, "
-        "are better by more than that.\nA warning tells you to worry, silence tells you nothing, a certificate tells "
-        "you how much.\n"
+        "\nThe column on the right is not an estimate but a bound: no weights lower the objective by more than that.\n"
     )
     nearly_exact = fl.LinearClassifier(loss="logistic", tol=3e-11).fit(X, y)
     every_step = fl.Problem(X, 2.0 * y - 1.0, fl.losses.Logistic(), fl.penalties.L2(1.0 / n), intercept=True)
     trace = fl.solve(every_step, tol=1e-9, check_every=1).trace
     _draw(trace, nearly_exact.certificate_.primal, rows, picture)
-    console.print(f"[bold]3. See it.[/] The same fit, with a certificate after every step, is in [bold]{picture}[/].\n")
+    console.print(f"[bold]3. Draw.[/] The same fit, with a certificate after every step: [bold]{picture}[/].\n")
     console.print(
         "Next, in Python:  [cyan]import fenchel as fl; print(fl.certify(your_fitted_model, X, y))[/]", soft_wrap=True
     )
@@ -83,10 +81,9 @@ def command(picture: Path) -> None:
 def _explain(console: Console, model: LinearClassifier, X: Array) -> None:
     labels, proven = model.predict_certified(X)
     console.print(
-        "In words: no weights lower this objective by more than "
-        f"{percent(model.certificate_.relative_gap)} of it, not with more time, not with another solver.\n"
-        f"And what follows: for [bold]{proven.sum()} of {len(labels)}[/] patients the predicted label is proven to be "
-        "the one that the exact optimum predicts.\n"
+        f"No weights lower this objective by more than {percent(model.certificate_.relative_gap)}.\n"
+        f"It follows that for [bold]{proven.sum()} of {len(labels)}[/] patients the predicted label is proven to be "
+        "that of the exact optimum.\n"
     )
 
 
@@ -108,27 +105,27 @@ def _others(X: Array, y: Array) -> list[Other]:
     }
     rows = []
     for name, model in models.items():
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
-            clone(model).fit(X[:80], y[:80])  # a first call loads code; that is not the model's time
+            clone(model).fit(X[:80], y[:80])  # the first call loads code
             warnings.simplefilter("always")
             start = time.perf_counter()
-            with blas_threads(1):  # as our own fit
+            with blas_threads(1):  # as in fenchel's fit
                 model.fit(X, y)
             seconds = time.perf_counter() - start
         certificate = fl.certify(model, X, y, effort="high")
-        rows.append(Other(name, "did not converge" if said else "nothing", certificate, seconds))
+        rows.append(Other(name, "did not converge" if caught else "none", certificate, seconds))
     return rows
 
 
 def _table(rows: list[Other]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("scikit-learn model", no_wrap=True)
-    table.add_column("what it said", no_wrap=True)
+    table.add_column("warning", no_wrap=True)
     table.add_column("proven distance to its own optimum", justify="right")
-    for name, said, certificate, _ in rows:
+    for name, warning, certificate, _ in rows:
         colour = "green" if certificate.relative_gap < 1e-3 else "yellow" if certificate.relative_gap < 0.1 else "red"
-        table.add_row(name, said, f"[{colour}]{percent(certificate.relative_gap)}[/]")
+        table.add_row(name, warning, f"[{colour}]{percent(certificate.relative_gap)}[/]")
     return table
 
 
@@ -143,6 +140,6 @@ def _draw(trace: Trace, optimum: float, rows: list[Other], picture: Path) -> Non
         axes=figure.add_subplot(),
         optimum=optimum,
         beside=beside,
-        title="Logistic regression on 569 tumours: what is proven, and when",
+        title="Logistic regression on 569 tumours: certified gap",
     )
     figure.savefig(picture)

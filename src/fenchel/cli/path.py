@@ -1,4 +1,4 @@
-"""fenchel path: the models of a problem along lam, on a grid or proven for every lam."""
+"""fenchel path: models along lam, on a grid or proven for every lam."""
 
 from __future__ import annotations
 
@@ -16,30 +16,31 @@ PENALTIES = ("l1", "elastic_net", "l2")
 FORMAT = "fenchel-path-1"
 
 
-@click.command(
-    "path", help="Fit models along lam and prove how good they are: on a grid, or with --certified at every lam."
-)
+@click.command("path", help="Fit and certify models along lam: on a grid, or with --certified at every lam.")
 @click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--loss", type=click.Choice(LOSSES), default="squared", show_default=True)
 @click.option("--penalty", type=click.Choice(PENALTIES), default="l1", show_default=True)
 @click.option("--l1-ratio", type=float, default=None, help="Of the elastic net.  [default: 0.5]")
 @click.option(
-    "--intercept/--no-intercept", default=True, show_default=True, help="Whether there is one; not penalised."
+    "--intercept/--no-intercept", default=True, show_default=True, help="Whether to fit one; it is not penalised."
 )
 @click.option("--certified", is_flag=True, help="Prove one of the models eps-optimal at every lam.")
 @click.option(
     "--eps", type=float, default=None, help="With --certified: the relative gap at every lam.  [default: 1e-3]"
 )
 @click.option(
-    "--tol", type=float, default=None, help="Without: the relative gap at each lam of the grid.  [default: 1e-4]"
+    "--tol", type=float, default=None, help="Without --certified: the relative gap at each lam.  [default: 1e-4]"
 )
 @click.option(
-    "--n-lams", type=click.IntRange(min=1), default=None, help="Without: the lams of the grid.  [default: 100]"
+    "--n-lams",
+    type=click.IntRange(min=1),
+    default=None,
+    help="Without --certified: how many lams.  [default: 100]",
 )
 @click.option("--lam-max", type=float, default=None, help="The largest lam.  [default: where all weights are zero]")
 @click.option("--lam-min", type=float, default=None, help="The smallest lam.  [default: lam-max / 100]")
-@click.option("--format", "format_", default=None, help="Of the data; told from the file's name by default.")
-@click.option("--target", default=None, help="The column of a table that holds the targets; the last by default.")
+@click.option("--format", "format_", default=None, help="Of the data; by default from the file's name.")
+@click.option("--target", default=None, help="The column of a table with the targets; the last by default.")
 @click.option("--max-seconds", type=float, default=None, help="For all solves.")
 @click.option(
     "--output",
@@ -67,12 +68,12 @@ def command(data: Path, output: Path | None, picture: Path | None, **settings: A
         getattr(drawn, "figure", drawn).savefig(picture)
         click.echo(f"picture: {picture}")
     if not _proven(found):
-        click.echo("Not all that was asked for is proven; a larger --tol or --eps, or more time, would do.", err=True)
+        click.echo("The tolerance was not reached; increase --tol, --eps or --max-seconds.", err=True)
         raise SystemExit(1)
 
 
 def _find(data: Path, settings: dict[str, Any]) -> Any:
-    """The path that was asked for."""
+    """The path for these settings."""
     import fenchel as fl
     from fenchel.solver.paths.grid import largest_lam
 
@@ -109,7 +110,7 @@ def _problem(data: Path, settings: dict[str, Any]) -> Any:
     if loss.is_classification:
         classes, codes = encode_labels(y)
         if len(classes) > 2:
-            raise ValueError(f"y has {len(classes)} classes; a path is for two")
+            raise ValueError(f"y has {len(classes)} classes; a path needs two")
         y = 2.0 * codes - 1.0
     return fl.Problem(X, y, loss, _penalty(settings), intercept=settings["intercept"])
 
@@ -126,13 +127,13 @@ def _penalty(settings: dict[str, Any]) -> Any:
 
 
 def _proven(found: Any) -> bool:
-    """Whether all that was asked for is proven."""
+    """Whether the tolerance is reached everywhere."""
     complete = getattr(found, "complete", None)
     return bool(all(certificate.ok for certificate in found.certificates) if complete is None else complete)
 
 
 def _write(found: Any, output: Path) -> None:
-    """The models: arrays in an .npz, or the weights that are not zero in a .json."""
+    """Write the models: arrays in an .npz, or the nonzero weights in a .json."""
     columns = _columns(found)
     if output.suffix == ".npz":
         np.savez_compressed(output, coef=found.coefs.T, **columns)
@@ -147,7 +148,7 @@ def _write(found: Any, output: Path) -> None:
 
 
 def _columns(found: Any) -> dict[str, Any]:
-    """What there is to say of every model, beside its weights."""
+    """Numbers of each model beside its weights."""
     columns = {"lam": found.lams, "intercept": found.intercepts}
     if hasattr(found, "knots"):
         columns |= {name: np.array([getattr(knot, name) for knot in found]) for name in ("low", "high", "solved")}

@@ -1,4 +1,4 @@
-"""Where pictures go: checked before the work that they show."""
+"""Checks of output files for pictures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 
 def require_picture(path: Path) -> None:
-    """Raise if no picture can be written there: no such folder, or a format unknown to matplotlib."""
+    """Raise if the folder does not exist, or matplotlib does not know the format."""
     from matplotlib.backend_bases import FigureCanvasBase
 
     if not path.parent.is_dir():

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="A file with two classes, one column of panels; may be repeated.",
 )
-@click.option("--format", "format_", default=None, help="Of the data; told from the files' names by default.")
+@click.option("--format", "format_", default=None, help="Of the data; by default from the files' names.")
 @click.option("--lam", "lams", type=float, multiple=True, help="One row of panels; may be repeated.")
 @click.option("--epochs", type=click.IntRange(min=1), default=None, help="Most passes over the data.  [default: 100]")
 @click.option("--seed", type=int, default=None, help="[default: 0]")
@@ -56,7 +56,7 @@ def command(
     if any(not lam > 0 for lam in lams):
         raise click.UsageError("--lam must be positive")
     if format_ is not None and not data:
-        raise click.UsageError("--format is about --data, which is not given")
+        raise click.UsageError("--format needs --data")
     paths = _paths(paper, wanted, output)
     given = {"lams": lams or None, "epochs": epochs, "seed": seed}
     settings = {name: value for name, value in given.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What we are given: the matrix, the targets, the weights, and readers for them."""
+"""Input data: the matrix, the targets, the sample weights, and readers for files."""
 
 from fenchel.data.design import Design
 from fenchel.data.products import Products

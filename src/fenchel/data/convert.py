@@ -1,4 +1,4 @@
-"""What users hand in, as an array or sparse matrix of numbers; copied only where it must be converted."""
+"""Conversion of user input to arrays and sparse matrices of numbers; copied only if it must be converted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def as_matrix(X: MatrixLike, name: str) -> StoredMatrix:
 
 
 def as_numbers(array: Array, name: str) -> Array:
-    """The array if its entries are real numbers; objects are converted, and the first that is no number is named."""
+    """The array if its entries are real numbers; objects are converted, or the first that is no number is an error."""
     if array.dtype.kind in "fiub":
         return array
     if array.dtype.kind == "c":
@@ -33,7 +33,7 @@ def as_numbers(array: Array, name: str) -> Array:
 
 
 def unmasked(values: object, name: str) -> Array:
-    """An array; masked entries are missing values, and an error."""
+    """An array; masked entries are missing values and raise."""
     if np.ma.is_masked(values):
         place = tuple(int(k) for k in np.argwhere(np.ma.getmaskarray(np.ma.asarray(values)))[0])
         raise ValueError(f"{name} has a masked entry at {_place(place)}; impute or drop missing values first")
@@ -41,7 +41,7 @@ def unmasked(values: object, name: str) -> Array:
 
 
 def is_identity(matrix: StoredMatrix) -> bool:
-    """Whether a matrix that `as_matrix` gave is the identity: the samples are the weights themselves."""
+    """Whether a matrix from `as_matrix` is the identity."""
     n, d = matrix.shape
     if n != d:
         return False

@@ -1,4 +1,4 @@
-"""The one place that knows how the data matrix is stored."""
+"""The data matrix, dense or sparse, by rows or by columns; other code does not depend on its storage."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from fenchel.data.convert import as_matrix, is_identity
 from fenchel.data.fold_cache import FoldCache
 from fenchel.data.products import Products, Rounded, gamma
 from fenchel.data.storage import (
+    TUNING,
     across,
     check_exponent,
     columns_of_rows,
@@ -26,36 +27,34 @@ from fenchel.data.storage import (
 )
 from fenchel.data.typing import Array, Indices, Mask, Matrix, MatrixLike, StoredMatrix, Vector
 
-#: Entries of X that `matvec_tight` multiplies at a time.
-BLOCK = 2**20
-#: Vectors whose entries are multiples of this have exact products with whole numbers.
+#: Integer multiples of UNIT below 2^53 UNIT are exact, and so are their sums below it.
 UNIT = 2.0**-20
 
 
 class Design(Products):
-    """The data matrix X, n samples by d features, whatever its storage.
+    """The data matrix X, n samples by d features, in any storage.
 
     Dense arrays (C or F order, memory maps included) and scipy's CSR and CSC matrices, in float32 or float64, with
-    32- or 64-bit indices, are used where they lie: never copied, never cast. All sums run in float64.
+    32- or 64-bit indices, are used in place: never copied, never cast. All sums run in float64.
 
-    What must be converted, once, here:
+    Converted, once:
 
     - other sparse formats become CSR; other number types become float64; big-endian numbers the machine's own;
     - dense arrays that are contiguous in neither order are made C-contiguous;
-    - sparse matrices with duplicated indices are copied with the duplicates added up, as scipy reads them; the
-      caller's matrix is left as it is. Unsorted indices are fine as they are.
+    - sparse matrices with duplicate indices are copied with the duplicates summed; the caller's matrix is unchanged.
+      Unsorted indices are used in place.
 
     Parameters
     ----------
     X : array, sparse matrix or data frame of shape (n, d)
         Finite numbers.
     constant : float, default 0
-        If not zero, the matrix has one more column, all of whose entries are this constant, without storing it. This is
-        the "intercept_scaling" of LIBLINEAR: an intercept that is penalised like a weight.
+        If not zero, the matrix has one more column with this constant in every row, which is not stored. This is the
+        "intercept_scaling" of LIBLINEAR: an intercept that is penalised like a weight.
     threads : int, optional
-        How many threads a product may use; every core by default. Small matrices use one.
+        The largest number of threads of a product; all cores by default. Small matrices use one.
     name : str, default "X"
-        What error messages call the matrix.
+        The name of the matrix in error messages.
     """
 
     def __init__(self, X: MatrixLike, *, constant: float = 0.0, threads: int | None = None, name: str = "X") -> None:
@@ -71,9 +70,8 @@ class Design(Products):
         self.dtype = self.matrix.dtype
         self.nnz = int(self.matrix.nnz if self.is_sparse else self.matrix.size)
         self.threads = usable_threads(self.nnz, threads)
-        largest_entry(self.matrix, self.by_rows, self.threads, name)  # or the first that is no finite number
-        #: Weights of the rows, and the Gram matrix of all columns with them, as they are (False) or without their means
-        #: (True): paths ask for the same one again.
+        largest_entry(self.matrix, self.by_rows, self.threads, name)  # raises if an entry is not finite
+        #: Row weights and the Gram matrix of all columns with them, uncentred (False) or centred (True); for paths.
         self.grams: dict[bool, tuple[Vector, Vector]] = {}
         self.counts: list[Indices] = []
         #: Quantities that the folds of one search share.
@@ -103,7 +101,7 @@ class Design(Products):
 
     @cached_property
     def is_identity(self) -> bool:
-        """Whether X is the identity, so that weights are denoised samples."""
+        """Whether X is the identity (denoising)."""
         return not self.constant and is_identity(self.matrix)
 
     def stored_by_rows(self) -> Design:
@@ -124,7 +122,7 @@ class Design(Products):
         return other
 
     def restricted(self, keep: Mask) -> Design:
-        """Some columns, copied; a constant column is kept if `keep` says so."""
+        """A copy of the columns with keep_j, the constant column included."""
         columns = np.flatnonzero(keep[: self.n_features])
         constant = self.constant if self.constant and keep[-1] else 0.0
         return Design(self.matrix[:, columns], constant=constant, threads=self.threads)
@@ -135,20 +133,20 @@ class Design(Products):
         return np.asarray(part.toarray() if self.is_sparse else part, dtype=np.float64)
 
     def only(self, columns: Indices, by_columns: bool = False) -> Design:
-        """Some columns, copied; there is no constant among them. Sparse rows stay rows, or become columns."""
+        """A copy of some stored columns; a CSR matrix becomes CSR, or CSC if `by_columns`."""
         if not (self.is_sparse and self.by_rows):
             return self._part(self.matrix[:, columns] if self.is_sparse else np.take(self.matrix, columns, axis=1))
         return self._part(columns_of_rows(self.matrix, self.lines, columns, self.column_entries[columns], by_columns))
 
     @property
     def column_entries(self) -> Indices:
-        """How many entries are stored in every column of a sparse matrix that is stored by rows; counted once."""
+        """The number of stored entries of each column of a CSR matrix; cached."""
         if not self.counts:
             self.counts.append(np.asarray(kernels.entries_across(self.lines)))
         return self.counts[0]
 
     def _part(self, matrix: StoredMatrix) -> Design:
-        """A design of entries that were checked before."""
+        """A design of entries that are already checked."""
         part = object.__new__(Design)
         part.matrix, part.constant, part.shape = matrix, 0.0, matrix.shape
         part.is_sparse, part.dtype = self.is_sparse, self.dtype
@@ -186,25 +184,25 @@ class Design(Products):
         return self._backward(a, bounded=True)
 
     def matvec_tight(self, w: Vector) -> tuple[Vector, Vector]:
-        """X w and a bound on its error: zero for whole numbers, small where dense rows can be added pairwise."""
+        """X w and a bound on its error: 0 if the sums are exact (integers), from pairwise sums for dense rows."""
         if self.is_sparse or not self.by_rows or self.constant:
             product = self.matvec_bounded(w)
             exact = self._sums_are_exact(w, product.absolute)
             return product.value, np.zeros_like(product.value) if exact else product.error
         n, d = self.shape
         value, size = np.empty(n), np.empty(n)
-        rows = max(1, BLOCK // d)
+        rows = max(1, TUNING.tight_entries // d)
         for start in range(0, n, rows):
             block = slice(start, start + rows)
             terms = self.matrix[block] * w
             value[block], size[block] = terms.sum(axis=1), np.abs(terms).sum(axis=1)
         if self._sums_are_exact(w, size):
             return value, np.zeros(n)
-        # numpy adds pairwise: a chain of at most 32 + log2(d) additions
+        # NumPy adds pairwise: at most 32 + log2(d) additions per term
         return value, gamma(64 + np.log2(d)) * size + d * 5e-324
 
     def _sums_are_exact(self, w: Vector, size: Vector) -> bool:
-        """Whether all terms of X w are multiples of a unit whose sums (at most `size`) double precision holds."""
+        """Whether X w is exact: X is integer, w has multiples of UNIT, and the sums are below 2^53 UNIT."""
         if not float(size.max(initial=0.0)) < UNIT * 2.0**53 or self.constant:
             return False
         entries = self.matrix.data if self.is_sparse else self.matrix
@@ -229,13 +227,13 @@ class Design(Products):
             value = np.append(value, self.constant * a.sum())
             if bounded:
                 absolute = np.append(absolute, abs(self.constant) * np.abs(a).sum())
-        # numpy adds pairwise: a chain of at most 32 + log2(n) additions
+        # NumPy adds pairwise: at most 32 + log2(n) additions per term
         return Rounded(value, absolute, depth + 64)
 
     # Norms and lines ----------------------------------------------------------------------------------------------
 
     def row_norms(self, p: float = 2.0) -> Vector:
-        """The p-norm of every row, 1 <= p <= inf, safe against overflow."""
+        """The p-norm of each row, 1 <= p <= inf, scaled against overflow."""
         norms = self._stored_row_norms(p)
         if not self.constant:
             return norms
@@ -243,7 +241,7 @@ class Design(Products):
 
     @cached_property
     def squared_row_norms(self) -> Vector:
-        """The squared 2-norm of every row as it is stored, without the constant; computed once."""
+        """The squared 2-norm of each row without the constant column; cached."""
         norms = self._stored_row_norms(2.0) ** 2
         norms.flags.writeable = False
         return norms
@@ -254,7 +252,7 @@ class Design(Products):
         return self.lines.norms_along(p, None) if self.by_rows else self.lines.norms_across(p, ones)
 
     def column_norms(self, p: float = 2.0, weights: ArrayLike | None = None) -> Vector:
-        """(sum_i s_i |x_ij|^p)^(1/p) for every column j, 1 <= p <= inf, safe against overflow."""
+        """(sum_i s_i |x_ij|^p)^(1/p) for each column j, 1 <= p <= inf, scaled against overflow."""
         n = self.shape[0]
         s = np.ones(n) if weights is None else _vector(weights, n, "weights")
         check_exponent(p)
@@ -265,11 +263,11 @@ class Design(Products):
         return np.append(norms, abs(self.constant) * mass)
 
     def row(self, i: int) -> tuple[Array, Array]:
-        """Column indices and values of row i (views where rows are stored)."""
+        """Column indices and values of row i; views if stored by rows."""
         return line_of(self.matrix, i) if self.by_rows else across(self.matrix, i, axis=0)
 
     def column(self, j: int) -> tuple[Array, Array]:
-        """Row indices and values of column j (views where columns are stored)."""
+        """Row indices and values of column j; views if stored by columns."""
         return across(self.matrix, j, axis=1) if self.by_rows else line_of(self.matrix, j)
 
     def rows(self, which: NDArray[np.intp]) -> Matrix:

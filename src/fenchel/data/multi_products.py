@@ -13,21 +13,20 @@ from fenchel.data.design import Design
 from fenchel.data.products import gamma
 from fenchel.data.typing import Vector
 
-#: Kernels want blocks padded to a multiple of this many columns.
+#: The kernels need blocks whose number of columns is a multiple of this.
 PADDING = 4
 
 
 def padded(k: int) -> int:
-    """k rounded up to what the kernels want."""
+    """k rounded up to a multiple of PADDING."""
     return -(-k // PADDING) * PADDING
 
 
 @dataclass(frozen=True)
 class BlockProducts:
-    """X B' and A' X for matrices of k rows, k columns, with bounds on their rounding errors.
+    """X B' and A' X for B with k rows and A with k columns, with bounds on their rounding errors.
 
-    A sum of products is off by at most gamma_depth times the sum of their absolute values, and that is at most the
-    product of two norms (Cauchy-Schwarz): the norms of rows and columns of X are computed once.
+    The error of a dot product is at most gamma_depth sum |a_i b_i| <= gamma_depth |a| |b| (Cauchy-Schwarz).
     """
 
     design: Design
@@ -35,12 +34,12 @@ class BlockProducts:
 
     @cached_property
     def row_norms(self) -> Vector:
-        """|x_i|, a little more than computed."""
+        """|x_i|, rounded up."""
         return self.design.row_norms(2.0) * (1.0 + 1e-9)
 
     @cached_property
     def column_norms(self) -> Vector:
-        """sqrt(sum_i s_i x_ij^2), a little more than computed."""
+        """sqrt(sum_i s_i x_ij^2), rounded up."""
         return self.design.column_norms(2.0, self.weights) * (1.0 + 1e-9)
 
     def scores(self, B: ArrayLike) -> Vector:
@@ -48,7 +47,7 @@ class BlockProducts:
         return self._scores(np.asarray(B, dtype=np.float64))[0]
 
     def scores_bounded(self, B: Vector) -> tuple[Vector, Vector]:
-        """X B', and for each row a bound on the error of its entries."""
+        """X B', and a bound on the error of the entries of each row."""
         value, depth = self._scores(B)
         size = float(np.sqrt(np.max(np.sum(B * B, axis=1)))) * (1.0 + 1e-9)
         return value, gamma(depth + 2) * self.row_norms * size + (depth + 2) * 5e-324
@@ -58,7 +57,7 @@ class BlockProducts:
         return self._combination(A)[0]
 
     def combination_bounded(self, A: Vector, relative: float) -> tuple[Vector, Vector]:
-        """sum_i s_i a_i x_i', k x d, and a bound on the error of its entries; a_ij may be off by `relative`."""
+        """sum_i s_i a_i x_i', k x d, and a bound on the error of its entries if a_ij have relative error `relative`."""
         value, depth = self._combination(A)
         size = np.sqrt(self.weights @ (A * A)) * (1.0 + 1e-9)
         return value, (gamma(depth + 66) + relative) * np.outer(size, self.column_norms) + (depth + 66) * 5e-324

@@ -1,7 +1,6 @@
-"""What certificates and first-order steps may ask of a matrix: products with error bounds, norms, a few rows.
+"""The interface of a matrix for certificates and first-order steps: products with error bounds, norms, a few rows.
 
-Nothing here says how a matrix is stored. `Design` stores one; a Gram matrix, a scaled or a composed operator, or the
-parts of a cluster can stand in its place.
+`Design` implements it for stored matrices; a Gram matrix, a composed operator or a distributed matrix may as well.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ UNIT_ROUNDOFF = 2.0**-53
 def gamma(k: float) -> float:
     """Bound on the relative error of a sum of k floating-point terms in any order, k u / (1 - k u).
 
-    Inflated by a factor 1 + 2^-40, because the sums of absolute values that it multiplies are rounded, too.
+    Inflated by a factor 1 + 2^-40, because the sums of absolute values that it multiplies are rounded as well.
     """
     ku = k * UNIT_ROUNDOFF
     return ku / (1.0 - ku) * (1.0 + 2.0**-40) if ku < 0.5 else np.inf
@@ -31,15 +30,15 @@ def gamma(k: float) -> float:
 
 @dataclass(frozen=True)
 class Rounded:
-    """A product computed in floating point, with elementwise bounds on its distance from the exact one."""
+    """A product computed in floating point, with elementwise bounds on its rounding error."""
 
     value: Vector
     absolute: Vector
-    """The same sums with absolute values: relative changes of the factors by eps move the product by at most eps
-    times this.
+    """The same product of absolute values: a relative error eps of a factor changes the product by at most eps times
+    this.
     """
     depth: int = 0
-    """The longest chain of additions."""
+    """The largest number of additions per term."""
 
     @property
     def relative(self) -> float:
@@ -48,7 +47,7 @@ class Rounded:
 
     @property
     def underflow(self) -> float:
-        """The error of terms that underflow: a subnormal number each."""
+        """A bound on the error of terms that underflow."""
         return self.depth * 5e-324
 
     @property
@@ -58,20 +57,20 @@ class Rounded:
 
 
 class Products(ABC):
-    """A matrix X, n samples by d features, known by its products.
+    """A matrix X, n samples by d features, given by its products.
 
-    A subclass sets `shape` and `nnz` and defines the abstract methods; the bounds on rounding errors must hold, because
-    certificates rest on them. It works with `certify` and with the solvers that need no stored matrix: "fista" and
-    "pdhg". The other solvers are compiled for a `Design`.
+    A subclass sets `shape` and `nnz` and defines the abstract methods; certificates are correct only if the bounds on
+    rounding errors are. It works with `certify` and with the solvers that need no stored matrix: "fista" and "pdhg".
+    The other solvers are compiled for a `Design`.
 
     Attributes
     ----------
     shape : (int, int)
         Samples and features; the constant column counts, if there is one.
     nnz : int
-        Multiplications of one product: the cost of a pass.
+        Number of multiplications of a product: the cost of a pass.
     threads : int, default 1
-        How many threads a product may use.
+        The largest number of threads of a product.
     constant : float, default 0
         If not zero, the last column has this value in every row: the column of a penalised intercept.
     """
@@ -110,7 +109,7 @@ class Products(ABC):
         return self.rmatvec_bounded(a).value
 
     def matvec_tight(self, w: Vector) -> tuple[Vector, Vector]:
-        """X w and the smallest bound on its error that is known, for vectors that are worth extra work."""
+        """X w and a bound on its error that may take extra work."""
         product = self.matvec_bounded(w)
         return product.value, product.error
 
@@ -126,14 +125,14 @@ class Products(ABC):
 
     @property
     def n_features(self) -> int:
-        """Columns without the constant one."""
+        """The number of columns without the constant one."""
         return self.shape[1] - (self.constant != 0.0)
 
     @cached_property
     def is_identity(self) -> bool:
-        """Whether X is the identity, so that weights are denoised samples."""
+        """Whether X is the identity (denoising)."""
         return False
 
     def using(self, threads: int | None) -> Self:
-        """The same matrix, with at most so many threads for its products."""
+        """The same matrix with at most `threads` threads per product."""
         return self

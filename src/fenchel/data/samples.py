@@ -1,4 +1,4 @@
-"""Data to try things on: the sets that scikit-learn carries, and designs that it does not generate."""
+"""Example data: the sets packaged with scikit-learn, and generated regression and classification problems."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Sample:
     ----------
     X : ndarray or csr_array of shape (samples, features)
     y : ndarray of shape (samples,)
-    feature_names : names of the columns, or None where they have none
-    description : a line on what it is
-    w : the weights that generated y, or None where they are not known
+    feature_names : names of the columns, or None
+    description : one line
+    w : the weights that generated y, or None if unknown
     """
 
     X: Array | sparse.csr_array
@@ -158,7 +158,7 @@ def _correlated(rng: np.random.Generator, n: int, d: int, rho: float, dtype: Dty
 def _text_like(rng: np.random.Generator, n: int, d: int, density: float, dtype: Dtype) -> sparse.csr_array:
     """Documents of Poisson length, words drawn by Zipf's law, weighted by tf-idf.
 
-    A document of expected length L holds word j with probability 1 - exp(-L p_j); the density gives L.
+    A document of expected length L has word j with probability 1 - exp(-L p_j); the density determines L.
     """
     from sklearn.feature_extraction.text import TfidfTransformer
 

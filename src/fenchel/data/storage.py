@@ -1,8 +1,9 @@
-"""How a matrix is stored: its lines (rows or columns), a check of every entry, norms of lines."""
+"""Storage of a matrix by lines (rows or columns): access to lines, check of the entries, threads."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,14 +11,21 @@ import scipy.sparse as sp
 from fenchel._core import kernels
 from fenchel.data.typing import Array, Indices, StoredMatrix, Vector
 
-#: Below this many entries a check of them is over before a second thread has started.
-ENTRIES_TO_THREAD = 5_000_000
-#: Below this many entries a product is over before a second thread has started.
-ENTRIES_PER_THREAD = 100_000
+
+@dataclass(frozen=True)
+class StorageTuning:
+    """Sizes of work for threads and for blocks; the runs that set the values are not recorded."""
+
+    check_entries: int = 5_000_000  # fewest entries to check in threads
+    product_entries: int = 100_000  # entries per thread of a product
+    tight_entries: int = 2**20  # entries that `Design.matvec_tight` multiplies at a time: 8 MB
+
+
+TUNING = StorageTuning()
 
 
 def lines_of(matrix: StoredMatrix, by_rows: bool, checked: bool = False) -> kernels.Lines:
-    """The stored rows or columns, as the kernels take them; `checked` if all indices are known to be in range."""
+    """The stored rows or columns for the kernels; `checked` if all indices are known to be in range."""
     if not sp.issparse(matrix):
         return kernels.Lines(matrix if by_rows else matrix.T)
     width = matrix.shape[1] if by_rows else matrix.shape[0]
@@ -25,7 +33,7 @@ def lines_of(matrix: StoredMatrix, by_rows: bool, checked: bool = False) -> kern
 
 
 def line_of(matrix: StoredMatrix, i: int) -> tuple[Array, Array]:
-    """Indices and values of a stored line: views."""
+    """Indices and values of a stored line, as views."""
     if sp.issparse(matrix):
         part = slice(matrix.indptr[i], matrix.indptr[i + 1])
         return matrix.indices[part], matrix.data[part]
@@ -34,7 +42,7 @@ def line_of(matrix: StoredMatrix, i: int) -> tuple[Array, Array]:
 
 
 def across(matrix: StoredMatrix, k: int, axis: int) -> tuple[Array, Array]:
-    """Indices and values of a line across those that are stored: axis 0 for a row, 1 for a column."""
+    """Indices and values of a line across the stored ones: a row (axis 0) or a column (axis 1)."""
     if sp.issparse(matrix):
         part = (matrix[[k]] if axis == 0 else matrix[:, [k]]).tocoo()
         return (part.col if axis == 0 else part.row), part.data
@@ -45,16 +53,16 @@ def across(matrix: StoredMatrix, k: int, axis: int) -> tuple[Array, Array]:
 def columns_of_rows(
     matrix: StoredMatrix, lines: kernels.Lines, columns: Indices, counts: Indices, by_columns: bool
 ) -> StoredMatrix:
-    """Some columns of a CSR matrix, with `counts` entries each: as CSR, or as CSC."""
+    """Some columns of a CSR matrix, with `counts` entries each, as CSR or CSC."""
     (n, d), total = matrix.shape, int(counts.sum())
     place = np.full(d, -1, dtype=np.int32)
     place[columns] = np.arange(len(columns))
     indptr = np.zeros((len(columns) if by_columns else n) + 1, dtype=matrix.indices.dtype)
     if by_columns:
         np.cumsum(counts, out=indptr[1:])
-    # an entry of a row is written before it is known whether it stays
+    # the kernel writes each entry of a row before it decides whether to keep it
     capacity = total if by_columns else total + int(np.diff(matrix.indptr).max(initial=0))
-    # NumPy's memory has large pages where the system has them, which halves the time
+    # allocated by NumPy for its huge pages, which halve the time
     indices, data = np.empty(capacity, dtype=matrix.indices.dtype), np.empty(capacity, dtype=matrix.dtype)
     kernels.take(lines, place, by_columns, indptr, indices, data)
     kind = sp.csc_array if by_columns else sp.csr_array
@@ -62,11 +70,11 @@ def columns_of_rows(
 
 
 def largest_entry(matrix: StoredMatrix, by_rows: bool, threads: int, name: str) -> float:
-    """max |x_ij|; an entry that is not finite is an error that says where the first one is."""
+    """max |x_ij|, or an error with the position of the first entry that is not finite."""
     sparse = sp.issparse(matrix)
-    # an array may be longer than what is in use
+    # matrix.data may be longer than nnz
     values = matrix.data[: matrix.indptr[-1]] if sparse else matrix if by_rows else matrix.T
-    k, largest = kernels.check_entries(values.reshape(-1), threads if values.size >= ENTRIES_TO_THREAD else 1)
+    k, largest = kernels.check_entries(values.reshape(-1), threads if values.size >= TUNING.check_entries else 1)
     if k < 0:
         return largest
     if sparse:
@@ -81,13 +89,13 @@ def largest_entry(matrix: StoredMatrix, by_rows: bool, threads: int, name: str) 
 
 
 def check_exponent(p: float) -> None:
-    """Raise unless there is a p-norm."""
+    """Raise unless p >= 1."""
     if not p >= 1:
         raise ValueError(f"p must be at least 1, got {p}")
 
 
 def norm_of_two(a: Vector, b: Vector, p: float) -> Vector:
-    """The p-norms of pairs, safe against overflow."""
+    """The p-norms of the pairs (a_i, b_i), scaled against overflow."""
     largest = np.maximum(a, b)
     if np.isinf(p):
         return np.asarray(largest)
@@ -95,16 +103,16 @@ def norm_of_two(a: Vector, b: Vector, p: float) -> Vector:
 
 
 def usable_threads(entries: int, limit: int | None) -> int:
-    """As many as asked for, or as there are cores, and no more than the entries keep busy."""
+    """The given limit, or the number of cores, reduced for few entries."""
     if isinstance(limit, bool | np.bool_) or not (
         limit is None or (isinstance(limit, int | np.integer) and limit >= 1)
     ):
         raise ValueError(
             f"the number of threads must be an integer of at least 1, or None for all cores; got {limit!r}"
         )
-    return max(1, min(cores() if limit is None else limit, entries // ENTRIES_PER_THREAD))
+    return max(1, min(cores() if limit is None else limit, entries // TUNING.product_entries))
 
 
 def cores() -> int:
-    """Those that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

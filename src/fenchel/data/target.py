@@ -40,7 +40,7 @@ def as_signs(values: VectorLike, n: int, name: str = "y") -> Vector:
 
 
 def as_codes(values: VectorLike, n: int, n_classes: int | None = None, name: str = "y") -> tuple[Indices, int]:
-    """Classes 0 .. k-1 of n samples, and k: at least 2, and n_classes if that is given."""
+    """Classes 0 .. k-1 of n samples, and k >= 2 (n_classes, if given)."""
     y = as_vector(values, n, name)
     bad = np.flatnonzero((y < 0) | (y != np.floor(y)) | (y > 2**31))
     if bad.size:
@@ -56,7 +56,7 @@ def as_codes(values: VectorLike, n: int, n_classes: int | None = None, name: str
     if n_classes is None and found > n:
         raise ValueError(
             f"{name} has the class {found - 1}, but only {n} samples: classes are numbered 0 .. k-1. "
-            "fenchel.data.encode_labels numbers them; n_classes says that classes without a sample are meant"
+            "fenchel.data.encode_labels numbers them; pass n_classes if some classes have no sample"
         )
     k = found if n_classes is None else int(n_classes)
     if found > k:
@@ -67,10 +67,7 @@ def as_codes(values: VectorLike, n: int, n_classes: int | None = None, name: str
 
 
 def as_weights(values: VectorLike | None, n: int, name: str = "sample_weight") -> Vector:
-    """Nonnegative weights with a positive sum; ones when None.
-
-    Only their ratios matter, so weights of an extreme size are scaled, exactly, by a power of two.
-    """
+    """Nonnegative weights with a positive sum; ones if None. Extreme ones are scaled, exactly, by a power of two."""
     if values is None:
         return np.ones(n)
     s = as_vector(np.full(n, values) if np.ndim(values) == 0 else values, n, name)

@@ -1,4 +1,4 @@
-"""Names of types: arrays, and what users hand in (`convert` and `target` say what becomes of it)."""
+"""Type aliases: arrays, and user input (converted by `convert` and `target`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Indices: TypeAlias = NDArray[np.int64]
 #: Numbers, or labels, of any type.
 Array: TypeAlias = NDArray[Any]
 Dtype: TypeAlias = np.dtype[Any]
-#: A C- or F-contiguous array, or a CSR or CSC matrix: scipy's matrices have no types that a checker knows.
+#: A C- or F-contiguous array, or a CSR or CSC matrix; scipy's matrices are not typed.
 StoredMatrix: TypeAlias = Any
 
 

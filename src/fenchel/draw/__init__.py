@@ -1,1 +1,1 @@
-"""Pictures and plain-text tables: a leaf that knows matplotlib and nothing of solvers."""
+"""Pictures and plain-text tables, independent of the solvers."""

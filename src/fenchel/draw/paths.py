@@ -1,4 +1,4 @@
-"""Pictures of paths: weights against lam, and what is proven of them."""
+"""Pictures of paths: weights against lam, and their proven gaps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DrawnPath(Protocol):
-    """What a picture of a path needs of it."""
+    """The interface of a path for its picture."""
 
     @property
     def lams(self) -> Vector: ...
@@ -27,14 +27,14 @@ class DrawnPath(Protocol):
 
 
 class DrawnAnchor(Protocol):
-    """A lam at which a bound was proven."""
+    """A lam with a proven bound."""
 
     @property
     def lam(self) -> float: ...
 
 
 class DrawnInterval(Protocol):
-    """A model that is used on an interval of lam."""
+    """A model and its interval of lam."""
 
     @property
     def lam(self) -> float: ...
@@ -52,7 +52,7 @@ class DrawnInterval(Protocol):
 
 
 class DrawnIntervals(Protocol):
-    """What a picture of a certified path needs of it."""
+    """The interface of a certified path for its picture."""
 
     @property
     def eps(self) -> float: ...
@@ -73,7 +73,7 @@ class Shade(StrEnum):
 
 
 def new_figure(width: float = 10.0, height: float = 4.8, dpi: int = 150) -> Figure:
-    """An empty figure of matplotlib, or an error that says how to get it."""
+    """An empty matplotlib figure, or an error with the command that installs matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -82,7 +82,7 @@ def new_figure(width: float = 10.0, height: float = 4.8, dpi: int = 150) -> Figu
 
 
 def plot_path(path: DrawnPath, axes: Axes | None = None, title: str = "") -> Axes:
-    """Draw the weights of a `Path` against lam, the largest lam on the left; a tick above for each solution."""
+    """Draw the weights of a `Path` against lam, the largest lam on the left."""
     axes = new_figure().add_subplot() if axes is None else axes
     drawn = _largest(path.coefs)
     for k, j in enumerate(drawn):
@@ -95,11 +95,10 @@ def plot_path(path: DrawnPath, axes: Axes | None = None, title: str = "") -> Axe
 def plot_certified_path(path: DrawnIntervals, title: str = "") -> Figure:
     """Draw a `CertifiedPath`: the weights of the model used at each lam, and its proven bound.
 
-    Above, the weights: steps, since one model serves a whole interval. Below, a band from zero up to the proven bound
-    on the relative distance to the optimum, (P - P*) / P; it stays below eps at every lam.
+    Above, the weights, constant on the interval of each model. Below, the proven bound on (P - P*) / P, at most eps.
     """
     if not path.knots:
-        raise ValueError("nothing is proven of this path, so there is nothing to draw")
+        raise ValueError("this path has no proven model to draw")
     figure = new_figure(height=6.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, 1.0])
     drawn = _largest(path.coefs)
@@ -135,7 +134,7 @@ def plot_certified_path(path: DrawnIntervals, title: str = "") -> Figure:
 
 
 def band(path: DrawnIntervals) -> tuple[Vector, Vector]:
-    """Lams, the largest first, and the relative gap that is proven at each: a dozen for each model, and its anchors."""
+    """Lams (a dozen for each model, and its anchors), the largest first, and the proven relative gap at each."""
     lams, bounds = [], []
     for knot in path.knots:
         even = np.clip(np.geomspace(knot.high, knot.low, 12), knot.low, knot.high)
@@ -146,7 +145,7 @@ def band(path: DrawnIntervals) -> tuple[Vector, Vector]:
 
 
 def _largest(coefs: Vector, most: int = 60) -> NDArray[np.intp]:
-    """The weights to draw: those that are not always zero, the largest of them if there are many."""
+    """The weights to draw: at most `most`, the largest of those that are not always zero."""
     size = np.abs(coefs).max(axis=1)
     order = np.argsort(-size, kind="stable")[:most]
     return np.sort(order[size[order] > 0])

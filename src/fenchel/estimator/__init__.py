@@ -1,6 +1,6 @@
-"""For scikit-learn users."""
+"""scikit-learn estimators with certificates."""
 
-from fenchel.estimator import claims as _claims  # noqa: F401 - makes the estimators known to certify
+from fenchel.estimator import claims as _claims  # noqa: F401 - registers the estimators for certify
 from fenchel.estimator.denoising import Denoised, TotalVariationDenoiser, denoise
 from fenchel.estimator.general import LinearClassifier, LinearRegressor
 from fenchel.estimator.logistic import LogisticRegression

@@ -1,4 +1,4 @@
-"""What all estimators share: parameters, checks of the data, fitting, and the fitted attributes."""
+"""The base of all estimators: parameters, checks of the data, fitting, and the fitted attributes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from fenchel.solver import NotCertifiedWarning, Result, Solver, solve_many
 from fenchel.solver.solve import not_certified
 from fenchel.steps.choose import storage_for
 
-#: Features that have been checked: an array, or a sparse matrix by rows or columns.
+#: Checked features: an array, or a CSR or CSC matrix.
 Features: TypeAlias = NDArray[np.floating] | sp.sparray
-#: Targets that have been checked, or labels.
+#: Checked targets, or labels.
 Targets: TypeAlias = NDArray[np.generic]
 SolverLike: TypeAlias = str | Solver[Any]
 ClassWeight: TypeAlias = Mapping[Label, float] | str | None
@@ -56,15 +56,15 @@ class Fitted:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearEstimator(Fitted, BaseEstimator):  # type: ignore[misc]
-    """A linear model that is fitted until its certificate is good enough.
+    """A linear model, fitted until its certified gap is within the tolerance.
 
-    Parameters are the fields of dataclasses; those that many estimators have are declared once, in base classes.
-    A subclass checks its parameters in `_check_parameters` and says in `_objective` what it minimises; its `fit` is
-    made of the functions here and in `classification` and `regression`. Losses and penalties are values: they have no
-    state, but their fields can be searched over as `penalty__lam`.
+    Parameters are the fields of dataclasses; shared ones are declared in base classes. A subclass checks its parameters
+    in `_check_parameters` and returns its objective from `_objective`; its `fit` uses the functions here and in
+    `classification` and `regression`. Losses and penalties are values without state; their fields can be searched over
+    as `penalty__lam`.
     """
 
-    #: scikit-learn's names of algorithms; the minimiser is the same, so each means "auto".
+    #: scikit-learn's names of algorithms, accepted as "auto": the minimiser is the same.
     _their_solvers: ClassVar[frozenset[str]] = frozenset()
 
     fit_intercept: bool = True
@@ -74,11 +74,11 @@ class LinearEstimator(Fitted, BaseEstimator):  # type: ignore[misc]
     random_state: Seed = None
 
     def _check_parameters(self) -> None:
-        """Raise for a parameter that cannot be honoured; before any work."""
+        """Raise for invalid parameters, before any work."""
 
     @abstractmethod
     def _objective(self) -> Objective:
-        """What is minimised; asked when the classes and the number of features are known."""
+        """The objective; called when the classes and the number of features are known."""
 
     # Parameters ---------------------------------------------------------------------------------------------------
 
@@ -100,8 +100,8 @@ class LinearEstimator(Fitted, BaseEstimator):  # type: ignore[misc]
             old = getattr(self, owner, None)
             known = [f.name for f in dataclasses.fields(old)] if dataclasses.is_dataclass(old) else []
             if field not in known or isinstance(old, type):
-                offers = f"{owner} has {', '.join(known)}" if known else f"{owner} is {old!r}, which has no parameters"
-                raise ValueError(f"invalid parameter {key!r}: {offers}")
+                fields = f"{owner} has {', '.join(known)}" if known else f"{owner} is {old!r}, which has no parameters"
+                raise ValueError(f"invalid parameter {key!r}: {fields}")
             setattr(self, owner, dataclasses.replace(old, **{field: value}))  # type: ignore[type-var]
         return self
 
@@ -120,7 +120,7 @@ class LinearEstimator(Fitted, BaseEstimator):  # type: ignore[misc]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FitParameters:
-    """Parameters of estimators whose fit is one call of a solver for each class or target."""
+    """Parameters of estimators that solve one problem for each class or target."""
 
     max_seconds: float | None = None
     warm_start: bool = False
@@ -129,7 +129,7 @@ class FitParameters:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class VerboseFitParameters(FitParameters):
-    """The same, where a progress bar has scikit-learn's name."""
+    """The same, with scikit-learn's name for a progress bar."""
 
     verbose: int = 0
 
@@ -143,7 +143,7 @@ class InterceptParameters:
 
 
 class SparseWeights(Fitted):
-    """Weights may be stored as a sparse matrix, as models with an L1 penalty may in scikit-learn."""
+    """`sparsify` and `densify`, as in scikit-learn's models with an L1 penalty."""
 
     def sparsify(self) -> Self:
         """Store `coef_` as a CSR matrix; predictions work as before."""
@@ -172,7 +172,7 @@ def validated(model: LinearEstimator, X: MatrixLike, y: VectorLike, **checks: ob
 
 
 def checked_features(model: LinearEstimator, X: MatrixLike) -> Features:
-    """Features for a model that is fitted, checked."""
+    """Checked features for a fitted model."""
     check_is_fitted(model)
     features: Features = validate_data(
         model, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
@@ -189,7 +189,7 @@ def sample_weights(sample_weight: VectorLike | None, X: MatrixLike) -> Vector:
 
 
 def solver_options(model: LinearEstimator) -> dict[str, Any]:
-    """Options of `solve`: the parameters that it has too, and scikit-learn's words for them."""
+    """Options of `solve` from the parameters of the model, including scikit-learn's names for them."""
     own = model.get_params(deep=False)
     shared = ("tol", "atol", "max_iter", "max_seconds", "random_state", "n_threads")
     options = {name: own[name] for name in shared if name in own}
@@ -207,10 +207,7 @@ def solver_options(model: LinearEstimator) -> dict[str, Any]:
 def fit_problems(
     model: LinearEstimator, problems: Problems, starts: Sequence[StartLike] | None = None, of: str = "classes"
 ) -> list[Result]:
-    """Solve every problem within the time that all of them have, and set the attributes of the model.
-
-    `of` says what several problems are, one for each: "classes" or "targets".
-    """
+    """Solve all problems, and set the attributes of the model; `of` is "classes" or "targets", for warnings."""
     options = solver_options(model)
     starts = warm_starts(model, problems) if starts is None else starts
     results = solve_many(stored_for(options["solver"], problems), starts=starts, **options)
@@ -220,13 +217,13 @@ def fit_problems(
 
 
 def stored_for(solver: SolverLike, problems: Sequence[Stated]) -> list[Stated]:
-    """The problems, all on one design, stored as the solver needs it."""
+    """The problems with their common design stored as the solver needs it."""
     design = storage_for(solver, problems[0].design, problems[0].penalty)
     return [problem.replace(X=design) for problem in problems]
 
 
 def warm_starts(model: LinearEstimator, problems: Problems) -> list[StartLike]:
-    """The solution of the last fit for each problem, if `warm_start` asks for it and shapes agree."""
+    """The solution of the last fit for each problem, if `warm_start` is set and shapes agree."""
     nothing: list[StartLike] = [None] * len(problems)
     if not (getattr(model, "warm_start", False) and hasattr(model, "coef_")):
         return nothing
@@ -239,16 +236,15 @@ def warm_starts(model: LinearEstimator, problems: Problems) -> list[StartLike]:
 
 
 def stored_models(model: LinearEstimator, constant: float) -> tuple[Matrix, Vector, Matrix]:
-    """Weights, intercepts and multipliers of a fitted model, a row for each class or target, as its problems have them.
-
-    The weight of a constant column is the intercept divided by the constant.
+    """Weights, intercepts and multipliers of a fitted model, a row for each class or target, in the form of its
+    problems: the weight of a constant column is the intercept divided by the constant.
     """
     w, b, alpha = dense_rows(model.coef_), np.ravel(model.intercept_), np.atleast_2d(model.dual_coef_)
     return (np.column_stack([w, b / constant]), np.zeros_like(b), alpha) if constant else (w, b, alpha)
 
 
 def split_constant(result: Result, constant: float) -> tuple[Matrix, Vector]:
-    """Weights and intercepts of a result, a row and an entry for each of its classes."""
+    """Weights (a row for each class) and intercepts of a result."""
     w = np.atleast_2d(result.w)
     return (w[:, :-1], constant * w[:, -1]) if constant else (w, np.atleast_1d(result.b))
 
@@ -276,7 +272,7 @@ def combined_certificate(results: Sequence[Result]) -> Certificate:
 
 
 def warn_short(results: Sequence[Result], of: str, count: int | None = None) -> None:
-    """One warning for all results that fell short of the tolerance, out of `count`; of these by default."""
+    """One warning for all results that miss the tolerance, out of `count` (by default the number of results)."""
     count = len(results) if count is None else count
     short = [result for result in results if result.status != "certified"]
     if not short:
@@ -290,5 +286,5 @@ def warn_short(results: Sequence[Result], of: str, count: int | None = None) -> 
 
 
 def dense_rows(coef: NDArray[np.float64] | sp.sparray) -> Matrix:
-    """Weights with a row for each class or target, as an array."""
+    """Weights as an array with a row for each class or target."""
     return np.atleast_2d(coef if isinstance(coef, np.ndarray) else coef.toarray())

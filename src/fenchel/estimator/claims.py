@@ -1,4 +1,4 @@
-"""Our own estimators can be certified again, with their data, like anyone else's."""
+"""Adapters of `certify` for the estimators of this package."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def huber(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_weight: Ve
 @ours("Classification", "LinearSVC", "LogisticRegression", "LogisticRegressionCV", "RidgeClassifier")
 @ours("SparseLogisticRegression", "SparseLogisticRegressionCV")
 def classifier(model: Classification, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
-    """The same as a regression's, for each class against the rest where there are more than two."""
+    """The weighted mean loss plus the penalty; for more than two classes, each against the rest."""
     check_is_fitted(model)
     return _claims(model, class_problems(model, X, codes(model.classes_, y, np.shape(X)[0]), sample_weight))
 
@@ -56,5 +56,5 @@ def _claims(model: LinearEstimator, problems: Sequence[Problem | MulticlassProbl
 
 
 def _of_samples(alpha: Vector, problem: Problem | MulticlassProblem) -> Vector | None:
-    """The multipliers of the fit, if there are as many samples as then."""
+    """The multipliers of the fit, if the number of samples is the same."""
     return alpha if len(alpha) == problem.shape[0] else None

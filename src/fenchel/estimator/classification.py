@@ -1,4 +1,4 @@
-"""What all classifiers share: labels, class weights, scores, and proven labels."""
+"""The base of all classifiers: labels, class weights, scores, and proven labels."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ Codes = NDArray[np.intp]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
-    """Labels of any kind, two or more."""
+    """Classifiers for two or more labels of any type."""
 
     class_weight: ClassWeight = None
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the labels y; weight 2 is the row twice."""
+        """Fit to the labels y; a weight of 2 repeats the row."""
         fit_classes(self, X, y, sample_weight)
         return self
 
     def decision_function(self, X: MatrixLike) -> Matrix:
-        """Scores: one a row for two classes, else one a class."""
+        """Scores: one per row for two classes, else one per class."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
@@ -58,8 +58,8 @@ class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     def predict_certified(self, X: MatrixLike) -> tuple[Targets, Mask]:
         """Labels, and whether the exact optimum of the objective provably predicts the same ones.
 
-        None is proven with an L1 penalty, nor for several classes in one problem with free intercepts: nothing bounds
-        how far the weights, or the intercepts, are from the optimum's.
+        None is proven with an L1 penalty, or for several classes in one problem with unpenalised intercepts: there is
+        no bound on the distance of the weights, or of the intercepts, from the optimum.
         """
         labels, proven = self.certificate_.labels(checked_features(self, X))
         codes = (labels > 0).astype(np.intp) if len(self.classes_) == 2 else labels
@@ -73,7 +73,7 @@ def fit_classes(model: Classification, X: MatrixLike, y: VectorLike, sample_weig
 
 
 def encoded(model: Classification, X: MatrixLike, y: VectorLike) -> tuple[Features, Codes]:
-    """Features and labels of a fit, checked; `classes_` are set, and labels are numbered in their order."""
+    """Checked features, and the codes of the labels in `classes_`, which are set."""
     one_label_each(y)
     features, labels = validated(model, X, y)
     check_classification_targets(labels)
@@ -82,7 +82,7 @@ def encoded(model: Classification, X: MatrixLike, y: VectorLike) -> tuple[Featur
 
 
 def class_problems(model: Classification, X: MatrixLike, codes: Codes, sample_weight: VectorLike | None) -> Problems:
-    """One problem for two classes; for more, one for all of them or one for each class against the rest."""
+    """One problem for two classes; for more, one joint problem, or one for each class against the rest."""
     objective, classes = model._objective(), model.classes_
     weights = two_classes(codes, sample_weights(sample_weight, X), "sample_weight")
     if objective.weigh_rest or len(classes) == 2 or isinstance(objective.loss, MulticlassLoss):
@@ -93,13 +93,13 @@ def class_problems(model: Classification, X: MatrixLike, codes: Codes, sample_we
         each = [np.where(sign > 0, weights * factor, weights) for sign, factor in zip(signs, factors, strict=True)]
         problems = objective.problems(Design(X, constant=objective.constant), signs, each)
     for k, problem in enumerate(problems):
-        if isinstance(problem, Problem) and not problem.loss.quadratic:  # a squared loss has its minimum all the same
+        if isinstance(problem, Problem) and not problem.loss.quadratic:  # a squared loss always has a minimum
             two_sides(problem.y, problem.weights, classes[k])
     return problems
 
 
 def weighted_problems(objective: Objective, X: MatrixLike, codes: Codes, weights: Vector, count: int) -> Problems:
-    """The problems of samples whose weights include those of their classes."""
+    """The problems for sample weights that include class weights."""
     design = Design(X, constant=objective.constant)
     if isinstance(objective.loss, MulticlassLoss):
         (penalty,) = objective.penalties([float(weights.sum())])
@@ -110,12 +110,12 @@ def weighted_problems(objective: Objective, X: MatrixLike, codes: Codes, weights
 
 
 def signs_of(codes: Codes, count: int) -> list[Vector]:
-    """+1 for a class and -1 for the rest: for each class, or for the second of two."""
+    """+1 for a class and -1 for the rest: for each class, or only for the second of two."""
     return [np.where(codes == k, 1.0, -1.0) for k in ([1] if count == 2 else range(count))]
 
 
 def two_classes(codes: Codes, weights: Vector, name: str) -> Vector:
-    """The weights, which must leave two classes."""
+    """The weights, or an error unless two classes have positive weight."""
     left = np.count_nonzero(np.bincount(codes, weights))
     if left < 2:
         raise ValueError(
@@ -125,22 +125,21 @@ def two_classes(codes: Codes, weights: Vector, name: str) -> Vector:
 
 
 def two_sides(signs: Vector, weights: Vector, label: object) -> None:
-    """Raise where a class against the rest has weight on one side only: many losses have no minimum there."""
+    """Raise if only one side of a class against the rest has weight: many losses have no minimum then."""
     if not (weights[signs > 0].any() and weights[signs < 0].any()):
         raise ValueError(
-            f"the class {label} against the rest has positive weights on one side only; "
-            "leave out classes without weight"
+            f"the class {label} against the rest has positive weights on one side only; remove classes without weight"
         )
 
 
 def with_class_weights(model: Classification, codes: Codes, weights: Vector) -> Vector:
-    """The weights of the samples times those of their classes."""
+    """Sample weights times class weights."""
     factors = class_weights(model.class_weight, model.classes_, codes, weights)
     return two_classes(codes, weights * factors[codes], "class_weight")
 
 
 def class_weights(class_weight: ClassWeight, classes: Targets, codes: Codes, weights: Vector) -> Vector:
-    """The factor of each class; "balanced" gives every class the same total, counting weighted samples."""
+    """The factor of each class; "balanced" gives every class the same total weight."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
@@ -157,17 +156,17 @@ def class_weights(class_weight: ClassWeight, classes: Targets, codes: Codes, wei
 
 
 def one_label_each(y: VectorLike) -> None:
-    """Refuse a matrix of labels, and say what to use instead."""
+    """Raise for a matrix of labels."""
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
-            f"y has {shape[1]} columns, but a sample has one label here; for several, wrap this classifier in "
+            f"y has {shape[1]} columns, but needs one label per sample; for several, wrap this classifier in "
             "sklearn.multiclass.OneVsRestClassifier"
         )
 
 
 def one_against_rest_probabilities(scores: Matrix) -> Matrix:
-    """The logistic function of the scores; of several classes, made to add up to 1."""
+    """The logistic function of the scores, normalised to sum 1 for several classes."""
     if scores.ndim == 1:
         return np.column_stack([expit(-scores), expit(scores)])
     p = expit(scores)

@@ -24,7 +24,7 @@ from fenchel.solver import Result, solve_many
 
 @dataclass(frozen=True)
 class Denoised:
-    """A denoised signal or image, and the proof of how good it is."""
+    """A denoised signal or image, and its certificate."""
 
     values: Vector = field(repr=False)
     certificate: Certificate
@@ -44,8 +44,8 @@ def denoise(
 ) -> Denoised:
     """Denoise a signal or an image by total variation, certified.
 
-    Minimises 1/2 |w - y|^2 + weight |D w|_1, D the differences of neighbours: along a signal, or across and down an
-    image (anisotropic total variation). The certificate is that of this objective divided by the number of entries.
+    Minimises 1/2 |w - y|^2 + weight |D w|_1, D the differences of neighbours in a signal or an image (anisotropic total
+    variation). The certificate is that of this objective divided by the number of entries.
 
     Parameters
     ----------
@@ -54,16 +54,16 @@ def denoise(
     weight : float
         n lam, for n entries and the lam of `penalties.FusedL1`.
     order : int, default 1
-        Of a signal: 2 penalises second differences, and gives broken lines (trend filtering), 3 gives parabolas.
+        For signals: trend filtering with differences of this order; 2 gives piecewise linear w, 3 piecewise quadratic.
     tol : float, default 1e-4
-        The relative gap to be certified; a signal of order 1 is exact to rounding whatever it is.
+        The tolerance for the relative gap; a signal of order 1 is exact up to rounding for any tol.
     max_iter, max_seconds, n_threads
         As in `solve`.
 
     Returns
     -------
     Denoised
-        With `values` in the shape of y, and `certificate`.
+        `values` in the shape of y, and `certificate`.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def _penalty(weight: object, shape: tuple[int, ...], order: int) -> FusedL1:
 
 
 def _solved(rows: Matrix, penalty: FusedL1, options: dict[str, Any]) -> list[Result]:
-    """Every row denoised; one warning for all that fall short."""
+    """Denoise each row; one warning for all that miss the tolerance."""
     design = Design(sp.eye_array(rows.shape[1], format="csr"))
     problems = [Problem(design, row, Squared(), penalty) for row in rows]
     results = solve_many(problems, **options)
@@ -110,21 +110,21 @@ class TotalVariationDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 
         1/2 |w - y|^2 + weight |D w|_1
 
-    Nothing is learned from one row for another: `fit` denoises the training rows to certify them, and `transform`
-    any others. For a single signal or image there is the function `fenchel.denoise`.
+    Rows are independent: `fit` denoises the training rows to certify them, and `transform` any others. For a single
+    signal or image use the function `fenchel.denoise`.
 
     Parameters
     ----------
     weight : float, default 0.1
-        n lam, for n entries a row and the lam of `penalties.FusedL1`; of the size of the noise.
+        n lam, for n entries per row and the lam of `penalties.FusedL1`; of the size of the noise.
     shape : (height, width), optional
-        Rows are images of this shape, flattened row by row; the differences are those across and down.
+        Rows are images of this shape, flattened row by row.
     order : int, default 1
-        Of signals: differences of this order (trend filtering).
+        For signals: differences of this order (trend filtering).
     tol : float, default 1e-4
         The certified gap of each row is at most tol times its objective.
     max_iter : int, optional
-        Most steps of the solver, for each row.
+        The largest number of steps for each row.
     max_seconds : float, optional
         Time limit for all rows.
     n_threads : int or None, default 1
@@ -135,7 +135,7 @@ class TotalVariationDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         Of the training rows: of the sum of their objectives, each divided by the number of entries. Its `parts` are
         the certificates of the rows, if there are several.
     n_iter_ : int
-        The most steps that a row took.
+        The largest number of steps of a row.
     n_features_in_ : int
 
     Examples
@@ -168,7 +168,7 @@ class TotalVariationDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         return self._fit(X)
 
     def transform(self, X: MatrixLike) -> Matrix:
-        """The rows of X, denoised; a row that falls short of the tolerance gives a warning."""
+        """The denoised rows of X; a warning if one misses the tolerance."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         return np.vstack([result.w for result in self._results(rows)])

@@ -1,8 +1,7 @@
-"""Documentation of parameters and attributes that many estimators share, written once.
+"""Documentation of shared parameters and attributes of estimators.
 
-A docstring names what is special about its estimator; `documented` makes its fields the parameters, and completes the
-sections "Parameters" and "Attributes". The API pages are built with a griffe extension (docs/griffe_documented.py)
-that reads the result.
+`documented` makes the fields of an estimator its parameters, and completes the sections "Parameters" and "Attributes"
+of its docstring. The API pages read the result by a griffe extension (docs/griffe_documented.py).
 """
 
 from __future__ import annotations
@@ -16,41 +15,36 @@ from typing import TypeAlias, TypeVar, dataclass_transform
 Kind = TypeVar("Kind", bound=type)
 Entries: TypeAlias = dict[str, str]
 
-#: What a parameter is, in the order of signatures; its default is read from there.
+#: Shared parameters in the order of signatures, which have the defaults.
 PARAMETERS: Entries = {
     "alpha": "float\n    Weight of the penalty.",
     "l1_ratio": "float\n    Between 0 (only L2) and 1 (only L1).",
     "eps": "float\n    The smallest alpha relative to the largest.",
     "alphas": (
         "int or array of positive numbers\n"
-        "    The number of alphas, from the least that makes all weights zero down to eps times that; or the alphas.\n"
-        "    None is 100."
+        "    The number of alphas, from the smallest one with w = 0 down to eps times that; or the alphas. None is 100."
     ),
-    "fit_intercept": "bool\n    Whether there is an intercept.",
+    "fit_intercept": "bool\n    Whether to fit an intercept.",
     "penalize_intercept": (
         "bool\n    True is LIBLINEAR's objective: b is the weight of a column of `intercept_scaling`, and penalised."
     ),
     "intercept_scaling": "float\n    The entry of the constant column; for `penalize_intercept=True`.",
     "class_weight": (
-        'dict, "balanced" or None\n    Factors of the sample weights; "balanced" gives every class the same total.'
+        'dict, "balanced" or None\n    Factors of the sample weights; "balanced": the same total for each class.'
     ),
     "cv": "int, splitter, iterable or None\n    None is five folds, stratified for classes.",
     "rule": (
         '{"best", "one_standard_error"}\n'
-        "    The least mean error; or the largest alpha (with the same l1_ratio) whose mean error exceeds it by no\n"
-        "    more than its standard error."
+        "    The smallest mean error; or the largest alpha (with the same l1_ratio) whose mean error exceeds it by at\n"
+        "    most its standard error."
     ),
-    "solver": (
-        "str or Solver\n"
-        '    A solver of `solve`. scikit-learn\'s names, where its class has some, are accepted and mean "auto".'
-    ),
+    "solver": ('str or Solver\n    A solver of `solve`. scikit-learn\'s names are accepted, and mean "auto".'),
     "tol": "float\n    A fit ends when its certified gap is at most tol times the objective.",
     "max_iter": (
-        "int, optional\n"
-        "    Most steps of the solver in a fit; 100000 if not given (scikit-learn's number counts other steps)."
+        "int, optional\n    The largest number of steps of a fit; 100000 by default (scikit-learn counts other steps)."
     ),
     "max_seconds": "float, optional\n    Time limit for the whole fit.",
-    "random_state": "int, RandomState or None\n    Seed of everything random; None is the seed 0.",
+    "random_state": "int, RandomState or None\n    The seed; None is 0.",
     "warm_start": "bool\n    Start from the solution of the last fit if shapes agree.",
     "verbose": "int\n    Anything but 0 shows a progress bar for each fit.",
     "progress": "bool\n    Show a progress bar.",
@@ -60,11 +54,11 @@ PARAMETERS: Entries = {
     "selection": '{"cyclic", "random"}\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
     "dual": 'bool or "auto"\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
     "copy_X": "bool\n    X is never changed; either value has the same effect.",
-    "positive": "bool\n    True is refused: no solver here keeps w >= 0.",
-    "n_alphas": "int, optional\n    The name of `alphas` before scikit-learn 1.7, where it is a number.",
+    "positive": "bool\n    True is an error: constraints w >= 0 are not supported.",
+    "n_alphas": "int, optional\n    The number of alphas, by its name before scikit-learn 1.7.",
 }
 
-#: What a fit leaves behind: to labels, to one or several targets, to one target; and what some fits add.
+#: Attributes of fits to labels, to one or several targets, to one target; and those that some fits add.
 ATTRIBUTES: dict[str, Entries] = {
     "classes": {
         "coef_": "array of shape (1, d), or (classes, d)",
@@ -110,10 +104,10 @@ ATTRIBUTES: dict[str, Entries] = {
 
 @dataclass_transform(eq_default=False)
 def documented(*kinds: str) -> Callable[[Kind], Kind]:
-    """Make the fields of an estimator its parameters, and complete its docstring with what many share.
+    """Make the fields of an estimator its parameters, and complete its docstring with the shared entries.
 
-    Its attributes are those of the kinds given, which `ATTRIBUTES` lists.
-    What the docstring says itself comes before what is shared; a parameter that neither documents is an error.
+    Its attributes are those of the given kinds in `ATTRIBUTES`. Entries of the docstring override shared ones; a
+    parameter without an entry is an error.
     """
 
     def complete(kind: Kind) -> Kind:
@@ -137,7 +131,7 @@ def documented(*kinds: str) -> Callable[[Kind], Kind]:
 
 
 def _ordered(signature: inspect.Signature) -> inspect.Signature:
-    """The signature with shared keywords after those of the class, in the order of `PARAMETERS`."""
+    """The signature with shared keywords last, in the order of `PARAMETERS`."""
     order = list(PARAMETERS)
 
     def place(parameter: inspect.Parameter) -> int:
@@ -148,7 +142,7 @@ def _ordered(signature: inspect.Signature) -> inspect.Signature:
 
 
 def _shared_parameters(kind: type) -> Entries:
-    """The shared entry of every parameter of the signature, with its default; empty if there is none."""
+    """The shared entry of each parameter of the signature, with its default; empty if there is none."""
     entries = {}
     for name, parameter in inspect.signature(kind).parameters.items():
         first, _, rest = PARAMETERS.get(name, "").partition("\n")
@@ -160,7 +154,7 @@ def _shared_parameters(kind: type) -> Entries:
 
 
 def _sections(text: str) -> tuple[str, str, str, str]:
-    """What comes before the two sections, the sections, and what comes after them."""
+    """The text before the two sections, the sections, and the text after them."""
     head, *rest = re.split(r"\n(Parameters|Attributes|Notes|Examples)\n-+\n", text)
     bodies = dict(zip(rest[::2], rest[1::2], strict=True))
     tail = [f"{name}\n{'-' * len(name)}\n{bodies[name].strip()}" for name in ("Notes", "Examples") if name in bodies]
@@ -168,7 +162,7 @@ def _sections(text: str) -> tuple[str, str, str, str]:
 
 
 def _merged(own: str, shared: Entries, of: str) -> str:
-    """Entries in the order of the shared ones, where a docstring's own come first; then the rest of its own."""
+    """The shared entries in their order, each overridden by the docstring's own; then its other entries."""
     entries = [entry.rstrip() for entry in re.split(r"\n(?=\S)", own.strip()) if entry.strip()]
     names = [[name.strip() for name in entry.partition("\n")[0].partition(" :")[0].split(",")] for entry in entries]
     done: list[str] = []

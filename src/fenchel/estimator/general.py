@@ -1,4 +1,4 @@
-"""The general two: any loss with any penalty."""
+"""LinearClassifier and LinearRegressor: any loss with any penalty."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _is_logistic(self: LinearClassifier) -> bool:
 
 @dataclass(eq=False, repr=False)
 class GeneralParameters(FitParameters):
-    """Parameters of the two."""
+    """Parameters of both estimators."""
 
     loss: str | Loss = "squared"
     penalty: str | Penalty = "l2"
@@ -41,8 +41,8 @@ class GeneralParameters(FitParameters):
 class LinearClassifier(GeneralParameters, Classification):
     """A linear classifier with any loss and any penalty, certified.
 
-    Minimises the weighted mean loss plus the penalty, with an intercept that is not penalised. More than two classes:
-    one classifier for each against the rest.
+    Minimises the weighted mean loss plus the penalty, with an unpenalised intercept; one-vs-rest for more than two
+    classes.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class LinearClassifier(GeneralParameters, Classification):
         "l2", "l1", "elastic_net", "entropy", "fused_l1" or "lp_squared" with weight `lam`, or an object; penalties on
         groups are objects, such as GroupL2(0.1, groups) or SparseGroup(0.1, groups).
     lam : float, optional
-        Weight of a penalty given by name; 1 / (sum of the weights) by default, which is C = 1 in scikit-learn's form.
+        Weight of a penalty given by name; 1 / (sum of the weights) by default, which is C = 1 in scikit-learn.
     tol, atol : float
         The fit ends when its certified gap is at most tol |objective| or atol.
 
@@ -75,7 +75,7 @@ class LinearClassifier(GeneralParameters, Classification):
 
     @available_if(_is_logistic)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: MatrixLike) -> Matrix:
-        """Probabilities of the classes; with more than two, the one-against-rest ones made to sum to 1."""
+        """Probabilities of the classes; for more than two, one-vs-rest probabilities normalised to sum 1."""
         return one_against_rest_probabilities(self.decision_function(X))
 
     @available_if(_is_logistic)  # type: ignore[untyped-decorator]
@@ -89,7 +89,7 @@ class LinearClassifier(GeneralParameters, Classification):
 class LinearRegressor(GeneralParameters, Regression):
     """A linear regression with any loss and any penalty, certified.
 
-    Minimises the weighted mean loss plus the penalty, with an intercept that is not penalised.
+    Minimises the weighted mean loss plus the penalty, with an unpenalised intercept.
 
     Parameters
     ----------

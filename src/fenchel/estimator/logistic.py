@@ -1,4 +1,4 @@
-"""Logistic regression, by the name and with the constants of scikit-learn's."""
+"""Logistic regression, with the name and the constants of scikit-learn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fenchel.problem.scaling import lam_from_C
 
 
 class LogisticModel(SparseWeights, Classification):
-    """Probabilities of the classes: the softmax of their scores, or those of one class against the rest."""
+    """Probabilities of the classes: the softmax of their scores, or one-vs-rest probabilities."""
 
     _their_solvers: ClassVar[frozenset[str]] = frozenset(
         {"lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"}
@@ -28,7 +28,7 @@ class LogisticModel(SparseWeights, Classification):
         return len(self.classes_) > 2 and self.multi_class != "ovr"
 
     def predict_proba(self, X: MatrixLike) -> Matrix:
-        """Probabilities of the classes: the softmax of the scores, or, one against the rest, made to sum to 1."""
+        """Probabilities of the classes: the softmax of the scores, or one-vs-rest probabilities normalised to sum 1."""
         scores = self.decision_function(X)
         return np.asarray(softmax(scores, axis=1)) if self._is_softmax() else one_against_rest_probabilities(scores)
 
@@ -38,7 +38,7 @@ class LogisticModel(SparseWeights, Classification):
 
 
 def log_probabilities(scores: Matrix, is_softmax: bool) -> Matrix:
-    """Of the classes, for the scores of `decision_function`."""
+    """Logarithms of the probabilities, from the scores of `decision_function`."""
     if scores.ndim == 1:
         return np.column_stack([log_expit(-scores), log_expit(scores)])
     if is_softmax:
@@ -63,16 +63,16 @@ def logistic_objective(model: LogisticModel, C: object, l1_ratio: float) -> Obje
 
 
 def check_softmax_penalty(l1_ratio: float, constant: float, count: int) -> None:
-    """Dual ascent is the only solver for the softmax with other penalties than L2, and has needs of its own."""
+    """Raise for a softmax with a penalty that its solver, dual ascent, does not support."""
     if l1_ratio == 1.0:
         raise ValueError(
-            f"the softmax of {count} classes needs a strongly convex penalty, which 'l1' is not; "
-            "penalty='elasticnet' with l1_ratio=0.9 is, or use multi_class='ovr', or SparseLogisticRegression"
+            f"the softmax of {count} classes needs a strongly convex penalty, not 'l1': use penalty='elasticnet' with "
+            "l1_ratio=0.9, multi_class='ovr' or SparseLogisticRegression"
         )
     if l1_ratio and constant:
         raise ValueError(
             f"penalize_intercept=True with the softmax of {count} classes needs penalty='l2'; "
-            "leave the intercept unpenalised, or use multi_class='ovr'"
+            "use penalize_intercept=False or multi_class='ovr'"
         )
 
 
@@ -84,19 +84,19 @@ class LogisticRegression(InterceptParameters, LogisticModel):
 
         R(w) + C sum_i s_i c_i log(1 + exp(-y_i (x_i.w + b))),   R = |w|_2^2 / 2
 
-    with the weights c_i of the classes and an intercept b that is not penalised. More than two classes have one
-    softmax loss for all of them, log sum_j exp(z_ij) - z_iy.
+    with class weights c_i and an unpenalised intercept b. For more than two classes the loss is the softmax cross
+    entropy, log sum_j exp(z_ij) - z_iy.
 
     Parameters
     ----------
     penalty : {"auto", "l2", "l1", "elasticnet"}, default "auto"
-        R is l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2; "l2" and "l1" are its ends, "auto" goes by l1_ratio alone.
+        R is l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2; l1_ratio is 0 for "l2", 1 for "l1", the parameter for "auto".
     C : float, default 1.0
-        The larger, the weaker the penalty.
+        Inverse weight of the penalty.
     l1_ratio : float, default 0.0
-        0 (or None) is the penalty "l2". With the softmax it must be less than 1; the nearer it is, the slower the fit.
+        0 (or None) is the penalty "l2". With the softmax it must be less than 1; fits are slower near 1.
     multi_class : {"auto", "ovr", "multinomial"}, default "auto"
-        For more than two classes: "ovr" is one problem for each against the rest, the others are the softmax.
+        For more than two classes: "ovr" is one-vs-rest, the others are the softmax.
 
     Attributes
     ----------
@@ -137,23 +137,21 @@ class LogisticRegression(InterceptParameters, LogisticModel):
     def _objective(self) -> Objective:
         if self.multi_class == "multinomial" and len(self.classes_) == 2:
             raise ValueError(
-                "multi_class='multinomial' with two classes is logistic regression with twice the C; "
-                "use multi_class='auto' and the C that you mean"
+                "multi_class='multinomial' with two classes is logistic regression with 2 C; "
+                "use multi_class='auto' with that C"
             )
         return logistic_objective(self, self.C, resolve_l1_ratio(self.penalty, self.l1_ratio))
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the labels y; weight 2 is the row twice."""
+        """Fit to the labels y; a weight of 2 repeats the row."""
         self.n_iter_ = steps_of(fit_classes(self, X, y, sample_weight))
         return self
 
 
 def resolve_l1_ratio(penalty: str | None, l1_ratio: float | None) -> float:
-    """The l1_ratio that scikit-learn's two parameters stand for."""
+    """The l1_ratio of scikit-learn's two parameters."""
     if one_of("penalty", penalty, ("auto", "l2", "l1", "elasticnet", "deprecated", None)) is None:
-        raise ValueError(
-            "penalty=None is not available: there would be no certificate; a large C such as 1e6 comes close"
-        )
+        raise ValueError("penalty=None has no certificate; use a large C such as 1e6")
     if l1_ratio is not None:
         l1_ratio = l1_ratio_of(l1_ratio)
     if penalty in ("l1", "l2"):

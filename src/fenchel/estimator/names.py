@@ -1,4 +1,4 @@
-"""Losses and penalties by name, for people who would rather write a word than an object."""
+"""Losses and penalties by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _by_name(module: ModuleType, base: type) -> dict[str, type]:
 
 
 def _required(kind: type) -> list[str]:
-    """The parameters without a default, lam apart."""
+    """The parameters without a default, except lam."""
     missing = dataclasses.MISSING
     fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     return [f.name for f in fields if f.name != "lam" and f.default is missing and f.default_factory is missing]
@@ -31,7 +31,7 @@ def _required(kind: type) -> list[str]:
 LOSSES = _by_name(losses, Loss)
 REGRESSION_LOSSES = {name: kind for name, kind in LOSSES.items() if not kind().is_classification}
 _ALL_PENALTIES = _by_name(penalties, Penalty)
-#: Penalties that a name and lam determine; those on groups must be told the groups.
+#: Penalties without further required parameters than lam.
 PENALTIES = {name: kind for name, kind in _ALL_PENALTIES.items() if not _required(kind)}
 
 
@@ -46,7 +46,7 @@ def resolve_loss(loss: object, offered: dict[str, type] = LOSSES) -> Loss:
 
 
 def resolve_regression_loss(loss: object) -> Loss:
-    """The same, for a loss of numbers."""
+    """The same, for a regression loss."""
     found = resolve_loss(loss, REGRESSION_LOSSES)
     if found.is_classification:
         raise ValueError(f"{found!r} is a classification loss; use LinearClassifier")
@@ -54,7 +54,7 @@ def resolve_regression_loss(loss: object) -> Loss:
 
 
 def resolve_penalty(penalty: object, lam: float | None, total_weight: float) -> Penalty:
-    """A penalty from its name and lam, or the object itself; lam = 1 / W by default, the C = 1 of the sum form."""
+    """A penalty from its name and lam (default 1 / W, that is C = 1), or the object itself."""
     if isinstance(penalty, str) and penalty in PENALTIES:
         built: Penalty = PENALTIES[penalty](1.0 / total_weight if lam is None else lam)
         return built
@@ -62,15 +62,13 @@ def resolve_penalty(penalty: object, lam: float | None, total_weight: float) -> 
         kind = _ALL_PENALTIES[penalty]
         needs = ", ".join(_required(kind))
         raise ValueError(
-            f"penalty={penalty!r} needs {needs}, which a name cannot say; "
-            f"pass an object, penalty=fenchel.penalties.{kind.__name__}(lam, {needs})"
+            f"penalty={penalty!r} needs {needs}: pass an object, "
+            f"penalty=fenchel.penalties.{kind.__name__}(lam, {needs})"
         )
     if not isinstance(penalty, Penalty):
         raise ValueError(
             f"penalty must be a fenchel penalty or one of {', '.join(map(repr, PENALTIES))}; got {penalty!r}"
         )
     if lam is not None:
-        raise ValueError(
-            f"lam={lam!r} would have no effect: {penalty!r} brings its own; use set_params(penalty__lam=...)"
-        )
+        raise ValueError(f"lam={lam!r} would have no effect: {penalty!r} has its own; use set_params(penalty__lam=...)")
     return penalty

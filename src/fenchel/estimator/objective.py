@@ -1,4 +1,4 @@
-"""What an estimator minimises, and what its parameters mean; every error says what to do instead."""
+"""Objectives of estimators, and checks of their parameters."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from fenchel.problem.penalties import L1, L2, ElasticNet, Penalty
 
 Choice = TypeVar("Choice")
 
-#: The penalty of the mean form for samples whose weights sum to W: C and alpha of scikit-learn may multiply sums.
+#: The penalty beside the mean loss, as a function of W: scikit-learn's C and alpha may multiply sums.
 PenaltyOf: TypeAlias = Callable[[float], Penalty]
 
 
 @dataclass(frozen=True)
 class Objective:
-    """(1/W) sum_i s_i loss(x_i.w + b; y_i) + penalty(w), with W = sum_i s_i; over w, and over b if it is free.
+    """(1/W) sum_i s_i loss(x_i.w + b; y_i) + penalty(w), with W = sum_i s_i.
 
-    A `MulticlassLoss` makes one problem for all classes, another loss one for each class against the rest (one in all
-    for two classes) or for each target.
+    A `MulticlassLoss` gives one problem for all classes, any other loss one for each class against the rest (one for
+    two classes) or for each target.
     """
 
     loss: Loss | MulticlassLoss
     penalty: PenaltyOf | tuple[PenaltyOf, ...]  # for all problems, or one for each
-    intercept: bool  # whether there is an intercept
-    constant: float = 0.0  # entry of the constant column whose weight is a penalised intercept; 0 is none
-    weigh_rest: bool = True  # whether a sample has its class's weight where another class stands against the rest
+    intercept: bool
+    constant: float = 0.0  # entry of the constant column of a penalised intercept; 0 for none
+    weigh_rest: bool = True  # one-vs-rest: whether class weights apply to the rest as well
 
     @property
     def free_intercept(self) -> bool:
-        """Whether there is an intercept that is not penalised."""
+        """Whether there is an unpenalised intercept."""
         return self.intercept and not self.constant
 
     def penalties(self, totals: list[float]) -> list[Penalty]:
-        """The penalty of each problem, for the sums of their weights."""
+        """The penalty of each problem, from its total sample weight."""
         if callable(self.penalty):
             return [self.penalty(total) for total in totals]
         if len(self.penalty) != len(totals):
@@ -49,7 +49,7 @@ class Objective:
         return [penalty(total) for penalty, total in zip(self.penalty, totals, strict=True)]
 
     def problems(self, design: Design, targets: list[Vector], weights: list[Vector]) -> list[Problem]:
-        """One problem for each target, or for the signs of each class against the rest."""
+        """One problem for each target, or for each class against the rest."""
         assert isinstance(self.loss, Loss)
         penalties = self.penalties([float(each.sum()) for each in weights])
         return [
@@ -66,14 +66,14 @@ def elastic(lam: float, l1_ratio: float) -> Penalty:
 
 
 def number(name: str, value: object) -> float:
-    """A number; True and False are none."""
+    """A float, or an error unless value is a number (not a bool)."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{name} must be a number, got {value!r}")
     return float(value)
 
 
 def positive(name: str, value: object, instead: str) -> float:
-    """A positive finite number; `instead` is what to do about no penalty at all: C infinite, alpha 0."""
+    """A positive finite float, or an error; `instead` is the advice for no penalty (C infinite, alpha 0)."""
     checked = number(name, value)
     if not 0.0 < checked < np.inf:
         none = checked == (np.inf if name == "C" else 0.0)
@@ -82,17 +82,17 @@ def positive(name: str, value: object, instead: str) -> float:
 
 
 def positive_C(C: object) -> float:
-    """C of the sum form."""
-    return positive("C", C, "without a penalty there is no certificate: a large C such as 1e6 comes close")
+    """C, checked."""
+    return positive("C", C, "without a penalty there is no certificate; use a large C such as 1e6")
 
 
 def positive_alpha(alpha: object) -> float:
-    """The weight of a penalty."""
-    return positive("alpha", alpha, "without a penalty there is no certificate: a small alpha such as 1e-8 comes close")
+    """alpha, checked."""
+    return positive("alpha", alpha, "without a penalty there is no certificate; use a small alpha such as 1e-8")
 
 
 def l1_ratio_of(l1_ratio: object) -> float:
-    """The weight of the L1 term, between 0 and 1."""
+    """l1_ratio, checked."""
     ratio = number("l1_ratio", l1_ratio)
     if not 0.0 <= ratio <= 1.0:
         raise ValueError(f"l1_ratio must lie between 0 and 1, got {l1_ratio!r}")
@@ -100,32 +100,32 @@ def l1_ratio_of(l1_ratio: object) -> float:
 
 
 def one_of(name: str, value: Choice, choices: tuple[object, ...]) -> Choice:
-    """One of a few values."""
+    """value, or an error unless it is one of the choices."""
     if not any(value is choice or (isinstance(choice, str) and value == choice) for choice in choices):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
     return value
 
 
 def no_bounds_on_weights(positive: object) -> None:
-    """w >= 0 is a constraint that no solver here keeps."""
+    """Raise for a constraint w >= 0."""
     if positive:
-        raise ValueError("positive=True is not available: no solver here keeps w >= 0; use scikit-learn's estimator")
+        raise ValueError("positive=True is not supported; use scikit-learn's estimator")
 
 
 def check_hints(selection: str, positive: object) -> None:
-    """What scikit-learn's Lasso is told of its algorithm."""
+    """Raise for invalid hints to scikit-learn's algorithm."""
     one_of("selection", selection, ("cyclic", "random"))
     no_bounds_on_weights(positive)
 
 
 def penalised_constant(fit_intercept: bool, penalize_intercept: bool, intercept_scaling: object) -> float:
-    """LIBLINEAR's constant column, 0 for none."""
+    """The entry of LIBLINEAR's constant column, 0 for none."""
     scaling = positive("intercept_scaling", intercept_scaling, "use fit_intercept=False for no intercept")
     if not penalize_intercept:
         if scaling != 1.0:
             raise ValueError(
                 f"intercept_scaling={intercept_scaling!r} would have no effect: the intercept is not penalised; "
-                "with penalize_intercept=True it is, as LIBLINEAR does it"
+                "penalize_intercept=True is LIBLINEAR's objective"
             )
         return 0.0
     return scaling if fit_intercept else 0.0

@@ -1,4 +1,4 @@
-"""What all regressions share: one target or, for some, several."""
+"""The base of all regressions, for one or several targets."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from fenchel.solver import Result
 
 
 class Regression(RegressorMixin, LinearEstimator):  # type: ignore[misc]
-    """Targets are numbers."""
+    """Regression estimators."""
 
     #: Whether y may have several columns.
     _several_targets: ClassVar[bool] = False
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the targets y; weight 2 is the row twice."""
+        """Fit to the targets y; a weight of 2 repeats the row."""
         fit_targets(self, X, y, sample_weight)
         return self
 
@@ -41,12 +41,12 @@ class Regression(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
 
 class SparseRegression(Regression):
-    """Regressions with many zeros: which are certified, and the gap by scikit-learn's name."""
+    """Sparse regressions: proven zeros, and the gap by scikit-learn's name."""
 
     dual_gap_: Vector | np.float64
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the targets y; weight 2 is the row twice."""
+        """Fit to the targets y; a weight of 2 repeats the row."""
         store_zeros(self, fit_targets(self, X, y, sample_weight))
         return self
 
@@ -59,7 +59,7 @@ class SparseRegression(Regression):
 def fit_targets(
     model: Regression, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None, **checks: object
 ) -> list[Result]:
-    """Fit a problem for each target, and set the attributes of the model; `checks` are scikit-learn's, of the data."""
+    """Fit a problem for each target, and set the attributes of the model; `checks` are options of validate_data."""
     features, targets = validated(model, X, y, multi_output=model._several_targets, **checks)
     weights = sample_weights(sample_weight, features)
     results = fit_problems(model, target_problems(model._objective(), features, targets, weights), of="targets")
@@ -74,7 +74,7 @@ def target_problems(objective: Objective, X: MatrixLike, y: VectorLike, weights:
 
 
 def take_shape_of(model: Regression, y: VectorLike) -> None:
-    """One target has a vector of weights and one intercept; several have a row and an entry each."""
+    """Give the attributes the shapes of y: without an axis of targets if there is one target."""
     if np.ndim(y) == 1 or np.shape(y)[1] == 1:
         model.coef_, model.dual_coef_ = model.coef_[0], model.dual_coef_[0]
     if np.ndim(y) == 1:
@@ -82,7 +82,7 @@ def take_shape_of(model: Regression, y: VectorLike) -> None:
 
 
 def store_zeros(model: SparseRegression, results: list[Result]) -> None:
-    """Set the attributes of models with many zeros."""
+    """Set the attributes of sparse models."""
     gaps = np.array([result.certificate.gap for result in results])
     model.dual_gap_ = gaps if len(gaps) > 1 else gaps[0]
     model.certified_zeros_ = np.reshape(model.certificate_.zeros(), model.coef_.shape)

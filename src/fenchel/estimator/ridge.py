@@ -1,4 +1,4 @@
-"""Ridge regression and its classifier, by the names and with the constants of scikit-learn's."""
+"""Ridge regression and its classifier, with the names and the constants of scikit-learn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fenchel.solver import Result
 
 
 def ridge_penalty(alpha: object, total_weight: float) -> L2:
-    """sum_i s_i r_i^2 + alpha |w|^2 divided by 2 W: squares are twice our loss, and |w|^2 twice the half square."""
+    """The penalty of sum_i s_i r_i^2 + alpha |w|^2 divided by 2 W."""
     return L2(lam_from_sum(2.0 * positive_alpha(alpha), total_weight, loss_factor=2.0))
 
 
@@ -33,7 +33,7 @@ def ridge_objective(alphas: Iterable[object], fit_intercept: bool) -> Objective:
 
 
 def store_steps_and_solver(model: Regression | Classification, results: list[Result]) -> None:
-    """The attributes as scikit-learn's ridge estimators have them."""
+    """Set the attributes of scikit-learn's ridge estimators."""
     model.n_iter_, model.solver_ = steps_of(results), results[0].solver
 
 
@@ -59,19 +59,19 @@ class Ridge(RidgeParameters, Regression):
 
         sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_2^2
 
-    for each target, with an intercept b that is not penalised.
+    for each target, with an unpenalised intercept b.
 
     Parameters
     ----------
     alpha : float or array of one for each target, default 1.0
     tol : float, default 1e-4
-        The fit ends when its certified gap is at most tol times the objective. scikit-learn's direct solvers are
-        exact to rounding: a smaller tol comes as close.
+        The fit ends when its certified gap is at most tol times the objective. scikit-learn's direct solvers are exact
+        up to rounding.
 
     Attributes
     ----------
     dual_coef_ : array of shape (n,), or (targets, n)
-        The residuals y_i - x_i.w - b, which are the multipliers of the mean form.
+        The residuals y_i - x_i.w - b, the multipliers for the mean loss.
     certificate_ : Certificate
         Of the objective divided by twice the sum of the weights; summed over the targets.
     n_iter_ : array of the steps for each target
@@ -98,7 +98,7 @@ class Ridge(RidgeParameters, Regression):
         return ridge_objective(_each(self.alpha), self.fit_intercept)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the targets y; weight 2 is the row twice."""
+        """Fit to the targets y; a weight of 2 repeats the row."""
         store_steps_and_solver(self, fit_targets(self, X, y, sample_weight))
         return self
 
@@ -112,12 +112,12 @@ class RidgeClassifier(RidgeParameters, Classification):
     """Ridge regression on labels -1 and +1, certified.
 
     Minimises sum_i s_i c_i (x_i.w + b - y_i)^2 + alpha |w|_2^2 for each class against the rest (once for two classes),
-    as scikit-learn's class of this name does, with the weights c_i of the classes.
+    as scikit-learn's class of this name does, with class weights c_i.
 
     Attributes
     ----------
     coef_ : array of shape (d,) for two classes, or (classes, d)
-        As scikit-learn's is, which says (1, d).
+        As in scikit-learn, whose documentation says (1, d).
     certificate_ : Certificate
         Of the objective divided by twice the sum of the weights; summed over the classes.
     n_iter_ : array of the steps for each class
@@ -143,7 +143,7 @@ class RidgeClassifier(RidgeParameters, Classification):
         return ridge_objective([self.alpha], self.fit_intercept)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the labels y; weight 2 is the row twice."""
+        """Fit to the labels y; a weight of 2 repeats the row."""
         results = fit_classes(self, X, y, sample_weight)
         store_steps_and_solver(self, results)
         if len(results) == 1:

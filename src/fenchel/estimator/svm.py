@@ -1,4 +1,4 @@
-"""Support vector machines, by the names and with the constants of scikit-learn's."""
+"""Support vector machines, with the names and the constants of scikit-learn."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ class LinearSVC(InterceptParameters, VerboseFitParameters, SparseWeights, Classi
 
         |w|_2^2 / 2  (or |w|_1)  +  C sum_i s_i c_i max(0, 1 - y_i (x_i.w + b))   (or its square)
 
-    but b is not penalised unless `penalize_intercept` says so. More than two classes: one machine for each against
-    the rest (only the class itself has its weight c), or all at once with "crammer_singer".
+    but b is not penalised unless `penalize_intercept` is True. More than two classes: one-vs-rest (where only the class
+    itself has its weight c), or jointly with "crammer_singer".
 
     Parameters
     ----------
     penalty : {"l2", "l1"}, default "l2"
     loss : {"squared_hinge", "hinge"}, default "squared_hinge"
     C : float, default 1.0
-        The larger, the weaker the penalty.
+        Inverse weight of the penalty.
     multi_class : {"ovr", "crammer_singer"}, default "ovr"
-        With "crammer_singer" the loss is max_j (1[j != y] + z_j) - z_y whatever `loss` says, as in scikit-learn.
+        With "crammer_singer" the loss is max_j (1[j != y] + z_j) - z_y, and `loss` is ignored, as in scikit-learn.
 
     Attributes
     ----------
     certificate_ : Certificate
         Of the objective divided by C times the sum of the weights; summed over the classes.
     n_iter_ : int
-        The most steps over the classes.
+        The largest number of steps of a class.
 
     Examples
     --------
@@ -88,9 +88,9 @@ class LinearSVC(InterceptParameters, VerboseFitParameters, SparseWeights, Classi
         factor = 1.0
         if self.multi_class == "crammer_singer":
             pair = len(self.classes_) == 2
-            # of two classes: the least |w_0|^2 + |w_1|^2 with w_1 - w_0 = u is |u|^2 / 2
+            # two classes: min |w_0|^2 + |w_1|^2 subject to w_1 - w_0 = u is |u|^2 / 2
             loss, factor = (Hinge(), 0.5) if pair else (CrammerSinger(), 1.0)
-        # as LIBLINEAR weights classes: of more than two, only the positive one of each problem has its weight
+        # class weights as in LIBLINEAR: with more than two classes only the positive one of each problem has its weight
         return Objective(
             loss,
             lambda total: elastic(factor * lam_from_C(C, total), l1_ratio),
@@ -100,7 +100,7 @@ class LinearSVC(InterceptParameters, VerboseFitParameters, SparseWeights, Classi
         )
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the labels y; weight 2 is the row twice."""
+        """Fit to the labels y; a weight of 2 repeats the row."""
         results = fit_classes(self, X, y, sample_weight)
         self.n_iter_ = max(result.n_iter for result in results)
         return self
@@ -114,12 +114,12 @@ class LinearSVR(InterceptParameters, VerboseFitParameters, Regression):
 
         |w|_2^2 / 2  +  C sum_i s_i max(0, |x_i.w + b - y_i| - epsilon)   (or its square)
 
-    but b is not penalised unless `penalize_intercept` says so.
+    but b is not penalised unless `penalize_intercept` is True.
 
     Parameters
     ----------
     epsilon : float, default 0.0
-        Half the width of the tube inside which errors cost nothing.
+        Half the width of the tube in which the loss is zero.
     C : float, default 1.0
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default "epsilon_insensitive"
 
@@ -156,7 +156,7 @@ class LinearSVR(InterceptParameters, VerboseFitParameters, Regression):
         return Objective(loss, lambda total: L2(lam_from_C(C, total)), self.fit_intercept, constant)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the targets y; weight 2 is the row twice."""
+        """Fit to the targets y; a weight of 2 repeats the row."""
         fit_targets(self, X, y, sample_weight)
         self.intercept_ = np.atleast_1d(self.intercept_)
         return self

@@ -1,9 +1,9 @@
 """The figures of Duenner, Forte, Takac and Jaggi 2016, "Primal-Dual Rates and Certificates".
 
-Figure 1 is the Lipschitzing of |.|; Figure 2 compares coordinate descent (Algorithm 1, one random coordinate a step)
-with its accelerated form, APPROX, on the Lasso over weights and on the SVM over samples; beside them APPROX with
-restarts, which the paper does not have. Curves are of the iterates as they are. The Lasso's lower bound is the
-Lipschitzed one of section 5.2, the SVM's is D at the multipliers.
+Figure 1 is the Lipschitzing of |.|; Figure 2 compares coordinate descent (Algorithm 1, one random coordinate per step)
+with its accelerated form, APPROX, on the Lasso over weights and on the SVM over samples; and APPROX with restarts,
+which is not in the paper. Curves are of the last iterates. The Lasso's lower bound is the Lipschitzed one of section
+5.2, the SVM's is D at the multipliers.
 
     from fenchel.papers import certificates
     certificates.figure1().savefig("figure1.png")
@@ -40,7 +40,7 @@ RADIUS = 2.0
 def figure1(data: Data = None, tick: Callable[[], None] | None = None, **settings: object) -> Figure:
     """|.| restricted to [-B, B], and its conjugate: the indicator of [-1, 1] becomes B max(0, |u| - 1), B-Lipschitz."""
     if data is not None or settings:
-        raise ValueError("Figure 1 is the graph of a function: it takes no data and no settings; Figure 2 does")
+        raise ValueError("Figure 1 takes no data and no settings; Figure 2 does")
     figure = new_figure(8.0, 3.4, dpi=130)
     left, right = figure.subplots(1, 2)
     a, u = np.linspace(-3.5, 3.5, 701), np.linspace(-2.5, 2.5, 501)
@@ -50,7 +50,7 @@ def figure1(data: Data = None, tick: Callable[[], None] | None = None, **setting
     _graph(right, u, np.where(np.abs(u) <= 1.0, 0.0, np.nan), Colour.GREY, "--", "g = |·|")
     _graph(right, u, conjugate(a[inside], np.abs(a[inside]), u), Colour.BLUE, "-", "Lipschitzed")
     walls = ((left, RADIUS, RADIUS, Colour.BLUE, "-"), (right, 1.0, 0.0, Colour.GREY, "--"))
-    for axes, end, height, colour, style in walls:  # beyond these ends the function is infinite
+    for axes, end, height, colour, style in walls:  # the function is infinite beyond
         axes.vlines([-end, end], height, 4.0, color=colour, ls=style, lw=1.6)
     left.set(title=f"g(α), restricted to |α| ≤ B = {RADIUS:g}", xlabel="α", ylim=(-0.2, 4.0))
     right.set(title="its conjugate g*(u)", xlabel="u", ylim=(-0.2, 4.0))
@@ -65,8 +65,8 @@ def figure1(data: Data = None, tick: Callable[[], None] | None = None, **setting
 
 
 def figure2(data: Data = None, **settings: Unpack[Settings]) -> Figure:
-    """Coordinate descent and APPROX: the gaps of the Lasso (lam_max / 10) and of the SVM (1/n), dotted the
-    suboptimality of what the steps work on. Every lam given makes a row of each.
+    """Coordinate descent and APPROX: the gaps of the Lasso (lam_max / 10) and of the SVM (1/n); dotted, the
+    suboptimality of P or D. One row of each for every given lam.
     """
     lams = settings.get("lams")
     if lams is None:
@@ -106,7 +106,7 @@ FIGURES: dict[int, Callable[..., Figure]] = {1: figure1, 2: figure2}
 
 
 def panels(figure: int, lams: int | None, sets: int | None) -> int:
-    """How many panels a figure has, for so many values of lam and data sets; None for those it has by itself."""
+    """The number of panels of a figure, for these numbers of lams and data sets (None for the defaults)."""
     return 2 if figure == 1 else 2 * (lams or 1) * (sets or GENERATED)
 
 

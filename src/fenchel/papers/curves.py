@@ -1,7 +1,6 @@
-"""What an algorithm does epoch by epoch: the objectives of its own iterates.
+"""P and D of the iterates of an algorithm, epoch by epoch.
 
-`solve` keeps the best model and the best bound that it has seen, so its trace never rises. An experiment wants the
-iterates as they are, so it steps the algorithm itself.
+The trace of `solve` has the best model and the best bound so far; these curves have the last iterates.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from fenchel.steps import Candidate, Solver, Start
 
 @dataclass(frozen=True)
 class Curve:
-    """One row an epoch, the first before any step: P(w), D(alpha) (nan without multipliers), error on the test set."""
+    """One row per epoch, the first before any step: P(w), D(alpha) (nan without multipliers), test error."""
 
     epoch: Vector
     primal: Vector
@@ -53,19 +52,19 @@ def follow(
     dataset: Dataset | None = None,
     bound: Callable[[Problem, Candidate], float] | None = None,
 ) -> Curve:
-    """Step an algorithm from zero, one pass over the data a step, and evaluate its last candidate.
+    """Step an algorithm from zero, one pass over the data per step, and evaluate its last candidate.
 
     Parameters
     ----------
     until : float, default 0
         Stop at this duality gap of an iterate.
     dataset : Dataset, optional
-        Whose test set gives the errors; nan without one.
+        For test errors; nan without it.
     bound : callable, optional
-        The lower bound that goes with an iterate; D at its multipliers by default, nan if it has none.
+        The lower bound of an iterate; D at its multipliers by default, nan without multipliers.
     """
     n, d = problem.shape
-    problem = problem.replace(X=problem.X.using(1))  # one sample after the other, as the papers have it
+    problem = problem.replace(X=problem.X.using(1))  # sequential, as in the papers
     candidate = Candidate(np.zeros(d), 0.0, np.zeros(n))
     state = algorithm.begin(problem, Start(candidate.w, 0.0, np.zeros(n)), seed)
     rows: list[tuple[float, float, float]] = []
@@ -92,7 +91,7 @@ def zero_one(w: Vector, dataset: Dataset) -> float:
 
 
 def reference(problem: Problem, solver: str = "newton", tol: float = 1e-10, max_seconds: float = 60.0) -> Certificate:
-    """The optimum, between `dual` and `primal`, to a relative gap `tol` if that is reached in time."""
+    """The optimum, between `dual` and `primal`, to a relative gap `tol` if reached in time."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
         return solve(problem, solver=solver, tol=tol, max_seconds=max_seconds).certificate

@@ -1,4 +1,4 @@
-"""Data for the experiments: labels -1 and +1, rows of norm at most 1, a fifth of the samples held out for testing."""
+"""Data for the experiments: labels -1 and +1, rows of norm at most 1, a fifth of the samples for testing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Features: TypeAlias = Array | sparse.csr_array
 #: Data sets by name, one as (X, y), or None for the generated ones.
 Data: TypeAlias = Mapping[str, tuple[MatrixLike, VectorLike]] | tuple[MatrixLike, VectorLike] | None
 
-#: How many sets are generated where none is given.
+#: The number of generated data sets.
 GENERATED = 3
 
 
@@ -34,13 +34,13 @@ class Dataset:
 
     @property
     def n(self) -> int:
-        """Samples to train on."""
+        """The number of training samples."""
         return int(self.X.shape[0])
 
 
 def split(name: str, X: MatrixLike, y: VectorLike, seed: int = 0, held_out: float = 0.2) -> Dataset:
-    """Shuffle once, hold out that fraction of the samples for testing, and divide X by its largest row norm (lam is
-    then for rows of norm 1). y are labels of two classes, the larger of which becomes +1.
+    """Shuffle, hold out a fraction of the samples for testing, and divide X by its largest row norm. y has two labels;
+    the larger becomes +1.
     """
     classes, codes = encode_labels(y)
     if len(classes) != 2:
@@ -60,7 +60,7 @@ def split(name: str, X: MatrixLike, y: VectorLike, seed: int = 0, held_out: floa
 
 
 def datasets(data: Data, seed: int) -> Sequence[Dataset]:
-    """The data sets by name, or the one that was passed as (X, y), or the generated ones."""
+    """The data sets by name, the one given as (X, y), or the generated ones."""
     if data is None:
         return [split(name, X, y, seed) for name, (X, y) in generated(seed).items()]
     if isinstance(data, Mapping):
@@ -71,9 +71,9 @@ def datasets(data: Data, seed: int) -> Sequence[Dataset]:
 def generated(seed: int = 0, n: int = 10_000) -> dict[str, tuple[Features, Vector]]:
     """Stand-ins for the paper's sets: texts with many words (astro-ph) and with fewer (CCAT), forest cover (cov1).
 
-    The texts have about 80 words a document, of 40000 and of 5000. Forest cover has its 54 columns: ten measurements,
-    none negative, and two one-hot codes of 4 and 40 values, so that 12 entries of a row are not zero (22 %). In all
-    three the rows point in similar directions, since no entry is negative.
+    The texts have about 80 words per document, of 40000 and of 5000. Forest cover has its 54 columns: ten nonnegative
+    measurements and two one-hot codes of 4 and 40 values, so that 12 entries of a row are nonzero (22 %). In all three
+    the rows point in similar directions, since no entry is negative.
     """
     rng = np.random.default_rng(seed)
     return {

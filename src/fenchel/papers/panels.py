@@ -1,4 +1,4 @@
-"""A grid of panels: one column a data set, one row a lam, one legend for all."""
+"""A grid of panels: a column for each data set, a row for each lam, one legend."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Defaults:
-    """What figures use where nothing else is given."""
+    """Defaults of the figures."""
 
     multiples: tuple[float, ...] = (30.0, 3.0, 0.3, 0.03)  # lam n: 1e-3 to 1e-6 on the 29882 samples of astro-ph
     epochs: int = 100  # most passes over the data
-    floor: float = 1e-7  # where the logarithmic axes end, and runs with them
+    floor: float = 1e-7  # lower end of the logarithmic axes, and of the runs
     label_width: float = 2.0  # inches of one entry of a legend
 
 
@@ -42,7 +42,7 @@ class Colour(StrEnum):
 
 
 class Settings(TypedDict, total=False):
-    """What every figure takes.
+    """Settings of every figure.
 
     lams : values of lam, one row of panels each; 30/n, 3/n, 0.3/n and 0.03/n by default
     epochs : most passes over the data of a run, 100 by default
@@ -64,15 +64,15 @@ class Panel:
 
     def line(self, x: Vector, y: Vector, label: str, colour: str, style: str = "-", width: float = 1.6) -> None:
         """A curve; values that are not finite are left out, values below the axis are clipped."""
-        seen = np.isfinite(y)
+        finite = np.isfinite(y)
         if self.axes.get_yscale() == "log":
             y = np.maximum(y, 1e-3 * DEFAULTS.floor)
-        self.axes.plot(x[seen], y[seen], style, color=colour, lw=width, label=label)
+        self.axes.plot(x[finite], y[finite], style, color=colour, lw=width, label=label)
 
 
 @dataclass(frozen=True)
 class PanelRow:
-    """A row of panels: what its label says, the lam of each data set, and what is drawn."""
+    """A row of panels: its label, the lam of each data set, and the drawing function."""
 
     label: str
     lam: Callable[[Dataset], float]

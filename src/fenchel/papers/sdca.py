@@ -1,10 +1,9 @@
 """The experiments of Shalev-Shwartz and Zhang 2013, "Stochastic Dual Coordinate Ascent Methods", section 8.
 
-Figures 1 to 8, on data given or on generated stand-ins for the paper's three sets. SDCA draws samples uniformly with
-replacement, SDCA-Perm goes through a new random permutation every epoch; the loss is the hinge (gamma = 0) or the
-smoothed hinge, the penalty lam/2 |w|^2, without an intercept. Curves are of the iterates as they are; optima come
-from a certified solve, primal suboptimality is measured from its lower bound and dual suboptimality from its upper
-one, so that neither is understated.
+Figures 1 to 8, on given data or on generated stand-ins for the paper's three sets. SDCA draws samples uniformly with
+replacement, SDCA-Perm uses a new random permutation every epoch; the loss is the hinge (gamma = 0) or the smoothed
+hinge, the penalty lam/2 |w|^2, without an intercept. Curves are of the last iterates; optima come from a certified
+solve, and primal (dual) suboptimality is measured from its lower (upper) bound, so that neither is understated.
 
     from fenchel.papers import sdca
     sdca.figure1().savefig("figure1.png")
@@ -83,7 +82,7 @@ def figure4(data: Data = None, **settings: Unpack[Settings]) -> Figure:
 
 
 def figure5(data: Data = None, **settings: Unpack[Settings]) -> Figure:
-    """The gap for samples drawn with replacement, by permutations, and in one order; smoothed hinge, gamma = 1."""
+    """The gap for uniform, permuted and cyclic samples; smoothed hinge, gamma = 1."""
 
     def draw(panel: Panel) -> None:
         for order in ORDERS:
@@ -124,7 +123,7 @@ FIGURES: dict[int, Callable[..., Figure]] = dict(
 
 
 def panels(figure: int, lams: int | None, sets: int | None) -> int:
-    """How many panels a figure has, for so many values of lam and data sets; None for those it has by itself."""
+    """The number of panels of a figure, for these numbers of lams and data sets (None for the defaults)."""
     return (lams or len(DEFAULTS.multiples)) * (sets or GENERATED)
 
 
@@ -136,7 +135,7 @@ def _sdca(panel: Panel, gamma: float, sampling: str, until: float = DEFAULTS.flo
 
 
 def _sgd(panel: Panel, gamma: float, epochs: int, least: int = 10) -> Curve:
-    """SGD has no gap to stop at: it runs as long as SDCA did, and for at least so many epochs."""
+    """SGD has no gap to stop at: it runs for as many epochs as SDCA, and at least `least`."""
     problem = svm(panel.dataset, panel.lam, gamma)
     return follow(problem, SGD(), min(panel.epochs, max(epochs, least)), panel.seed, dataset=panel.dataset)
 

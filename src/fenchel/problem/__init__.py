@@ -1,4 +1,4 @@
-"""What we minimise: losses, penalties, sets, and the problem made of them."""
+"""The objective: losses, penalties, convex sets, and problems."""
 
 from fenchel.problem import losses, penalties, scaling, sets
 from fenchel.problem.multiclass import MulticlassProblem

@@ -1,29 +1,22 @@
-"""Checks of parameters that all statements of problems share."""
+"""Checks of parameters."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.base import NormPenalty
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-Kind = TypeVar("Kind", bound="DataclassInstance")
-
 
 def require_instance(value: object, kind: type, name: str, example: str) -> None:
-    """Raise unless value is a `kind`, with a hint where it is the class itself."""
+    """Raise unless value is an instance of `kind`."""
     if not isinstance(value, kind):
         hint = " (an instance, not the class)" if isinstance(value, type) else ""
         raise TypeError(f"{name} must be a {kind.__name__}, such as {example}{hint}; got {value!r}")
 
 
 def require_double(term: object) -> None:
-    """Parameters of a user's own classes: NumPy computes with a float32 in single precision, where no bound holds."""
+    """Raise if a parameter is a float32: NumPy would compute in single precision, where no bound holds."""
     for name, value in vars(term).items():
         if isinstance(value, np.floating) and value.dtype.itemsize < 8:
             raise TypeError(f"{type(term).__name__}.{name} is a {value.dtype}; pass float({name})")
@@ -36,33 +29,18 @@ def require_flag(value: object, name: str) -> None:
 
 
 def require_count(value: object, name: str, of: str) -> None:
-    """Raise unless value is a whole number, at least 1; True is none."""
+    """Raise unless value is an integer >= 1 (not a bool)."""
     if isinstance(value, bool | np.bool_) or not (isinstance(value, int | np.integer) and value >= 1):
         raise ValueError(f"{name} must be a whole number of {of}, at least 1; got {value!r}")
 
 
 def require_one_of(value: object, known: tuple[str, ...], name: str) -> None:
-    """Raise unless value is one of these words."""
+    """Raise unless value is one of the known strings."""
     if not (isinstance(value, str) and value in known):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}")
 
 
 def require_bounded_dual(penalty: Penalty) -> None:
-    """Raise unless D has a bound."""
+    """Raise unless the penalty is strongly convex or a norm: the dual bounds are proven for these."""
     if not (penalty.strong_convexity > 0 or isinstance(penalty, NormPenalty)):
-        raise TypeError(
-            f"{penalty!r} must be strongly convex or a norm (a NormPenalty): without either, D has no bound"
-        )
-
-
-def replaced(statement: Kind, changes: dict[str, object]) -> Kind:
-    """The same statement with some fields replaced; nothing is checked or copied again."""
-    other = object.__new__(type(statement))
-    if changes.keys() <= {"penalty"}:  # what was computed from the data stays as it is
-        vars(other).update(vars(statement), **changes)
-        return other
-    for name in statement.__dataclass_fields__:
-        object.__setattr__(other, name, changes.pop(name, vars(statement)[name]))
-    if changes:
-        raise TypeError(f"{type(statement).__name__} has no {', '.join(changes)}")
-    return other
+        raise TypeError(f"{penalty!r} must be strongly convex or a norm (a NormPenalty): else there is no dual bound")

@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from fenchel.data.typing import Vector
 from fenchel.problem.losses import Loss
 
-#: How far the search for a bracket goes, relative to the scale of the scores, before the minimum counts as infinite
-#: (say, if all labels are the same).
-FARTHEST = 1e12
-#: A slope this small, relative to its terms, counts as zero; certificates balance the rest exactly.
-NEGLIGIBLE = 1e-13
+
+@dataclass(frozen=True)
+class ShiftTuning:
+    """Limits of the search for an intercept. Not measured."""
+
+    farthest: float = 1e12  # largest |t| relative to the scores: beyond it the minimum counts as infinite
+    negligible: float = 1e-13  # relative tolerance of the slope; certificates balance the rest exactly
+    samples: int = 10_000  # number of samples for the first intercept of a run
+
+
+TUNING = ShiftTuning()
 
 
 def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vector | float = 1.0) -> float:
-    """A t that minimises sum_i s_i phi(z_i + t f_i; y_i): where the slope, which increases in t, crosses zero.
+    """A t that minimises sum_i s_i phi(z_i + t f_i; y_i): the root of sum_i s_i f_i phi'(z_i + t f_i), increasing in t.
 
-    The intercept has f_i = 1. If the minimum is at infinity, the last finite point tried is returned; a certificate
-    made from it is still valid.
+    The intercept has f_i = 1. If the minimum is at infinity, the last finite t is returned.
     """
-    pull = weights * direction
+    factor = weights * direction
 
     def slope(t: float) -> tuple[float, float]:
-        """The slope at t, and the size of its terms."""
+        """The slope at t, and the sum of the absolute values of its terms."""
         with np.errstate(over="ignore", invalid="ignore"):
-            terms = np.where(pull != 0.0, pull * loss.derivative(z + t * direction, y), 0.0)
+            terms = np.where(factor != 0.0, factor * loss.derivative(z + t * direction, y), 0.0)
             total = float(terms.sum())
             return float(np.clip(total, -1e300, 1e300)), float(np.abs(terms).sum())
 
     here, size = slope(0.0)
     width = float(np.abs(direction).max())
-    if abs(here) <= NEGLIGIBLE * size or not np.isfinite(here) or width < 1e-290:
+    if abs(here) <= TUNING.negligible * size or not np.isfinite(here) or width < 1e-290:
         return 0.0
     scale = (loss.unit + float(np.abs(z).max(initial=0.0)) + float(np.abs(y).max())) / width
-    # a smooth loss cannot turn before |slope| / curvature
+    # for a smooth loss the root is at least |slope| / curvature away
     curvature = loss.smoothness * float((weights * np.square(direction)).sum())
     step = max(abs(here) / curvature if np.isfinite(curvature) else 0.0, 1e-6 * scale)
     a, fa = 0.0, here
@@ -45,23 +51,23 @@ def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vec
         fb, size = slope(b)
         if not np.isfinite(fb):
             return float(a)
-        if abs(fb) <= NEGLIGIBLE * size or abs(b) > FARTHEST * scale:
+        if abs(fb) <= TUNING.negligible * size or abs(b) > TUNING.farthest * scale:
             return float(b)
         if fb * fa < 0:
             return _root(slope, a, fa, b, fb)
-        # beyond the secant's root, so that a bracket comes soon, but not too far beyond
+        # a little beyond the root of the secant, to end in a bracket
         ahead = abs(fb * (b - a) / (fb - fa)) if fb != fa else np.inf
         a, fa, b = b, fb, b + np.sign(b) * min(1.1 * ahead, 3.0 * abs(b))
 
 
 def _root(slope: Callable[[float], tuple[float, float]], a: float, fa: float, b: float, fb: float) -> float:
-    """The sign change of an increasing function between a and b: secants (Illinois), bisection when they are slow."""
+    """The root of an increasing function between a and b: Illinois method, every fourth step a bisection."""
     for k in range(200):
         t = b - fb * (b - a) / (fb - fa) if k % 4 != 3 else 0.5 * (a + b)
         if not min(a, b) < t < max(a, b):
             t = 0.5 * (a + b)
         ft, size = slope(t)
-        if abs(ft) <= NEGLIGIBLE * size or t in (a, b):
+        if abs(ft) <= TUNING.negligible * size or t in (a, b):
             return float(t)
         if ft * fb < 0:
             a, fa = b, fb

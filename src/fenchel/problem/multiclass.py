@@ -1,10 +1,9 @@
-"""A problem with k scores for every sample, stated and certified as one."""
+"""A problem with k scores per sample."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
@@ -13,16 +12,15 @@ from fenchel.data.multi_products import BlockProducts
 from fenchel.data.products import Products
 from fenchel.data.target import as_codes, as_weights
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
-from fenchel.problem.checks import replaced, require_bounded_dual, require_double, require_flag, require_instance
+from fenchel.problem.checks import require_bounded_dual, require_double, require_flag, require_instance
 from fenchel.problem.losses.multiclass import Codes, MulticlassLoss, Multinomial, multipliers, off_of
 from fenchel.problem.penalties import L2, Penalty
-from fenchel.problem.statement import Shape, Statement
-from fenchel.problem.traits import Trait
+from fenchel.problem.statement import EmpiricalRisk, Shape
 from fenchel.problem.vectors import frozen
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class MulticlassProblem(Statement):
+class MulticlassProblem(EmpiricalRisk):
     """Minimise the weighted mean of a loss of k scores, one for each class, plus a penalty of all weights.
 
     With scores z_i = B x_i + b in R^k, a row of B for each class, and W = sum s_i::
@@ -32,13 +30,13 @@ class MulticlassProblem(Statement):
                  subject to sum_i s_i alpha_ij = 0 for every class j if there are intercepts
         link     B = grad R*(V)
 
-    For every B, b and feasible alpha, Fenchel and Young say phi(z) + phi*(-a) >= -a.z and R(B) + R*(V) >= <B, V>.
-    Their weighted mean and sum are P - D >= -(1/W) sum_i s_i alpha_i.(z_i - B x_i) = -b.(1/W) sum_i s_i alpha_i = 0.
-    Equality needs -alpha_i in the subdifferential of phi at z_i, and B = grad R*(V).
+    For every B, b and feasible alpha, the Fenchel-Young inequalities phi(z) + phi*(-a) >= -a.z and
+    R(B) + R*(V) >= <B, V> give P - D >= -(1/W) sum_i s_i alpha_i.(z_i - B x_i) = -b.(1/W) sum_i s_i alpha_i = 0,
+    with equality if -alpha_i is in the subdifferential of phi at z_i and B = grad R*(V).
 
-    Both losses have alpha_i = e_y - p_i with p_i in the probability simplex: `losses.Multinomial` (softmax
-    regression), with the entropy of p_i for -phi*, and `losses.CrammerSinger` (the multiclass SVM), with 1 - p_iy.
-    R is a penalty of the k d entries of B, row after row.
+    Both losses have alpha_i = e_y - p_i with p_i in the probability simplex; -phi* is the entropy of p_i for
+    `losses.Multinomial` (softmax regression), 1 - p_iy for `losses.CrammerSinger` (multiclass SVM).
+    R is a penalty of the k d entries of B in row-major order.
 
     Parameters
     ----------
@@ -47,12 +45,12 @@ class MulticlassProblem(Statement):
         Integers 0 .. k-1.
     loss : MulticlassLoss, default Multinomial()
     penalty : Penalty, default L2(1e-4)
-        It must vanish at zero and see every direction: all but `Entropy` and `FusedL1`.
+        It must be 0 at zero and nowhere else: all but `Entropy` and `FusedL1`.
     sample_weight : array of n weights >= 0, optional
     intercept : bool, default False
-        Whether there is a b; it is not penalised.
+        Whether to fit b, which is not penalised.
     n_classes : int, optional
-        k, if the last classes may have no sample.
+        k, if the last classes may be empty.
     """
 
     X: Design
@@ -81,34 +79,18 @@ class MulticlassProblem(Statement):
         for part in (loss, penalty):
             require_double(part)
         if isinstance(X, Products) and not isinstance(X, Design):
-            raise TypeError(f"a MulticlassProblem needs a matrix that is stored (a Design), got a {type(X).__name__}")
+            raise TypeError(f"a MulticlassProblem needs a stored matrix (a Design), got a {type(X).__name__}")
         matrix = X if isinstance(X, Design) else Design(X)
         n, d = matrix.shape
         codes, k = as_codes(y, n, n_classes)
         penalty.check(k * d)
         require_bounded_dual(penalty)
         if penalty.value(np.zeros(k * d)) != 0.0 or penalty.null_space(k * d) is not None:
-            raise TypeError(
-                f"{penalty!r} must be 0 at zero and nowhere else: no other penalty of a matrix is supported"
-            )
+            raise TypeError(f"a MulticlassProblem needs a penalty that is 0 at zero and nowhere else, got {penalty!r}")
         weights = as_weights(sample_weight, n)
         values = (matrix, frozen(codes), loss, penalty, frozen(weights), bool(intercept), k)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
-
-    def replace(self, **changes: object) -> Self:
-        """The same problem with some parts exchanged; nothing is checked or copied again."""
-        return replaced(self, changes)
-
-    @property
-    def traits(self) -> frozenset[Trait]:
-        """What the loss and the penalty promise."""
-        return self.loss.traits | self.penalty.traits
-
-    @property
-    def described(self) -> str:
-        """Loss and penalty, for messages."""
-        return f"{self.loss!r} with {self.penalty!r}"
 
     @property
     def shapes(self) -> tuple[Shape, Shape, Shape]:
@@ -125,24 +107,14 @@ class MulticlassProblem(Statement):
         return np.zeros(self.n_classes)
 
     @cached_property
-    def total_weight(self) -> float:
-        """W, the sum of the weights."""
-        return float(self.weights.sum())
-
-    @cached_property
     def products(self) -> BlockProducts:
         """Products with X for all classes at once."""
         return BlockProducts(self.X, self.weights)
 
     @cached_property
     def class_weights(self) -> Vector:
-        """The sum of s_i over the samples of every class."""
+        """The sum of s_i over the samples of each class."""
         return np.array([float(np.sum(self.weights[self.y == j])) for j in range(self.n_classes)])
-
-    def mean(self, values: Vector) -> float:
-        """(1/W) sum_i s_i values_i; a sample of weight zero does not count, whatever its value."""
-        counted = np.where(self.weights > 0, values, 0.0)
-        return float(np.sum(self.weights * counted)) / self.total_weight
 
     def scores(self, B: Vector, b: Vector | float = 0.0) -> Vector:
         """Z = X B' + b, n x k."""
@@ -158,9 +130,7 @@ class MulticlassProblem(Statement):
         return self.mean(self.loss.value(self.scores(B, b), self.y)) + self.penalty.value(B.ravel())
 
     def dual(self, alpha: Vector) -> float:
-        """D(alpha), -inf where alpha is not feasible; the intercepts' equations may miss by rounding (certificates
-        are exact).
-        """
+        """D(alpha), -inf if infeasible; sum_i s_i alpha_i = 0 is checked up to rounding (certificates are exact)."""
         alpha = np.asarray(alpha, dtype=np.float64)
         weighted = self.weights[:, None] * alpha
         if self.intercept and np.any(np.abs(weighted.sum(axis=0)) > 1e-9 * np.abs(weighted).sum()):

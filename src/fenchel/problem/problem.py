@@ -1,10 +1,9 @@
-"""The problem itself: what is minimised, its dual, and the link between the two."""
+"""The problem with one score per sample: primal, dual, and the link between them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
@@ -12,21 +11,18 @@ from fenchel.data.design import Design
 from fenchel.data.products import Products
 from fenchel.data.target import as_signs, as_vector, as_weights
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
-from fenchel.problem.checks import replaced, require_bounded_dual, require_double, require_flag, require_instance
-from fenchel.problem.intercept import best_shift
+from fenchel.problem.checks import require_bounded_dual, require_double, require_flag, require_instance
+from fenchel.problem.intercept import TUNING, best_shift
 from fenchel.problem.losses import Loss, Squared
 from fenchel.problem.penalties import L2, Penalty
 from fenchel.problem.penalties.base import NormPenalty
-from fenchel.problem.statement import Shape, Statement
+from fenchel.problem.statement import EmpiricalRisk, Shape
 from fenchel.problem.traits import Trait
 from fenchel.problem.vectors import frozen
 
-#: How many samples tell well enough where the targets are.
-ENOUGH_SAMPLES = 10_000
-
 
 @dataclass(frozen=True, init=False, eq=False)
-class Problem(Statement):
+class Problem(EmpiricalRisk):
     """Minimise the weighted mean loss plus a penalty.
 
     With scores z_i = x_i.w + b and W = sum s_i::
@@ -41,16 +37,16 @@ class Problem(Statement):
     Parameters
     ----------
     X : array, sparse matrix, data frame, Design or other Products of shape (n, d)
-        See `Design` for what is used in place and what is converted. `Products` is what certificates and first-order
-        solvers ask of a matrix.
+        See `Design` for the formats used in place and those that are converted. `Products` is enough for certificates
+        and first-order solvers.
     y : array of n targets
         -1 and +1 for classification losses.
     loss : Loss, default Squared()
     penalty : Penalty, default L2(1e-4)
     sample_weight : array of n weights >= 0, optional
-        Weight 2 is the row twice.
+        Weight 2 is equivalent to repeating the row.
     intercept : bool, default False
-        Whether there is a b; it is not penalised.
+        Whether to fit b, which is not penalised.
     """
 
     X: Products
@@ -86,23 +82,9 @@ class Problem(Statement):
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
-    def replace(self, **changes: object) -> Self:
-        """The same problem with some parts exchanged; nothing is checked or copied again."""
-        return replaced(self, changes)
-
     def with_lam(self, lam: float) -> Problem:
-        """The same problem with another weight of its penalty; the checked design is shared."""
+        """The same problem with another lam."""
         return self.replace(penalty=self.penalty.with_lam(lam))
-
-    @property
-    def traits(self) -> frozenset[Trait]:
-        """What the loss and the penalty promise."""
-        return self.loss.traits | self.penalty.traits
-
-    @property
-    def described(self) -> str:
-        """Loss and penalty, for messages."""
-        return f"{self.loss!r} with {self.penalty!r}"
 
     @property
     def shapes(self) -> tuple[Shape, Shape, Shape]:
@@ -111,27 +93,21 @@ class Problem(Statement):
         return (d,), (), (n,)
 
     def in_domain(self, alpha: Vector) -> Vector:
-        """alpha moved into the domain of the conjugate, exactly; samples of weight zero get 0."""
+        """alpha clipped to the domain of the conjugate; 0 for samples of weight zero."""
         inside = np.clip(alpha, *self.domain) if self.bounded else alpha.copy()
         return inside if self.weightless else np.where(self.weights > 0, inside, 0.0)
 
     def first_intercept(self) -> float:
-        """The intercept that alone fits the targets of some samples best; 0 for labels, which are near 0 anyway.
+        """The best b at w = 0, from a subset of the samples; 0 for labels.
 
-        Targets may be far from 0 and from each other, and a step on multipliers that have a bound moves b by so much
-        only.
+        Targets may be far from 0, and steps on bounded multipliers move b only slowly.
         """
         if self.loss.is_classification or not self.intercept:
             return 0.0
-        some = slice(None, None, -(-self.shape[0] // ENOUGH_SAMPLES))
-        y, weights = self.y[some], self.weights[some]
+        subset = slice(None, None, -(-self.shape[0] // TUNING.samples))
+        y, weights = self.y[subset], self.weights[subset]
         b = best_shift(self.loss, np.zeros_like(y), y, weights)
         return b if np.isfinite(b) else 0.0
-
-    @cached_property
-    def total_weight(self) -> float:
-        """W, the sum of the weights."""
-        return float(self.weights.sum())
 
     @cached_property
     def conjugate_at_zero(self) -> Vector:
@@ -143,31 +119,19 @@ class Problem(Statement):
 
     @cached_property
     def domain(self) -> tuple[Vector, Vector]:
-        """The interval of every multiplier."""
+        """The interval of each multiplier in which the conjugate is finite."""
         return self.loss.domain(self.y)
 
     @cached_property
     def bounded(self) -> bool:
-        """Whether some multiplier's interval is not the whole line."""
+        """Whether the domain of some multiplier is not the whole line."""
         low, high = self.domain
         return bool(np.any(low > -np.inf) or np.any(high < np.inf))
 
     @cached_property
     def target_sizes(self) -> Vector | float:
-        """|y_i|; one number for all labels."""
+        """|y_i|; the scalar 1 for labels."""
         return 1.0 if self.loss.is_classification else np.abs(self.y)
-
-    @cached_property
-    def weightless(self) -> bool:
-        """Whether every sample counts once."""
-        return bool(np.all(self.weights == 1.0))
-
-    def mean(self, values: Vector) -> float:
-        """(1/W) sum_i s_i values_i; a sample of weight zero does not count, whatever its value."""
-        if self.weightless:
-            return float(np.sum(values)) / self.total_weight
-        counted = np.where(self.weights > 0, values, 0.0)
-        return float(np.sum(self.weights * counted)) / self.total_weight
 
     def scores(self, w: Vector, b: float = 0.0) -> Vector:
         """z = X w + b."""
@@ -187,9 +151,7 @@ class Problem(Statement):
         )
 
     def dual(self, alpha: Vector) -> float:
-        """D(alpha), -inf where alpha is not feasible; the intercept's equation may miss by rounding (certificates
-        are exact).
-        """
+        """D(alpha), -inf if infeasible; sum_i s_i alpha_i = 0 is checked up to rounding (certificates are exact)."""
         alpha = np.asarray(alpha, dtype=np.float64)
         weighted = self.weights * alpha
         if self.intercept and abs(weighted.sum()) > 1e-9 * np.abs(weighted).sum():
@@ -201,15 +163,15 @@ class Problem(Statement):
         return self.penalty.grad_conjugate(self.dual_vector(alpha))
 
     def lam_max(self) -> float:
-        """The smallest lam for which w = 0 is optimal (with the best b); for penalties that make zeros.
+        """The smallest lam for which w = 0 is optimal (with the best b); for sparsity-inducing penalties.
 
-        Where the loss has a kink at the best b, a lam for which w = 0 is optimal, not always the smallest.
+        If the loss has a kink at the best b: some lam for which w = 0 is optimal, not always the smallest.
         """
         sparsity = self.penalty.sparsity
         if not sparsity:
             raise TypeError(f"{type(self.penalty).__name__} has no lam_max: no lam makes w exactly zero")
         if self.penalty.null_space(self.shape[1]) is not None:
-            raise TypeError("lam_max needs a penalty that sees every direction; solve with w in the null space instead")
+            raise TypeError("lam_max needs a penalty that is 0 at w = 0 only; restrict w to its null space instead")
         z = np.zeros(self.shape[0])
         if self.intercept:
             z += best_shift(self.loss, z, self.y, self.weights)
@@ -218,7 +180,7 @@ class Problem(Statement):
         return largest / sparsity
 
     def _balanced_multipliers(self, z: Vector) -> Vector:
-        """Multipliers in the subdifferentials at z; with an intercept, at its best, of sum 0 where kinks allow it."""
+        """-alpha_i in the subdifferential at z_i; at the best intercept, with sum_i s_i alpha_i = 0 if kinks allow."""
         alpha = -self.loss.derivative(z, self.y)
         if not self.intercept or Trait.DIFFERENTIABLE_LOSS in self.loss.traits:
             return alpha

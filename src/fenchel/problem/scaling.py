@@ -1,7 +1,4 @@
-"""The one normalisation here is a weighted mean; this is how other people's C and alpha translate into it.
-
-Every translation divides an objective by a positive factor, which leaves its minimisers alone.
-"""
+"""Convert C and alpha of other packages to lam: dividing an objective by a positive factor keeps its minimisers."""
 
 from __future__ import annotations
 

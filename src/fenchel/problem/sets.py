@@ -1,6 +1,6 @@
-"""Closed convex sets with a projection and a support function, for interpolation: scores must lie in them.
+"""Closed convex sets with a projection and a support function: constraints on the scores of an interpolation.
 
-An object with `project` and `support` will do in their place.
+Any object with `project` and `support` can be used instead.
 """
 
 from __future__ import annotations
@@ -111,9 +111,7 @@ class Simplex:
         set_positive(self, "total")
 
     def project(self, z: Vector) -> Vector:
-        """Shift by the threshold that leaves a sum of `total` (sort, then the last index where the entry exceeds
-        it).
-        """
+        """max(z - theta, 0) with theta such that the sum is `total`, by sorting."""
         ordered = -np.sort(-z, axis=-1)
         excess = np.cumsum(ordered, axis=-1) - self.total
         count = np.arange(1, z.shape[-1] + 1)

@@ -7,11 +7,16 @@ solvers (`solver.choose.solvers_of.register`); no file of `solver` or `certifica
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Self
+from dataclasses import Field
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from fenchel.data.design import Design
 from fenchel.data.products import Products
 from fenchel.data.typing import Vector
+from fenchel.problem.losses import Loss, MulticlassLoss
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.traits import Trait
 
@@ -37,34 +42,81 @@ class Statement(ABC):
 
     @property
     def design(self) -> Design:
-        """X, for steps that need it stored; other code asks `X`."""
+        """X, for steps that need its entries; other code uses `X`."""
         if not isinstance(self.X, Design):
-            raise TypeError(f"this needs a matrix that is stored (a Design), but X is a {type(self.X).__name__}")
+            raise TypeError(f"this needs a stored matrix (a Design), but X is a {type(self.X).__name__}")
         return self.X
 
     @property
     @abstractmethod
     def traits(self) -> frozenset[Trait]:
-        """What solvers may rely on."""
+        """The properties that solvers may require."""
 
     @property
     @abstractmethod
     def described(self) -> str:
-        """What is minimised, for messages: "Hinge() with L2(lam=0.1)"."""
+        """The objective in words, for messages: "Hinge() with L2(lam=0.1)"."""
 
     @property
     @abstractmethod
     def shapes(self) -> tuple[Shape, Shape, Shape]:
-        """Those of the weights, the intercept and the multipliers."""
+        """Shapes of the weights, the intercept and the multipliers."""
 
     @abstractmethod
     def replace(self, **changes: object) -> Self:
-        """The same problem with some parts exchanged; nothing is checked or copied again."""
+        """The same problem with some fields replaced; nothing is checked or copied again."""
 
     @abstractmethod
     def in_domain(self, alpha: Vector) -> Vector:
-        """Multipliers moved to where the dual objective is finite."""
+        """alpha moved into the domain of the dual objective."""
 
     @abstractmethod
     def first_intercept(self) -> float | Vector:
         """The intercept to begin with."""
+
+
+class EmpiricalRisk(Statement):
+    """A weighted mean of losses plus a penalty, (1/W) sum_i s_i phi_i + R; subclasses are frozen dataclasses."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    loss: Loss | MulticlassLoss
+    weights: Vector
+
+    @property
+    def traits(self) -> frozenset[Trait]:
+        """The traits of the loss and of the penalty."""
+        return self.loss.traits | self.penalty.traits
+
+    @property
+    def described(self) -> str:
+        """Loss and penalty, for messages."""
+        return f"{self.loss!r} with {self.penalty!r}"
+
+    def replace(self, **changes: object) -> Self:
+        """The same problem with some fields replaced; nothing is checked or copied again."""
+        other = object.__new__(type(self))
+        if changes.keys() <= {"penalty"}:  # no cached property depends on the penalty
+            vars(other).update(vars(self), **changes)
+            return other
+        for name in self.__dataclass_fields__:
+            object.__setattr__(other, name, changes.pop(name, vars(self)[name]))
+        if changes:
+            raise TypeError(f"{type(self).__name__} has no {', '.join(changes)}")
+        return other
+
+    @cached_property
+    def total_weight(self) -> float:
+        """W, the sum of the weights."""
+        return float(self.weights.sum())
+
+    @cached_property
+    def weightless(self) -> bool:
+        """Whether all sample weights are 1."""
+        return bool(np.all(self.weights == 1.0))
+
+    def mean(self, values: Vector) -> float:
+        """(1/W) sum_i s_i values_i; a sample of weight zero does not count, whatever its value."""
+        if self.weightless:
+            return float(np.sum(values)) / self.total_weight
+        counted = np.where(self.weights > 0, values, 0.0)
+        return float(np.sum(self.weights * counted)) / self.total_weight

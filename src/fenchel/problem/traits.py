@@ -1,10 +1,10 @@
-"""What a loss or a penalty can promise, and what a solver may ask for."""
+"""Properties of losses and penalties that solvers require."""
 
 from enum import Enum
 
 
 class Trait(Enum):
-    """A property that losses and penalties declare and solvers require; the value says it in words."""
+    """A property that losses and penalties declare and solvers require; the value is its name in messages."""
 
     DIFFERENTIABLE_LOSS = "a differentiable loss"
     SMOOTH_LOSS = "a loss with a Lipschitz derivative"

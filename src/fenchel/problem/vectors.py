@@ -1,4 +1,4 @@
-"""Small functions of vectors and numbers that losses and penalties share."""
+"""Functions of vectors and numbers for losses and penalties."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ Values = TypeVar("Values", bound=Array)
 
 
 def frozen(values: Values) -> Values:
-    """A read-only copy: what is proven about it must stay true of it."""
+    """A read-only copy: certificates refer to it."""
     copy = values.copy()
     copy.flags.writeable = False
     return copy
 
 
 def sum_of_squares(x: Vector) -> float:
-    """|x|_2^2, without a temporary vector and without the threads of BLAS, which spin on a core that the next step
-    needs.
-    """
+    """|x|_2^2 without a temporary and without BLAS threads, which would spin on a core that the next step needs."""
     return kernels.sum_of_squares(np.ascontiguousarray(x, dtype=np.float64).ravel())
 
 
@@ -34,12 +32,12 @@ def soft(x: Vector, t: Vector | float) -> Vector:
 
 
 def is_finite(values: Vector) -> bool:
-    """Whether all are finite numbers: they are where their squares have a finite sum."""
+    """Whether all entries are finite; a finite sum of squares proves it quickly."""
     return bool(np.isfinite(sum_of_squares(values)) or np.all(np.isfinite(values)))
 
 
 def finite(values: Vector) -> Vector:
-    """The same; what is not a number becomes 0, and an infinity the largest number."""
+    """values with nan as 0 and infinities as the largest number."""
     return values if is_finite(values) else np.nan_to_num(values)
 
 
@@ -54,12 +52,12 @@ def dual_exponent(p: float) -> float:
 
 
 def times_square(factor: float, x: float) -> float:
-    """factor x^2, where the square alone may underflow or overflow."""
+    """factor x^2, where x^2 alone might underflow or overflow."""
     return factor * x * x
 
 
 def square_over(x: float, divisor: float) -> float:
-    """x^2 / divisor, where the square alone may underflow or overflow."""
+    """x^2 / divisor, where x^2 alone might underflow or overflow."""
     return x * (x / divisor)
 
 
@@ -79,10 +77,7 @@ def p_norm(x: Vector, p: float) -> float:
 
 
 def set_number(owner: object, name: str) -> float:
-    """Make a parameter of a frozen object a Python float, or raise.
-
-    A float32 would not do: NumPy would go on in single precision, and no bound holds there.
-    """
+    """Make a parameter of a frozen object a Python float, or raise; a float32 would make NumPy compute in float32."""
     value = getattr(owner, name)
     if type(value) is float:
         return value
@@ -111,7 +106,7 @@ def set_nonnegative(owner: object, name: str) -> None:
 
 
 def bracketed_root(f: Callable[[float], float], low: float, high: float) -> float:
-    """A root of f between low and high; where rounding hides the change of sign, the better end."""
+    """A root of f between low and high; without a change of sign (rounding), the end with the smaller |f|."""
     at_low, at_high = f(low), f(high)
     if not at_low * at_high < 0.0:
         return high if abs(at_high) < abs(at_low) or not np.isfinite(at_low) else low

@@ -1,4 +1,4 @@
-"""Pictures of a run: the certified gap against time, with other models beside it."""
+"""Pictures of a run: the certified gap against time, and other models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plot_convergence(
     bound: GapBound | None = None,
     against: str = "seconds",
 ) -> Axes:
-    """Relative certified gap against seconds or steps, one curve a run.
+    """Relative certified gap against seconds or steps, one curve per run.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def plot_convergence(
     axes : matplotlib axes, optional
     title : str, optional
     bound : GapBound, optional
-        A theorem of `fenchel.theory`, drawn dotted: what it says after as many epochs as a run has made steps (a step
-        of SDCA or SGD is an epoch).
+        A theorem of `fenchel.theory`, drawn dotted: its gap after as many epochs as the run has steps (a step of SDCA
+        or SGD is an epoch).
     against : {"seconds", "steps"}, default "seconds"
         The horizontal axis.
 
@@ -51,7 +51,7 @@ def plot_convergence(
     if against not in ("seconds", "steps"):
         raise ValueError(f"against must be 'seconds' or 'steps', got {against!r}")
     if against == "steps" and beside:
-        raise ValueError("models beside the runs are placed by their seconds; they have no steps")
+        raise ValueError("beside needs against='seconds': other models have no steps")
     if axes is None:
         axes = new_figure().add_subplot()
     runs = {"fenchel": traces} if isinstance(traces, Trace) else traces
@@ -67,9 +67,9 @@ def plot_convergence(
             axes.plot(x[seen], true[seen], color=colour, lw=1, ls="--", label=f"{name}: true error", **dots)
             axes.fill_between(x[seen], true[seen], gap[seen], color=colour, alpha=0.08, lw=0)
         if bound is not None:
-            theirs = bound.gap(bound.n * trace["iteration"]) / scale
-            said = np.isfinite(theirs)
-            axes.plot(x[said], theirs[said], color=colour, lw=1.5, ls=":", label=f"{name}: theorem")
+            proven = bound.gap(bound.n * trace["iteration"]) / scale
+            finite = np.isfinite(proven)
+            axes.plot(x[finite], proven[finite], color=colour, lw=1.5, ls=":", label=f"{name}: theorem")
     for marker, (name, certificate, time) in zip(cycle("os^Dv<>p"), beside, strict=False):
         label = f"{name}: {percent(certificate.relative_gap)}"
         axes.plot([time], [certificate.relative_gap], marker, color=Shade.OTHER, ms=7, mec="white", label=label)
@@ -77,7 +77,7 @@ def plot_convergence(
 
     scale_x = "log" if against == "seconds" else "linear"
     axes.set(xscale=scale_x, yscale="log", xlabel=against, ylabel="distance to the optimum (relative)", title=title)
-    if scale_x == "log":  # 1, 2 and 5 of every decade, as plain numbers
+    if scale_x == "log":  # ticks at 1, 2 and 5 of each decade, as plain numbers
         axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_formatter(ticker.NullFormatter())

@@ -1,4 +1,4 @@
-"""How: solvers, and the one loop that runs them."""
+"""Solvers, and the loop that runs them."""
 
 from fenchel.solver import theory
 from fenchel.solver.explain import Explanation, explain

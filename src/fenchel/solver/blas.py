@@ -1,4 +1,4 @@
-"""How many threads the linear algebra libraries below NumPy and SciPy may use."""
+"""The number of threads of BLAS and LAPACK."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
-_inside: list[dict[Any, int]] = []  # what the first run changed, once for every run that is inside
+_inside: list[dict[Any, int]] = []  # the settings before the first run, once for each active run
 
 
 @contextmanager
 def blas_threads(limit: int) -> Iterator[None]:
-    """At most so many threads in BLAS and LAPACK.
+    """At most `limit` threads in BLAS and LAPACK.
 
-    Their threads wait for one another in loops: on busy cores a factor of a small matrix can take a thousand times
-    longer with two threads than with one. The setting belongs to the whole process, so that of several runs side by
-    side the first one sets it and the last one puts it back.
+    Their threads spin while they wait: on busy cores the factorisation of a small matrix can take a thousand times
+    longer with two threads than with one. The setting is global; of concurrent runs the first one sets it and the last
+    one restores it.
     """
     with _lock:
         _inside.append(_inside[0] if _inside else _limited(limit))
@@ -35,7 +35,7 @@ def blas_threads(limit: int) -> Iterator[None]:
 
 
 def _limited(limit: int) -> dict[Any, int]:
-    """Limit the libraries; those that had more, with what they had. Asking is quick, setting is not."""
+    """Limit the libraries that have more threads (setting is slow); their numbers before."""
     before = {library: library.num_threads for library in _libraries() if library.num_threads > limit}
     for library in before:
         library.set_num_threads(limit)

@@ -1,4 +1,4 @@
-"""solve_many: several independent problems (a class against the rest, a column of targets), in threads."""
+"""solve_many: independent problems (one-vs-rest classes, several targets), in threads."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def solve_many(
     n_threads: int | None = 1,
     **options: Any,
 ) -> list[Result]:
-    """Solve independent problems, n_threads at a time, within one limit on the time of all of them.
+    """Solve independent problems, n_threads at a time.
 
-    The kernels release the GIL, so classes run side by side; each is solved with one thread, and the results are those
-    of one thread bit for bit. Problems made with one `Design` share it and its norms: nothing is copied. Ctrl-C
-    ends all of them, each with the best model that it has, and later ones with their start.
+    The kernels release the GIL, so problems run concurrently, each with one thread; the results do not depend on
+    n_threads. Problems with the same `Design` share it and its norms: nothing is copied. Ctrl-C ends all of them, each
+    with its best model so far, later ones with their start.
 
     Parameters
     ----------
@@ -39,10 +39,10 @@ def solve_many(
     max_seconds : float, optional
         For all problems together.
     n_threads : int or None, default 1
-        None for all cores; small data use one. A single problem has them all.
+        None for all cores; small data use one. A single problem uses all of them.
     **options
-        Passed on to `solve`; no warnings are given (`warn` is False unless set). With progress=True the problems come
-        one after the other, each with its bar.
+        Passed on to `solve`; `warn` is False by default. With progress=True the problems are solved one after the
+        other, each with its bar.
     """
     problems, starts = _checked(problems, starts)
     warn = options.pop("warn", False)
@@ -70,7 +70,7 @@ def solve_many(
         while len(results) < len(problems):
             try:
                 results.append(one(len(results), threads))
-            except KeyboardInterrupt:  # between two runs: this one and all later ones end at once
+            except KeyboardInterrupt:  # between two runs: the later ones end at once
                 if interrupted.is_set() or not results:
                     raise
                 interrupted.set()
@@ -82,7 +82,7 @@ def solve_many(
                 for k in range(len(futures), len(problems)):
                     futures.append(pool.submit(one, k, 1))
                 return [future.result() for future in futures]
-            except KeyboardInterrupt:  # the main thread's: every run ends at its next check
+            except KeyboardInterrupt:  # in the main thread: every run ends at its next check
                 interrupted.set()
 
 
@@ -102,7 +102,7 @@ def _checked(problems: Any, starts: Any) -> tuple[list[Statement], list[Any]]:
 
 
 def _seeds(random_state: Any, count: int) -> list[Any]:
-    """What every problem gets: a generator is asked here, since threads would come to it in an order of their own."""
+    """One seed per problem; a generator is used here, since the order of the threads is random."""
     if count > 1 and not (random_state is None or isinstance(random_state, int | np.integer)):
         return [int(seed) for seed in check_random_state(random_state).randint(2**31 - 1, size=count)]
     return [random_state] * count

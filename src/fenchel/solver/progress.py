@@ -1,4 +1,4 @@
-"""Progress bars for what takes long: a fit, or a path of them."""
+"""Progress bars for fits and paths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fenchel.solver.result import Row, Stop
 
 
 class Bar:
-    """A rich progress bar, or nothing at all."""
+    """A rich progress bar, or none."""
 
     def __init__(self, description: str, enabled: bool) -> None:
         self._bar: Any = None
@@ -39,13 +39,13 @@ class Bar:
             self._bar.stop()
 
     def show(self, done: float, state: str) -> None:
-        """How much is done, between 0 and 1, and a few words."""
+        """Show the fraction done, and a short text."""
         if self._bar is not None:
             self._bar.update(self._task, completed=float(done), state=state)
 
 
 class FitProgress(Bar):
-    """How much of the way to the tolerance is done, in orders of magnitude of the gap."""
+    """Progress towards the tolerance, on a logarithmic scale of the gap."""
 
     def __init__(self, problem: Statement, solver: str, stop: Stop) -> None:
         n, d = problem.shape

@@ -1,4 +1,4 @@
-"""The stop rule, the trace, and what a solver returns."""
+"""The stop rule, the trace, and the result of a solver."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from fenchel.steps.base import Model
 
 
 class NotCertifiedWarning(ConvergenceWarning):  # type: ignore[misc]
-    """A fit ended before its certificate reached the tolerance; the message says which gap was reached."""
+    """A fit ended before its certificate reached the tolerance; the message has the gap."""
 
 
 @dataclass(frozen=True)
 class Stop:
-    """The stop rule, the same for every solver: gap <= tol |P|, or gap <= atol, or too many steps, or too many
-    seconds. Where P is zero as far as double precision can tell (`Certificate.vanishes`), it is done as well.
+    """The stop rule of all solvers: gap <= tol |P|, or gap <= atol, or P zero up to rounding (`Certificate.vanishes`),
+    or too many steps, or too many seconds.
     """
 
     tol: float = 1e-4
@@ -62,23 +62,21 @@ class Row:
 
 @dataclass(frozen=True)
 class Check(Row):
-    """What a callback sees: the row that the trace keeps, and the best model so far."""
+    """The argument of a callback: the row of the trace, and the best model so far."""
 
     w: Vector = field(repr=False)
     b: Any = field(repr=False)
 
 
 class Trace(Sequence[Row]):
-    """The history of a run, one row a check. Columns by name: `trace["gap"]`. `checking` is the time, in seconds, that
-    all checks took together.
-    """
+    """The history of a run, one row per check. Columns by name: `trace["gap"]`. `checking`: total seconds of checks."""
 
     def __init__(self) -> None:
         self._rows: list[Row] = []
         self.checking = 0.0
 
     def append(self, row: Row) -> None:
-        """Add a row, in place of an earlier one of the same iteration; weights are kept only by the result."""
+        """Add a row, replacing one of the same iteration; weights are not stored."""
         if self._rows and self._rows[-1].iteration == row.iteration:
             self._rows.pop()
         self._rows.append(row if type(row) is Row else Row(*(getattr(row, name) for name in COLUMNS)))
@@ -106,7 +104,7 @@ Callback = Callable[[Check], Any]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """A solved problem: the best model found, and the proof of how good it is.
+    """A solved problem: the best model found, and its certificate.
 
     Attributes
     ----------
@@ -123,8 +121,8 @@ class Result:
     solver : str
         The solver that found the model.
     status : str
-        "certified", or why the run ended before that: "max_iter", "max_seconds", "interrupted", "callback", "stalled"
-        (what is left of the gap is rounding) or "overflow".
+        "certified", or why the run ended before: "max_iter", "max_seconds", "interrupted", "callback", "stalled" (the
+        gap is rounding) or "overflow".
     """
 
     model: Model
@@ -134,11 +132,11 @@ class Result:
     solver: str
     status: str
     multipliers: Vector | None = None
-    """alpha; None if it is computed when it is asked for."""
+    """alpha; None if computed on demand."""
 
     @cached_property
     def w(self) -> Vector:
-        return self.model.dense()  # the caller's to change; the certificate keeps its own
+        return self.model.dense()  # a copy that the caller may change
 
     @property
     def b(self) -> Any:
@@ -154,18 +152,18 @@ class Result:
         return evidence.alpha.copy()
 
     def write(self, w: Vector) -> None:
-        """Put the weights into an array of zeros; cheaper than `w` where most are zero."""
+        """Write the weights into an array of zeros; cheaper than `w` if most are zero."""
         if "w" in self.__dict__:  # a caller may have changed them
             w[:] = self.w
         else:
             self.model.write(w)
 
     def nonzeros(self) -> tuple[Indices, Vector]:
-        """Which weights are not zero, in any order, and what they are."""
+        """Indices (in any order) and values of the nonzero weights."""
         return self.model.nonzeros()
 
     def without_data(self) -> Result:
-        """The certificate's numbers, the trace and the status: what a warning needs."""
+        """The certificate's numbers, the trace and the status, for a warning."""
         nothing = np.zeros(0)
         certificate = replace(self.certificate, evidence=None)
         return replace(self, model=Model(nothing, 0.0), certificate=certificate, multipliers=nothing)
@@ -175,6 +173,6 @@ class Result:
         return f"Result({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: weights and multipliers, since a copy has no data to compute them from."""
+        """Weights and multipliers, since a pickle has no data to compute them from."""
         state = {**self.__dict__, "model": Model(self.w, self.b), "multipliers": self.alpha}
         return {name: value for name, value in state.items() if name not in ("w", "alpha")}

@@ -1,4 +1,4 @@
-"""When to certify: often enough to stop in time, rarely enough to cost a tenth of the run at most."""
+"""When to certify: often enough to stop in time, at a cost of at most a tenth of the run."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from fenchel.steps import Progress, Solver
 
 @dataclass(frozen=True)
 class ScheduleTuning:
-    """`python -m benchmarks.certify`."""
+    """Certified gap divided by the solver's estimate; `python -m benchmarks.certify`."""
 
-    least_ratio: float = 0.5  # how far a solver's own estimate of its gap may be trusted, either way,
-    most_ratio: float = 20.0  # after it was compared with a certificate
-    first_ratio: float = 1.2  # before that: a certificate that just misses costs more than the progress it waits for
+    least_ratio: float = 0.5  # bounds on the ratio observed at the last check
+    most_ratio: float = 20.0
+    first_ratio: float = 1.2  # before the first check: a check that just fails costs more than a few more steps
 
 
 TUNING = ScheduleTuning()
 
 
 class Schedule:
-    """Counts what was done since the last certificate; a solver that knows its progress can ask for one.
+    """Decides after each step whether to certify, from steps, passes and the solver's own estimate of its gap.
 
-    Everything is counted in steps and passes, not in seconds, so that the same seed gives the same bits.
+    It uses no clock, so that the same seed gives the same bits.
     """
 
     def __init__(self, solver: Solver[Any], stop: Stop) -> None:
@@ -43,13 +43,13 @@ class Schedule:
         spent = seen.passes - self._passes
         target = max(self._stop.tol * abs(seen.primal), self._stop.atol) if np.isfinite(seen.primal) else 0.0
         done = seen.gap * self._ratio <= target and (spent >= 1.0 or self._passes == 0.0)
-        if done and seen.partial:  # a look at the samples left out costs less than a certificate that they spoil
+        if done and seen.partial:  # visit the samples left out first: cheaper than a certificate that fails
             self._solver.include_all(state)
             done = False
         return done or spent >= self._budget
 
     def checked(self, gap: float) -> None:
-        """A certificate was made: compare it with what the solver believed."""
+        """After a certificate: update the ratio of its gap to the solver's estimate."""
         self._steps = 0
         if self._last is not None:
             self._passes = self._last.passes

@@ -1,4 +1,4 @@
-"""solve: state a problem, get a model and its certificate; and the same for several penalties in a row."""
+"""solve: a model and its certificate for a problem, or for a sequence of penalties."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fenchel.steps.choose import another, choose
 
 @dataclass(frozen=True)
 class Request:
-    """How to solve: what `solve` takes beside the problem and the start, checked."""
+    """The options of `solve`, checked."""
 
     solver: str | Solver[Any] = "auto"
     tol: float = 1e-4
@@ -42,9 +42,9 @@ class Request:
     check_every: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
     interrupted: threading.Event | None = None
-    """Set when all runs are to end: a channel of its own, beside the user's callback."""
+    """Set to end all runs (Ctrl-C); independent of the user's callback."""
     supports: Supports | None = None
-    """What paths on other folds needed."""
+    """Supports found by the paths of other folds."""
 
     def __post_init__(self) -> None:
         if self.callback is not None and not callable(self.callback):
@@ -56,7 +56,7 @@ class Request:
 
     @classmethod
     def of(cls, **options: Any) -> Request:
-        """From keywords of `solve`; those that it does not know are options of the solver."""
+        """From keywords of `solve`; unknown ones are options of the solver."""
         known = {name: options.pop(name) for name in cls.__dataclass_fields__ if name in options}
         return cls(**known, options=options)
 
@@ -71,7 +71,7 @@ class Request:
 
     @property
     def is_auto(self) -> bool:
-        """Whether nobody has asked for a solver, so that another may go on where one gives up."""
+        """Whether the solver is "auto", so that another one may continue if it fails."""
         return isinstance(self.solver, str) and self.solver == "auto" and not self.options
 
 
@@ -85,12 +85,12 @@ class Clock:
 
     @property
     def left(self) -> float | None:
-        """Seconds, a little more than none when it is over; None without a limit."""
+        """Seconds left, at least 1e-9; None without a limit."""
         return None if self._end is None else max(self._end - time.monotonic(), 1e-9)
 
     @property
     def over(self) -> bool:
-        """Whether the time is over."""
+        """Whether the limit is exceeded."""
         return self._end is not None and time.monotonic() >= self._end
 
 
@@ -110,43 +110,43 @@ def solve(
     check_every: int | None = None,
     **solver_options: Any,
 ) -> Result:
-    """Minimise a problem until its certificate is good enough.
+    """Minimise a problem until its certified gap is within the tolerance.
 
     Parameters
     ----------
     problem : Problem or MulticlassProblem
     solver : str or Solver, default "auto"
-        "auto" chooses by what the loss and the penalty promise.
+        "auto" chooses by the traits of the loss and the penalty, and the shape of X.
     tol, atol : float
-        Stop when the certified gap is at most tol |P| or at most atol; or where P is zero as far as double precision
-        can tell (`Certificate.vanishes`): constant targets with an intercept.
+        Stop when the certified gap is at most tol |P| or at most atol; or if P is zero up to rounding
+        (`Certificate.vanishes`): constant targets with an intercept.
     max_iter : int, optional
-        Most steps of the solver; 100000 if not given.
+        The largest number of steps, by default 100000.
     max_seconds : float, optional
     random_state : int, RandomState or None
-        Everything random; None is the seed 0, so that runs repeat.
+        The seed; None is 0, so that runs repeat.
     callback : callable, optional
         Called with a `Check` at every certificate; returning True stops.
     progress : bool, default False
         Show a progress bar.
     n_threads : int or None, default 1
-        Threads for products with X and for epochs of dual ascent; None for all cores. Results repeat bit for bit with
-        one.
+        Threads for products with X and for epochs of dual ascent; None for all cores. With one, results repeat bit for
+        bit.
     start : Result or tuple (w, b, alpha), optional
-        Where to begin.
+        A warm start.
     warn : bool, default True
-        Whether a certificate short of the tolerance gives a warning; a run that a callback stops gives none.
+        Whether to warn if the tolerance is not reached (unless a callback stopped the run).
     check_every : int, optional
-        Certify every so many steps; by default as often as a tenth of the run's time allows, and when the solver
-        believes that it is done.
+        Certify every so many steps; by default when the solver estimates that it is done, and otherwise as often as a
+        tenth of the run's time allows.
     **solver_options
-        What the chosen solver takes; anything else is an error.
+        Options of the chosen solver; unknown ones are an error.
 
     Returns
     -------
     Result
-        With the best model found and its certificate, also when it was interrupted: Ctrl-C ends the run, not the
-        program. A certificate short of the tolerance comes with a `NotCertifiedWarning`.
+        The best model found and its certificate, also after Ctrl-C, which ends the run, not the program. If the
+        tolerance is not reached, there is a `NotCertifiedWarning`.
     """
     require_flag(warn, "warn")
     request = Request(
@@ -184,9 +184,9 @@ def follow(
     clock: Clock,
     chosen: Solver[Any] | None = None,
 ) -> Iterator[Result]:
-    """Solve a problem with one penalty after the other; the solver goes on where it is, or from the last result.
+    """Solve a problem with one penalty after the other; the solver continues from its state, or from the last result.
 
-    Where the solver that "auto" has chosen gives up, another goes on from there.
+    If the solver chosen by "auto" fails, another one continues.
     """
     problem = problem.replace(X=problem.X.using(request.n_threads))
     seed, done = seed_of(request.random_state), 0
@@ -194,7 +194,7 @@ def follow(
     if chosen is None:
         chosen = choose(problem, request.solver, request.options, request.tol, has_start, is_path)
     if has_start and not request.is_auto and chosen.ignores_start:
-        raise ValueError(f"{chosen.name}, as it is set up, begins at a point of its own: start would have no effect")
+        raise ValueError(f"{chosen.name} with these options ignores start")
     carried = Carried(chosen)
     last: Start | Result = _start(problem, start)
     while done < len(penalties):
@@ -213,7 +213,7 @@ def follow(
         )
         found = run(fit, carried)
         if request.is_auto and found[0].status == "overflow":
-            # where P overflows at its start no solver gets anywhere
+            # if P overflows at the start, no solver helps
             other = another(problem, carried.solver) if np.isfinite(found[0].certificate.primal) else None
             if other is not None:
                 fit.begin_at, carried = found[0], Carried(other)
@@ -234,9 +234,7 @@ def _start(problem: Statement, start: Any) -> Start:
     try:
         w, b, alpha = (np.array(part, dtype=np.float64) for part in parts)
     except (TypeError, ValueError):
-        raise TypeError(
-            "start must be a Result or a tuple (w, b, alpha) of numbers; one of its parts is none"
-        ) from None
+        raise TypeError("start must be a Result or a tuple (w, b, alpha) of numbers; one of its parts is not") from None
     if not all(np.all(np.isfinite(part)) for part in (w, b, alpha)):
         raise ValueError("start must be finite: its weights, intercept or multipliers have a NaN or an infinity")
     if (w.shape, b.shape, alpha.shape) != shapes:
@@ -251,21 +249,21 @@ def _start(problem: Statement, start: Any) -> Start:
 
 
 def seed_of(random_state: Seed) -> int:
-    """The number that everything random comes from."""
+    """The seed of a run."""
     if isinstance(random_state, bool | np.bool_):
         raise ValueError(f"random_state must be a whole number, a RandomState or None; got {random_state!r}")
     return 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def not_certified(result: Result) -> str:
-    """What a run that fell short has to say."""
+    """The text of a NotCertifiedWarning."""
     certificate = result.certificate
     reasons = {
         "max_iter": f"stopped after {result.n_iter} steps; raise max_iter, or scale the features",
         "max_seconds": f"stopped after {max(result.trace['seconds'], default=0.0):.2g} seconds",
         "interrupted": "interrupted",
         "overflow": "double precision does not allow more; rescale the features, the targets or lam",
-        "stalled": "what is left of the gap is rounding; a smaller gap cannot be proven in double precision",
+        "stalled": "the gap is rounding; a smaller one cannot be proven in double precision",
     }
     return (
         f"{result.solver} did not reach tol={certificate.tol:g}: the model is proven to be within "

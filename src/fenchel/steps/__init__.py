@@ -1,4 +1,4 @@
-"""Algorithms as steps: the solvers run them to find models, the certificate runs them to raise its bound."""
+"""Algorithms as steps, run by the solvers and by the certificate's search for dual points."""
 
 from fenchel.steps.base import Candidate, Overflow, Progress, Residual, Scores, Solver, Start
 from fenchel.steps.denoising.total_variation import TotalVariation

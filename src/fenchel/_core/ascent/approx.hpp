@@ -1,10 +1,10 @@
-// Accelerated proximal coordinate descent (APPROX, Fercoq and Richtarik 2015), one block of N a step, for f(A x) + sum_g psi_g(x_g).
+// Accelerated proximal coordinate descent (APPROX, Fercoq and Richtarik 2015), one of N blocks per step, for f(A x) + sum_g psi_g(x_g).
 //
 //   y = (1 - theta) x + theta z,   z_g' = argmin  <grad_g f(A y), .> + (N theta L_g / 2) |. - z_g|^2 + psi_g,   x' = y + N theta (z' - z).
 //
 // All of x and y change in every step. But with y = z + theta^2 u and x' = z' + theta^2 u' only block g of z and u does:
-// u_g' = u_g - (1 - N theta) / theta^2 (z_g' - z_g). A z and A u are stored side by side, so that a step costs no more than its
-// columns of A. Where theta stays 1 / N, u stays zero: plain coordinate descent.
+// u_g' = u_g - (1 - N theta) / theta^2 (z_g' - z_g). A z and A u are stored side by side, so that a step costs only its columns of A.
+// With theta = 1 / N in every step, u stays zero: plain coordinate descent.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,7 @@ struct Sequence {
     }
 };
 
-// A z and A u, interleaved: both are needed wherever one is.
+// A z and A u, interleaved: they are always used together.
 struct Images {
     double *both;
     double at(Index i, double square) const { return both[2 * i] + square * both[2 * i + 1]; }
@@ -46,7 +46,7 @@ struct Images {
     }
 };
 
-// Of a pass, at y: the terms of the gap of the blocks visited; the largest |v_g| / threshold_g of weights; the losses of samples.
+// Sums of a pass at y: the gap terms of the visited blocks; for weights the largest |v_g| / threshold_g; for samples the losses.
 struct PassSums {
     double gap = 0, worst = 0, loss = 0;
 };
@@ -143,7 +143,7 @@ class WeightSteps {
     std::vector<double> next_;
 };
 
-// Over the samples: f = R* of v(alpha), which is smooth, psi_i = (s_i / W) phi*(-.; y_i). The images are v / mu of z and of u, and the
+// Over the samples: f = R*(v(alpha)), which is smooth, psi_i = (s_i / W) phi*(-.; y_i). The images are v / mu of z and of u, and the
 // step for z_i is that of dual ascent with N theta q_i for q_i.
 template <class Loss, class Link, class Matrix>
 PassSums accelerate_samples(const Loss &loss, const Link &link, const Matrix &rows, const double *y, const double *s, const double *q, double scale,

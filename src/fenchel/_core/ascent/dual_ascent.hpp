@@ -1,8 +1,8 @@
 // Stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2013): one pass over samples in a given order.
 //
 // D is maximised over one multiplier after another; u = v / mu = (1/(mu W)) sum_i s_i a_i x_i is updated with it, and the weights
-// are a function of u, the link. The step is exact for the 2-norm; for other norms it maximises the lower bound on D that strong
-// convexity gives, with the dual norm of x_i.
+// are a function of u, the link. The step is exact for the 2-norm; for other norms it maximises a lower bound on D by strong
+// convexity, with the dual norm of x_i.
 // A quadratic on the intercept, rho/2 (b - b0)^2, makes b = b0 + sum_i s_i a_i / (rho W) one more coordinate, stored after
 // the entries of u: inverse_rho = 0 switches it off, b0 = 0 is a penalised intercept, and a loop that moves b0 is the
 // proximal-point method for an unpenalised one.
@@ -23,7 +23,7 @@ struct Scale {
     double W;      // sum of the weights
 };
 
-// Of a sample: its next multiplier, its loss and its term of the gap before the step.
+// The next multiplier of a sample, and its loss and gap term before the step.
 struct Visit {
     double next, phi, gap;
 };
@@ -36,8 +36,8 @@ inline Visit visit(const Loss &loss, double a, double z, double q, double y, boo
     return {next, phi, phi + loss.conjugate(-a, y) + a * z};
 }
 
-// Newton for s in t' = sigmoid(-s) as in Logistic::dual_step, ended when a step is short: the error left is its square,
-// less than the multiplier's change. The last step is made on t', along the tangent, which saves an exponential.
+// Newton for s in t' = sigmoid(-s) as in Logistic::dual_step, until a step is short: the remaining error is its square, less
+// than the multiplier's change. The last step is made on t', along the tangent, which saves an exponential.
 inline Visit visit(const Logistic &loss, double a, double z, double q, double y, bool measured) {
     const double m = y * z, base = m - q * a * y;
     const bool right = base + 0.5 * q > 0;
@@ -107,12 +107,12 @@ bool stays(const Loss &loss, double a, double z, double q, double y, double marg
 
 struct EpochOptions {
     double margin;       // samples whose multipliers stay the same for scores within it are dropped; none if it is infinite
-    Index stride;        // one in so many samples is measured
+    Index stride;        // every stride-th sample is measured
     double damping = 1;  // factor on the curvatures q
 };
 
-// One step for each sample in `order`, which is compacted in place where samples are dropped. `held`, if given, collects
-// sum_k k (change at step k), from which the average over the pass follows.
+// One step for each sample in `order`, which is compacted in place if samples are dropped. `held`, if given, receives
+// sum_k k (change at step k), which gives the average over the pass.
 template <class Link, class Loss, class Matrix>
 Epoch ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &link, const Scale &scale, Index *order, Index steps, double *alpha, Weights u,
              const EpochOptions &options, double *held) {
@@ -157,7 +157,7 @@ std::optional<Epoch> ascend_in_threads(const Loss &loss, const Matrix &rows, con
 }
 
 // Modified SGD (section 4 of the paper), the first pass from zero: sample t takes the step of the problem of the first t
-// samples, whose total weight is W_t. Until the end u is (1/mu) sum_i s_i a_i x_i, divided by W_t where it is used.
+// samples, with total weight W_t. Until the end u is (1/mu) sum_i s_i a_i x_i, divided by W_t when used.
 template <class Link, class Loss, class Matrix>
 void first_pass(const Loss &loss, const Matrix &rows, const Samples &data, Link link, const Scale &scale, const Index *order, Index steps, double *alpha,
                 double *u) {

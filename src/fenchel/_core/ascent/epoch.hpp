@@ -1,4 +1,4 @@
-// Sums over the samples of an epoch of dual ascent, from quantities that its steps compute in any case.
+// Sums over the samples of an epoch of dual ascent, from quantities that its steps compute anyway.
 #pragma once
 #include <algorithm>
 
@@ -23,7 +23,7 @@ struct Epoch {
     }
 };
 
-// Estimates of the loss and the gap from every fourth of many samples, for losses that take logarithms.
+// Estimates of the loss and the gap from every fourth sample, for losses with logarithms and many samples.
 class Estimate {
   public:
     explicit Estimate(Index stride) : stride_(stride) {}

@@ -10,13 +10,13 @@
 
 namespace fenchel {
 
-// z[c] = sum_k x_k w[index(k)][c] for C neighbouring columns; two chains of additions, so that they overlap.
+// z[c] = sum_k x_k w[index(k)][c] for C neighbouring columns, in two independent chains of additions.
 template <int C, bool Soft, class Line>
 void dot_columns(const Line &x, const double *w, Index stride, double threshold, double *z) {
     double even[C] = {}, odd[C] = {};
     const auto accumulate = [&](Index k, double *sum) {
         const double value = static_cast<double>(x.value[k]);
-        if (value == 0) return;  // images and counts are mostly zeros, dense or not: one test saves C products
+        if (value == 0) return;  // dense images and counts are mostly zeros: one test saves C products
         const double *row = w + x.index(k) * stride;
 #pragma omp simd
         for (int c = 0; c < C; ++c) sum[c] += value * (Soft ? soft(row[c], threshold) : row[c]);
@@ -50,7 +50,7 @@ void add_block(const Line &x, const double *a, Index stride, double *w) {
     }
 }
 
-// out[i] = line_i w, a block for each line. Returns the longest chain of additions.
+// out[i] = line_i w, a block for each line. Returns the depth.
 template <class Matrix>
 Index gather_blocks(const Matrix &A, const double *w, Index stride, double *out, Index threads) {
     parallel(threads, [&](Index part) {
@@ -60,8 +60,7 @@ Index gather_blocks(const Matrix &A, const double *w, Index stride, double *out,
     return A.longest_line() + 1;
 }
 
-// out = sum_i line_i' a_i for blocks a_i; partial sums keep the chain of additions, and with it the rounding bound, short.
-// Returns that chain's length.
+// out = sum_i line_i' a_i for blocks a_i; partial sums keep the depth, and with it the rounding bound, small. Returns the depth.
 template <class Matrix>
 Index scatter_blocks(const Matrix &A, const double *a, Index stride, double *out, Index threads) {
     const Index size = A.width * stride;
@@ -97,7 +96,7 @@ struct BlockAscent {
     double mu, threshold;  // as in dual_ascent.hpp
     double inverse_rho, W;
     double margin;
-    Index measured;                   // one in so many samples
+    Index measured;                   // stride of the measured samples
     double stretch = 1, damping = 1;  // as in threads.hpp
 };
 
@@ -141,7 +140,7 @@ Epoch ascend_blocks(const Loss &loss, const Matrix &rows, const BlockSamples &da
         next[y] = 0;
         double rest = 0, move = 0;
         for (Index j = 0; j < k; ++j) rest += next[j];
-        next[y] = -std::min(rest, 1.0);  // alpha_y = 1 - p_y, from the other entries: they are exact where it is small
+        next[y] = -std::min(rest, 1.0);  // alpha_y = 1 - p_y from the other entries, accurate when it is small
         for (Index j = 0; j < k; ++j) {
             const double d = -next[j] - a[j];
             move = std::max(move, std::fabs(d));

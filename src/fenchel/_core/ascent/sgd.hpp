@@ -1,8 +1,8 @@
 // Stochastic gradient descent with steps 1/(lam t) for the mean loss + lam/2 |w|^2: one pass over samples in a given order.
 //
-// Step t shrinks the weights by 1 - 1/t and adds -g_i x_i / (lam t), the mean over a batch. So lam t w_t is a plain sum of rows:
-// w = f v / (lam t) with one number f, and a step costs no more than its rows. f is 1 until a projection on the ball
-// |w| <= radius shortens w (Pegasos, Shalev-Shwartz, Singer and Srebro 2007).
+// Step t shrinks the weights by 1 - 1/t and adds -g_i x_i / (lam t), the mean over a batch. So lam t w_t is a sum of rows:
+// w = f v / (lam t) with a scalar f, and a step costs only its rows. f is 1 until a projection onto the ball |w| <= radius
+// shortens w (Pegasos, Shalev-Shwartz, Singer and Srebro 2007).
 // The weight of a constant column is stored after the entries of v.
 #pragma once
 #include "ascent/dual_ascent.hpp"
@@ -14,7 +14,7 @@ struct SgdOptions {
     Index batch;
 };
 
-// v, f and the sum of the iterates so far, kept as total v - held, since a row counts only from the step on in which it enters v.
+// v, f and the sum of the iterates so far, stored as total v - held: a row counts from the step in which it enters v.
 struct Iterate {
     double *v, *held;
     Index width;
@@ -24,7 +24,7 @@ struct Iterate {
         squared = 0;
         for (Index j = 0; j <= width; ++j) squared += v[j] * v[j];
     }
-    // f back to 1, before it becomes small.
+    // Reset f to 1 before it becomes small.
     void fold() {
         for (Index j = 0; j <= width; ++j) {
             if (held) held[j] -= total * v[j];

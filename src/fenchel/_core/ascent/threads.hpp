@@ -1,14 +1,14 @@
-// Several threads that update one vector, each in a copy of its own.
+// Threads that update one vector, each in its own copy.
 //
 // K threads take disjoint subsets of the steps. A thread does not see the updates of the others, but their subsets are as random as its
-// own: it makes every update `stretch` times as long, as if the others made the same. After each round all continue from the sum of the
-// true updates, u + sum_k (copy_k - u) / stretch.
+// own: it makes every update `stretch` times as long, to account for theirs. After each round all continue from the sum of the
+// unstretched updates, u + sum_k (copy_k - u) / stretch.
 // With stretch = K that is their mean, and for a quadratic D no round lowers it if steps use `damping` = K/2 times their own
 // curvature. For weights 1, G = X X' / (mu W), curvature c of the conjugates, and T + E + T' = B the blocks of G on the diagonal with
 // their diagonal E, a round is a Gauss-Seidel step with M = K T + (K/2) E + c I, and M + M' - G - c I = K B - G + c I > 0. (K is also
-// the safe choice of sigma' in Ma and others 2015.) We take 3/4 K: a direction in which every thread has converged is then overshot
-// by a third, and updates are less noisy, so that fewer epochs are needed. No proof covers that. Orders that are not random can make it
-// diverge, so the caller uses threads with random orders only, and stops using them where they bring no progress.
+// the safe choice of sigma' in Ma and others 2015.) Here stretch is 3/4 K, without a proof: a direction in which every thread has
+// converged is overshot by a third, but updates are less noisy, and fewer epochs are needed. Orders that are not random can make it
+// diverge, so the caller uses threads with random orders only, and stops using them if they make no progress.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -28,7 +28,7 @@ struct Threads {
     double damping() const { return 0.5 * static_cast<double>(count); }
 };
 
-// Waits in a loop for about as long as it takes to wake a thread up, then asleep.
+// Spins for about as long as waking a thread takes, then sleeps.
 class Barrier {
   public:
     explicit Barrier(Index threads) : threads_(threads) {}
@@ -76,7 +76,7 @@ bool run_concurrently(Index parts, const F &f) {
     return all;
 }
 
-// Memory for copies, kept for the next call, as new memory costs more than a round; not filled, so that each thread first touches its own.
+// Memory for copies, reused because allocation costs more than a round; uninitialised, so that each thread first touches its own.
 class Buffer {
   public:
     double *of(Index size) {
@@ -92,7 +92,7 @@ class Buffer {
 // Rounds of work(part, round, copy), each followed by the sum of their updates, divided by `stretch`.
 template <class Work>
 bool update_in_threads(const Threads &threads, double *u, Index width, Buffer &buffer, const Work &work) {
-    const Index stride = (width + 15) / 8 * 8, count = threads.count;  // no cache line belongs to two threads
+    const Index stride = (width + 15) / 8 * 8, count = threads.count;  // no cache line is shared by two threads
     double *copies = buffer.of(count * stride);
     const double weight = 1 / threads.stretch(), kept = 1 - static_cast<double>(count) * weight;
     Barrier barrier(count);

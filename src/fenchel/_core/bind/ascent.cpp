@@ -1,4 +1,4 @@
-// Dual coordinate ascent for Python: an Ascent holds the data of a problem, `epoch` is one pass over some samples.
+// Dual coordinate ascent for Python: an Ascent has the data of a problem, `epoch` is one pass over some samples.
 #include <nanobind/stl/optional.h>
 
 #include <optional>

@@ -194,7 +194,7 @@ bool runs_x86_64_v3() {
 NB_MODULE(FENCHEL_MODULE, m) {
     using namespace fenchel;
 #ifdef NDEBUG
-    // Objects that Python itself never frees at exit (module constants, locals of daemon threads) are not leaks of this module.
+    // Objects that Python never frees at exit (module constants, locals of daemon threads) are not leaks of this module.
     nb::set_leak_warnings(false);
 #endif
     m.def("runs_x86_64_v3", &runs_x86_64_v3);

@@ -30,7 +30,7 @@ template <int dimensions>
 using OutputOf = nb::ndarray<nb::numpy, double, nb::ndim<dimensions>>;
 using Output = OutputOf<1>;
 
-// Zeros that NumPy owns.
+// Zeros owned by NumPy.
 template <class... Shape>
 struct Result {
     double *data;
@@ -41,7 +41,7 @@ struct Result {
     }
 };
 
-// Passes numbers to NumPy, which owns them.
+// Moves numbers into an array owned by NumPy.
 template <class T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> owned(std::vector<T> &&values) {
     auto *kept = new std::vector<T>(std::move(values));

@@ -1,4 +1,4 @@
-// Denoising for Python: total variation of one line with its multipliers, of images, by turns of rows and columns; steps for trends.
+// Denoising for Python: total variation of a signal with its multipliers, alternating steps for images, banded least squares for trends.
 #include "bind/bind.hpp"
 #include "denoise/banded.hpp"
 #include "denoise/total_variation.hpp"

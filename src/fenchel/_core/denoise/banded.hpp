@@ -1,7 +1,6 @@
 // min_z |B z - p|^2 + |diag(weight) z - q|^2 for a banded B, by Givens rotations.
 //
-// The normal equations would square the condition number, which for differences of order k of n samples is n^k: too much for double
-// precision long before n is large.
+// The normal equations would square the condition number, n^k for differences of order k of n samples: too large for double precision.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,7 +10,7 @@
 
 namespace fenchel {
 
-// Sparse rows, and the order in which to take them: by their first column.
+// Sparse rows, and their order by first column.
 struct BandedRows {
     const Index *start, *column;
     const double *value;
@@ -19,7 +18,7 @@ struct BandedRows {
     Index count;
 };
 
-// Checks what the loops below assume.
+// Checks the assumptions of the loops below.
 inline bool fits_band(const BandedRows &B, Index entries, Index unknowns, Index width) {
     if (width < 0 || B.start[0] != 0 || B.start[B.count] != entries) return false;
     for (Index i = 0; i < B.count; ++i)
@@ -38,8 +37,8 @@ inline bool fits_band(const BandedRows &B, Index entries, Index unknowns, Index 
     return true;
 }
 
-// R starts as the diagonal; every row of B is rotated into it, from its first column on. Because rows come by their first column, the
-// entries of each, fill-in included, stay within `width` columns after it.
+// R starts as the diagonal; every row of B is rotated into it, from its first column on. Since rows are ordered by first column, their
+// entries, fill-in included, stay within `width` columns after it.
 inline void banded_least_squares(const BandedRows &B, Index unknowns, Index width, const double *p, const double *weight, const double *q, double *z) {
     const Index band = width + 1;
     std::vector<double> R(unknowns * band, 0.0), row(band);

@@ -13,7 +13,7 @@
 
 namespace fenchel {
 
-// Solves one line after another; its memory is that of the longest.
+// Solves a sequence of lines, reusing its memory.
 class TotalVariation {
   public:
     void solve(const double *y, Index n, double lam, double *x) {
@@ -73,9 +73,8 @@ class TotalVariation {
     std::vector<Cut> cuts_;
 };
 
-// Recomputes the pieces on which x is constant: x is the mean of y, shifted by lam towards its neighbours, and the multipliers
-// u of the differences (u_{k-1} - u_k = y_k - x_k) are exactly lam or -lam at every jump. Rounding then adds up over a piece, not
-// over the whole line.
+// Recomputes the constant pieces of x: the mean of y, shifted by lam towards the neighbours, with multipliers u of the differences
+// (u_{k-1} - u_k = y_k - x_k) of exactly lam or -lam at every jump. Rounding errors then accumulate over a piece only.
 inline void polish(const double *y, Index n, double lam, double *x, double *u) {
     double before = 0;
     for (Index start = 0, stop; start < n; start = stop) {
@@ -94,7 +93,7 @@ inline void polish(const double *y, Index n, double lam, double *x, double *u) {
     }
 }
 
-// Every row of a matrix (rows x width, C order) on its own.
+// Each row of a matrix (rows x width, C order).
 inline void total_variation_of_rows(const double *y, Index rows, Index width, double lam, double *x, Index threads) {
     parallel(threads, [&](Index part) {
         TotalVariation solver;
@@ -102,7 +101,7 @@ inline void total_variation_of_rows(const double *y, Index rows, Index width, do
     });
 }
 
-// Every column: eight at a time are copied, so that a cache line is read once.
+// Each column; eight at a time are copied, so that a cache line is read once.
 inline void total_variation_of_columns(const double *y, Index rows, Index width, double lam, double *x, Index threads) {
     constexpr Index block = 8;
     const Index blocks = (width + block - 1) / block;

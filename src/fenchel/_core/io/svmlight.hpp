@@ -1,7 +1,7 @@
 // Rows of svmlight (LIBSVM) text:   label [qid:N] index:value index:value ... [# comment]
 //
-// The text is a chunk of whole lines; the caller cuts it and joins the rows. Blank lines and comments give no row. Indices are
-// handed on as written, since whether they count from 0 or 1 is known only at the end of the file.
+// The text is a chunk of whole lines. Blank lines and comments give no row. Indices are returned as written, since whether they start
+// at 0 or 1 is known only at the end of the file.
 #pragma once
 #include <algorithm>
 #include <cctype>
@@ -29,7 +29,7 @@ struct SvmlightRows {
 inline bool is_blank(char c) { return c == ' ' || ('\t' <= c && c <= '\r'); }
 inline bool is_digit(char c) { return '0' <= c && c <= '9'; }
 
-// Text for an error message: short, and with every byte printable.
+// Text for an error message, shortened, with unprintable bytes escaped.
 inline std::string quoted(std::string_view token) {
     constexpr size_t longest = 40;
     constexpr char hex[] = "0123456789abcdef";
@@ -42,7 +42,7 @@ inline std::string quoted(std::string_view token) {
     return text + (token.size() > longest ? "...'" : "'");
 }
 
-// A number that no double holds is +-inf or +-0, told apart by the decimal exponent of its first digit that is not 0.
+// +-inf or +-0 for a number outside the range of double, by the decimal exponent of its first nonzero digit.
 inline double beyond_range(std::string_view number) {
     const double sign = number.front() == '-' ? -1 : 1;
     const size_t e = std::min(number.find_first_of("eE"), number.size());
@@ -59,10 +59,10 @@ inline double beyond_range(std::string_view number) {
 
 // The number at the start of [p, end), correctly rounded; returns its end, or nullptr if there is none.
 inline const char *parse_real(const char *p, const char *end, double &x) {
-    if (end - p > 1 && *p == '+' && p[1] != '-') ++p;  // which std::from_chars does not take
+    if (end - p > 1 && *p == '+' && p[1] != '-') ++p;  // std::from_chars does not accept it
 #if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
     const auto [stop, error] = std::from_chars(p, end, x);
-#else  // a standard library that parses no floating-point numbers yet
+#else  // no std::from_chars for floating-point numbers
     const std::string token(p, std::find_if(p, end, [](char c) { return std::isspace(static_cast<unsigned char>(c)) || c == ':'; }));
     char *last = nullptr;
     errno = 0;
@@ -75,7 +75,7 @@ inline const char *parse_real(const char *p, const char *end, double &x) {
     return stop;
 }
 
-// The whole number >= 0 at the start of [p, end); returns its end, or nullptr if there is none or Index cannot hold it.
+// The integer >= 0 at the start of [p, end); returns its end, or nullptr if there is none or it exceeds Index.
 inline const char *parse_index(const char *p, const char *end, Index &index) {
     const char *start = p;
     std::uint64_t k = 0;
@@ -144,7 +144,7 @@ class SvmlightParser {
         return skip_blanks(stop, end);
     }
 
-    // One digit is by far the most common value of these files.
+    // Fast for values of one digit, by far the most common.
     static const char *parse_value(const char *p, const char *end, double &value) {
         if (p == end || !is_digit(*p) || !ends_token(p + 1, end)) return parse_real(p, end, value);
         value = *p - '0';

@@ -1,4 +1,4 @@
-// Functions of BLAS and LAPACK that are called through pointers, each with its C signature as Cython writes it.
+// BLAS and LAPACK functions called through pointers, with their C signatures as written by Cython.
 #pragma once
 
 namespace fenchel {

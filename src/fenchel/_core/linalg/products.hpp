@@ -27,7 +27,7 @@ double dot(const DenseLine<T> &x, const double *w) {
     return sum;
 }
 
-// Lines are short: four sums side by side are faster than vector registers filled by gathers.
+// Lines are short: four scalar sums are faster than vector gathers.
 template <bool in_order = false, class T, class I>
 double dot(const SparseLine<T, I> &x, const double *w) {
     const auto term = [&](Index k) { return static_cast<double>(x.value[k]) * w[x.index(k)]; };
@@ -90,8 +90,8 @@ void gather_range(const Matrix &A, const double *w, double *out, double *bound, 
         for (Index i = start; i < stop; ++i) out[i] = dot<in_order>(A.line(i), w);
 }
 
-// out[i] = line_i . w, and bound[i] = sum_k |line_ik w_k| when `bound` is given.
-// Returns the length of the longest chain of additions: |error| <= gamma_depth * bound.
+// out[i] = line_i . w, and bound[i] = sum_k |line_ik w_k| if `bound` is given.
+// Returns the largest number of additions per term (depth): |error| <= gamma_depth * bound.
 template <class Matrix>
 Index gather(const Matrix &A, const double *w, double *out, double *bound, Index threads) {
     const auto product = A.outgrows_cache() ? gather_range<true, Matrix> : gather_range<false, Matrix>;
@@ -99,7 +99,7 @@ Index gather(const Matrix &A, const double *w, double *out, double *bound, Index
     return A.longest_line() + 1;
 }
 
-// Adds a_i line_i for start <= i < stop into `sum`, and |a_i line_i| beside it when Bound: pairs, so that both share a cache line.
+// Adds a_i line_i for start <= i < stop into `sum`, if Bound interleaved with |a_i line_i|, in the same cache line.
 template <bool Bound, class Matrix>
 void scatter_block(const Matrix &A, const double *a, Index start, Index stop, double *sum) {
     const bool far = A.outgrows_cache();
@@ -121,8 +121,8 @@ void scatter_block(const Matrix &A, const double *a, Index start, Index stop, do
     }
 }
 
-// out = sum_i a_i line_i, and bound = sum_i |a_i line_i| when given; blocked, so that the chain of additions, and with it the
-// rounding bound, stays short for long matrices. Returns that chain's length.
+// out = sum_i a_i line_i, and bound = sum_i |a_i line_i| if given; blocked, to keep the depth, and with it the rounding bound,
+// small for long matrices. Returns the depth.
 template <bool Bound, class Matrix>
 Index scatter_as(const Matrix &A, const double *a, double *out, double *bound, Index threads) {
     constexpr Index wide = Bound ? 2 : 1;
@@ -250,7 +250,7 @@ void across_norms(const Matrix &A, double p, const double *s, double *out) {
     std::vector<char> redo(A.width);
     bool any = false;
     for (Index j = 0; j < A.width; ++j) {
-        redo[j] = !(sum[j] > 1e-280 && sum[j] < 1e280);  // overflow, underflow, or nothing there
+        redo[j] = !(sum[j] > 1e-280 && sum[j] < 1e280);  // overflow, underflow, or empty
         any |= redo[j];
         out[j] = std::sqrt(sum[j]);
     }

@@ -1,7 +1,7 @@
 // One view of dense and sparse matrices.
 //
-// A matrix is a list of "lines": rows of a CSR or C-ordered matrix, columns of a CSC or F-ordered one. Every
-// kernel is written once over lines; the caller knows whether a line is a row or a column.
+// A matrix is a list of "lines": rows of a CSR or C-ordered matrix, columns of a CSC or F-ordered one. Every kernel is written once
+// over lines.
 #pragma once
 #include <cstdint>
 #include <exception>
@@ -27,13 +27,13 @@ struct SparseLine {
     const I *indices;
     Index size;
     Index index(Index k) const { return static_cast<Index>(indices[k]); }
-    // Prefetches about a page after entry k, where the hardware prefetcher does not go on: for lines visited in order.
+    // Prefetches about a page after entry k, where the hardware prefetcher stops; for lines visited in order.
     void prefetch_after(Index k) const {
 #if defined(__GNUC__)
-        constexpr Index distance = 512;  // addresses as numbers: they may lie beyond the arrays
-        const auto ask = [](std::uintptr_t place) { __builtin_prefetch(reinterpret_cast<const void *>(place), 0, 2); };
-        ask(reinterpret_cast<std::uintptr_t>(value) + (k + distance) * sizeof(T));
-        ask(reinterpret_cast<std::uintptr_t>(indices) + (k + distance) * sizeof(I));
+        constexpr Index distance = 512;  // addresses as integers: they may lie beyond the arrays
+        const auto prefetch = [](std::uintptr_t address) { __builtin_prefetch(reinterpret_cast<const void *>(address), 0, 2); };
+        prefetch(reinterpret_cast<std::uintptr_t>(value) + (k + distance) * sizeof(T));
+        prefetch(reinterpret_cast<std::uintptr_t>(indices) + (k + distance) * sizeof(I));
 #endif
     }
 };
@@ -69,7 +69,7 @@ struct Sparse {
         return {data + start, indices + start, static_cast<Index>(indptr[i + 1]) - start};
     }
     Index entries() const { return static_cast<Index>(indptr[lines]); }
-    // Whether a pass in order is bound by memory.
+    // Whether a pass in order is limited by memory bandwidth.
     bool outgrows_cache() const { return entries() > 2'000'000; }
     Index longest_line() const {
         Index longest = 0;
@@ -106,21 +106,21 @@ struct Sparse {
 
 enum class Indices { fine, duplicated, outside };
 
-// Whether the indices of every line increase: they fall only where a line begins.
+// Whether the indices of every line increase: all descents are at the start of a line.
 template <class T, class I>
 bool all_increase(const Sparse<T, I> &A) {
-    Index falls = 0, allowed = 0;
+    Index descents = 0, allowed = 0;
     const Index entries = A.entries();
-#pragma omp simd reduction(+ : falls)
-    for (Index k = 1; k < entries; ++k) falls += A.indices[k] <= A.indices[k - 1];
+#pragma omp simd reduction(+ : descents)
+    for (Index k = 1; k < entries; ++k) descents += A.indices[k] <= A.indices[k - 1];
     for (Index i = 1; i < A.lines; ++i) {
         const Index start = static_cast<Index>(A.indptr[i]);
         if (start > 0 && start < static_cast<Index>(A.indptr[i + 1])) allowed += A.indices[start] <= A.indices[start - 1];
     }
-    return falls == allowed;
+    return descents == allowed;
 }
 
-// Unsorted indices are fine. A marker per column remembers the last line that had it.
+// Unsorted indices are fine. For each column the last line with it is stored.
 template <class T, class I>
 Indices check_indices(const Sparse<T, I> &A) {
     const Index entries = A.entries();

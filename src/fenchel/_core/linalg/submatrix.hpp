@@ -1,4 +1,4 @@
-// Submatrices of a sparse matrix, and the mirror image of a triangle.
+// Submatrices of a sparse matrix, and symmetrisation of a triangle.
 #pragma once
 #include <algorithm>
 #include <stdexcept>
@@ -8,13 +8,13 @@
 
 namespace fenchel {
 
-// The number of entries of every index.
+// The number of entries at each index.
 template <class T, class I>
 void count_entries(const Sparse<T, I> &A, Index *counts) {
     for (Index k = 0; k < A.entries(); ++k) ++counts[A.indices[k]];
 }
 
-// Where a submatrix is written to: memory for so many lines and entries.
+// Memory for a submatrix.
 template <class T, class I>
 struct Submatrix {
     I *indptr, *indices;
@@ -24,8 +24,8 @@ struct Submatrix {
 
 [[noreturn]] inline void throw_changed() { throw std::invalid_argument("the matrix has changed: it does not have as many entries as before"); }
 
-// Every line with the entries at index j that have place[j] >= 0, at index place[j], in their order. There must be memory for one
-// more line, the longest: every entry is written, and overwritten by the next if it is not taken.
+// Copies the entries at index j with place[j] >= 0 to index place[j], line by line, in their order. There must be memory for one more
+// line, the longest: every entry is written, and overwritten by the next if it is not kept.
 template <class T, class I>
 void take_some(const Sparse<T, I> &A, const int *place, const Submatrix<T, I> &to) {
     Index next = 0;

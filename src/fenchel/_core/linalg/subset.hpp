@@ -4,8 +4,8 @@
 
 namespace fenchel {
 
-// Calls f(k, line_{which[k]}) for start <= k < stop, with prefetching. Where most lines are visited in order the hardware prefetcher does
-// better, except at the ends of pages.
+// Calls f(k, line_{which[k]}) for start <= k < stop, with prefetching. If most lines are visited in order, the hardware prefetcher is
+// better, except at page boundaries.
 template <class Matrix, class F>
 void for_lines(const Matrix &A, const Index *which, Index count, Index start, Index stop, F &&f) {
     constexpr Index ahead = 4;
@@ -57,8 +57,8 @@ void energy_some(const Matrix &A, const Index *which, Index count, const double 
     });
 }
 
-// Adds a x x' to the lower triangle of `out` (width x width, column after column) for a line of increasing indices; four
-// columns at a time, because most of the time of short loops is their overhead.
+// Adds a x x' to the lower triangle of `out` (width x width, by columns) for a line of increasing indices; four columns at a
+// time, to reduce the overhead of short loops.
 template <class Line>
 void add_square(const Line &x, double a, double *out, Index width) {
     constexpr Index columns = 4;

@@ -1,7 +1,7 @@
-// The sums over samples that certificates rest on: losses, conjugates and products, each with the terms of its error bound.
+// Sums over samples for certificates: losses, conjugates and products, each with the terms of its error bound.
 //
-// Blocks of 64 terms are added in any order, and the sums of blocks by compensated summation (Neumaier 1974), so that no term is
-// rounded more than some seventy times, for any number of samples.
+// Blocks of 64 terms are added in any order, and the sums of blocks by compensated summation (Neumaier 1974), so that a term takes
+// part in at most about seventy roundings, for any number of samples.
 #pragma once
 #include <array>
 #include <type_traits>
@@ -46,7 +46,7 @@ std::array<double, K> compensated_sums(Index n, Terms terms) {
     return totals;
 }
 
-// A sample of weight zero does not count, also where its value is infinite.
+// A sample of weight zero does not count, even if its value is infinite.
 inline double weighed(double s, double x) { return s > 0 ? s * x : 0.0; }
 
 // Error bounds of scores: `relative` times the sums of their terms' absolute values, `input` times the score and the target.
@@ -58,8 +58,8 @@ struct ScoreError {
 template <class Loss>
 constexpr bool smooth = !Loss::piecewise_linear && !std::is_same_v<Loss, Exponential>;
 
-// A bound on phi(z') - phi(z) over |z' - z| <= e: from the slope and the smoothness, or from the ends, taken a little further
-// out since they are rounded; in any case at most lipschitz e.
+// A bound on phi(z') - phi(z) over |z' - z| <= e: from the slope and the smoothness, or from the ends, moved outwards since
+// they are rounded; at most lipschitz e.
 template <class Loss>
 inline double rise(const Loss &loss, const Response &at, double z, double y, double e, double smoothness, double lipschitz) {
     const double most = lipschitz < infinity ? (1 + 1e-9) * lipschitz * e : infinity;
@@ -92,7 +92,7 @@ inline double conjugate_of(const Logistic &, double a, double y) {
     return t >= 0 && t <= 1 ? binary_entropy(t) : infinity;
 }
 
-// sum s g with g = -phi*(-a), and the sum of the absolute values that were rounded, s (|g| + |phi*(0)| + 2 |a| (unit + |y|)).
+// sum s g with g = -phi*(-a), and the sum of the absolute values of the rounded terms, s (|g| + |phi*(0)| + 2 |a| (unit + |y|)).
 template <class Loss>
 std::array<double, 2> bound_conjugates(const Loss &loss, const double *a, const double *at_zero, const double *y, const double *s, double unit, Index n) {
     return compensated_sums<2>(n, [=](Index i, Index k, double (*term)[block_size]) {

@@ -1,4 +1,4 @@
-// exp, log and log1p without branches, so that loops over samples run in vector registers.
+// exp, log and log1p without branches, for vectorised loops over samples.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -13,7 +13,7 @@ inline double series(double x, double c, Rest... rest) {
     else return c + x * series(x, rest...);
 }
 
-// exp(x) for x <= 0, to a few units in the last place; exp(-708) for anything below. A NaN stays one.
+// exp(x) for x <= 0, to a few units in the last place; exp(-708) below -708; NaN for NaN.
 //
 // x = k log 2 + r with |r| <= log(2) / 2; adding 1.5 2^52 rounds k to the lowest bits of a double, which become an exponent.
 inline double exp_nonpositive(double x) {

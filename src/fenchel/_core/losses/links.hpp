@@ -1,4 +1,4 @@
-// Links: how the weights follow from u = v / mu, for penalties that are mu-strongly convex.
+// Links: the weights as a function of u = v / mu, for mu-strongly convex penalties.
 //
 //   Linear     w = u                                      L2
 //   Threshold  w = soft(u, l1 / mu)                       ElasticNet
@@ -39,7 +39,7 @@ struct Power {
 
     double q() const { return p / (p - 1); }
 
-    // Powers are taken of u / scale, so that they neither overflow nor vanish; scale is the largest |u_j|.
+    // Powers of u / scale, scale = max |u_j|, neither overflow nor underflow.
     void begin(const double *values, Index n) {
         u = values, size = n, scale = 0, sum = 0;
         for (Index j = 0; j < n; ++j) scale = std::max(scale, std::fabs(u[j]));
@@ -55,7 +55,7 @@ struct Power {
     }
     double weight(double value) const { return factor == 0 ? 0 : std::copysign(factor * std::pow(std::fabs(value) / scale, q() - 1), value); }
     void changed(double before, double after) {
-        if (!(std::fabs(after) <= 2 * scale)) return void(scale = -1);  // out of range: compute it anew
+        if (!(std::fabs(after) <= 2 * scale)) return void(scale = -1);  // out of range: recompute
         if (scale > 0) sum = std::max(0.0, sum + std::pow(std::fabs(after) / scale, q()) - std::pow(std::fabs(before) / scale, q()));
     }
     void settle() {

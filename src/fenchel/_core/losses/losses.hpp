@@ -1,9 +1,9 @@
-// One struct a loss: value, derivative, conjugate and the dual coordinate step, as scalar functions.
+// One struct per loss: value, derivative, conjugate and the dual coordinate step, as scalar functions.
 //
 // The dual step returns the a' that maximises  -phi*(-a'; y) - z (a' - a) - q (a' - a)^2 / 2.
 // The same formulas are derived in fenchel/problem/losses; a law test asserts that the two agree.
-// For a piecewise linear loss is_slope says whether a multiplier is minus the slope of a piece; the others have a second derivative
-// (from one side where it jumps).
+// For a piecewise linear loss is_slope tests whether a multiplier is minus the slope of a piece; the others have a second derivative
+// (one-sided at jumps).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -16,9 +16,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 inline double clip(double x, double low, double high) { return std::min(std::max(x, low), high); }
 inline double soft(double x, double t) { return x > t ? x - t : (x < -t ? x + t : 0.0); }
 inline double entropy(double t) { return t > 0 ? t * std::log(t) : 0.0; }
-// A vanishing row has q = 0; the limit of every step below is then the step with the smallest q.
+// A zero row has q = 0; the limit of every step below is the step with the smallest positive q.
 inline double positive(double q) { return std::max(q, std::numeric_limits<double>::min()); }
-// a + numerator / q, and a where the numerator is 0, also for q = 0.
+// a + numerator / q, and a if the numerator is 0, also for q = 0.
 inline double ratio_step(double a, double numerator, double q) { return numerator == 0 ? a : a + numerator / positive(q); }
 
 struct Hinge {
@@ -70,8 +70,8 @@ struct Logistic {
         const double t = -u * y;
         return 0 <= t && t <= 1 ? entropy(t) + entropy(1 - t) : infinity;
     }
-    // With t' = sigmoid(-s): g(s) = s - m + q t - q sigmoid(-s) = 0. Convex left of 0, concave right of it: Newton kept on the
-    // root's side of 0 converges from anywhere.
+    // With t' = sigmoid(-s): g(s) = s - m + q t - q sigmoid(-s) = 0. Convex left of 0, concave right of it: Newton restricted to
+    // the root's side of 0 converges from every start.
     double dual_step(double a, double z, double q, double y) const {
         const double base = y * z - q * a * y;
         const bool right = base + 0.5 * q > 0;
@@ -97,7 +97,7 @@ struct Exponential {
         const double t = -u * y;
         return t >= 0 ? entropy(t) - t : infinity;
     }
-    // With t' = exp(-s), p = s - m + q t > 0 solves p + log p = log q - (m - q t): concave, so Newton from the left is safe.
+    // With t' = exp(-s), p = s - m + q t > 0 solves p + log p = log q - (m - q t): concave, so Newton from the left converges.
     double dual_step(double a, double z, double q, double y) const {
         q = positive(q);
         const double base = y * z - q * a * y, target = std::log(q) - base;

@@ -1,4 +1,4 @@
-// Losses of k scores at once, for a class y: the dual step of a whole block alpha = e_y - p, p in the probability simplex.
+// Losses of k scores for a class y: the dual step of a block alpha = e_y - p, p in the probability simplex.
 //
 // The step maximises  g(p') + z.(p' - p) - q |p' - p|^2 / 2  over the simplex, g(p) = -phi*(p - e_y; y).
 // The same formulas are derived in fenchel/problem/losses/multiclass.py; a law test asserts that the two agree.
@@ -11,8 +11,8 @@
 
 namespace fenchel {
 
-// The root w > 0 of w + log w = y (Wright's omega): a start within a few per cent, then steps of order four
-// (Fritsch, Shafer and Crowley 1973).
+// The root w > 0 of w + log w = y (Wright's omega): a start within a few per cent, then fourth-order steps (Fritsch, Shafer and
+// Crowley 1973).
 inline double omega(double y) {
     double w;
     if (y < -2) {
@@ -30,15 +30,15 @@ inline double omega(double y) {
         const double r = y - w - std::log(w), next = 1 + w;
         const double t = next * (next + 2 * r / 3);
         w *= 1 + r / next * (t - r / 2) / (t - r);
-        if (std::fabs(r) < 1e-4 * next) break;  // the error left is of order r^4
+        if (std::fabs(r) < 1e-4 * next) break;  // the error is of order r^4
     }
     return w;
 }
 
-// Memory for a step, used again for the next sample.
+// Memory for a step, reused for the next sample.
 struct Workspace {
     std::vector<double> p, sorted;
-    double lead = -infinity;  // differences of scores may change by less than this without changing the step's result
+    double lead = -infinity;  // changes of score differences below this do not change the step's result
     explicit Workspace(Index k) : p(k), sorted(k) {}
 };
 
@@ -58,8 +58,8 @@ struct Multinomial {  // g is the entropy -sum p log p
         }
         return {top + std::log(sum), own};
     }
-    // log p'_j + q p'_j = c_j - nu with c = z + q p: p'_j = omega(c_j - nu + log q) / q. The sum decreases in nu; Newton on
-    // its logarithm, kept in a bracket, finds where it is 1.
+    // log p'_j + q p'_j = c_j - nu with c = z + q p: p'_j = omega(c_j - nu + log q) / q. sum_j p'_j decreases in nu; safeguarded
+    // Newton on its logarithm finds the root of sum_j p'_j = 1.
     void dual_step(double *p, const double *z, double q, Index, Index k, Workspace &workspace) const {
         q = positive(q);
         const double log_q = std::log(q);

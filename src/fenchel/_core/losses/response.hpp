@@ -1,8 +1,8 @@
 // Multipliers as functions of the scores, for semismooth Newton steps and their line search.
 //
 // For tau = 0 and a smooth loss: a(z) = -phi'(z), with h = -a'(z) = phi''(z). For tau > 0 and a piecewise linear loss:
-// a(z) maximises -phi*(-a) - z a - tau (a - c)^2 / 2, so that -a(z) is the derivative of a smoothed loss; h = 1 / tau where a(z)
-// lies strictly between the slopes of two pieces, 0 elsewhere.
+// a(z) maximises -phi*(-a) - z a - tau (a - c)^2 / 2, so that -a(z) is the derivative of a smoothed loss; h = 1 / tau if a(z) lies
+// strictly between the slopes of two pieces, else 0.
 #pragma once
 #include "linalg/storage.hpp"
 #include "losses/exponential.hpp"
@@ -40,13 +40,13 @@ inline double multiplier(const Loss &loss, double z, double y) {
 }
 inline double multiplier(const Logistic &loss, double z, double y) { return respond(loss, z, y, 0, 0).a; }
 
-// phi(z) + phi*(-a) + a z >= 0, a sample's term of the gap. Multipliers outside the domain give infinity.
+// phi(z) + phi*(-a) + a z >= 0, the gap term of a sample; infinite for multipliers outside the domain.
 template <class Loss>
 inline double fenchel_young(const Loss &loss, double z, double y, double a) {
     return loss.value(z, y) + loss.conjugate(-a, y) + a * z;
 }
 
-// t log t + (1 - t) log(1 - t) for 0 <= t <= 1, to a few units in the last place, however small t or 1 - t is.
+// t log t + (1 - t) log(1 - t) for 0 <= t <= 1, to a few units in the last place, also for tiny t or 1 - t.
 inline double binary_entropy(double t) {
     constexpr double tiny = std::numeric_limits<double>::min();
     const double small = std::min(t, 1 - t), rest = 1 - small;

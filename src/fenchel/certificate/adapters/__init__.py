@@ -1,7 +1,6 @@
-"""certify, for problems and for models that other software fitted.
+"""certify, for problems and for models fitted by other software.
 
-Every adapter here reads from a fitted model what it claims to minimise, and states it as one of our problems, up to a
-positive factor.
+Each adapter states the objective of a fitted model as a `Problem`, up to a positive factor.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def certify(
     **options: object,
 ) -> Certificate: ...
 def certify(subject: object, *args: Any, **kwargs: Any) -> Certificate:
-    """Bound how far a model is from the optimum of its objective, whatever software fitted it.
+    """Bound the suboptimality of a model, whatever software fitted it.
 
     Two forms::
 
@@ -50,8 +49,8 @@ def certify(subject: object, *args: Any, **kwargs: Any) -> Certificate:
         certify(model, X, y, sample_weight=None, *, effort="auto", tol=None, **options)
 
     The first takes any weights for a `Problem`, or a matrix (k x d) and k intercepts for a `MulticlassProblem`. The
-    second knows what the model claims to minimise and certifies exactly that (divided by a positive factor, so that it
-    is a weighted mean loss plus a penalty), or says why it cannot. X, y and sample_weight must be those of the fit.
+    second certifies the model's own objective (divided by a positive factor, so that it is a weighted mean loss plus a
+    penalty), or raises an error with the reason. X, y and sample_weight must be those of the fit.
 
     Parameters
     ----------
@@ -66,11 +65,11 @@ def certify(subject: object, *args: Any, **kwargs: Any) -> Certificate:
     X, y, sample_weight
         The data of the fit; labels of any type for classifiers. X is not copied.
     effort : {"low", "auto", "high"}, default "auto"
-        How long to search for a better dual point. "low": one try. "auto": losses with kinks get more, smooth ones are
-        tight near the optimum without. "high": until the bound is (nearly) as good as it can be, also far from the
-        optimum; data stored by columns may be copied by rows.
+        How long to search for a better dual point. "low": one candidate. "auto": more for losses with kinks; for smooth
+        losses one is tight near the optimum. "high": until the bound is nearly tight, also far from the optimum; data
+        stored by columns may be copied by rows.
     tol : float, optional
-        The relative gap to aim at, and what `ok` compares with.
+        The tolerance for the relative gap: the search ends there, and `ok` compares with it.
 
     Returns
     -------
@@ -80,9 +79,9 @@ def certify(subject: object, *args: Any, **kwargs: Any) -> Certificate:
     Raises
     ------
     TypeError
-        For a model that is not known, and for a keyword that it does not use.
+        For an unknown model, or a keyword that it does not use.
     ValueError
-        For a parameter whose objective has no certificate here, a model that is not fitted, or data that do not fit it.
+        For a parameter whose objective has no certificate, a model that is not fitted, or data of another shape.
 
     Examples
     --------

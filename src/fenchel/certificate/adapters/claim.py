@@ -1,4 +1,4 @@
-"""What a model claims: that its weights minimise a certain problem, or several independent ones."""
+"""The claim of a model: that its weights minimise a problem, or several independent ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fenchel.problem import Statement
 
 
 class Claim(Protocol):
-    """Something that can be certified; `scale` is its factor in the sum of the model's objectives."""
+    """A problem with the model's weights; `scale` is its factor in the sum of the model's objectives."""
 
     @property
     def scale(self) -> float: ...
@@ -24,9 +24,9 @@ class Claim(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LinearClaim:
-    """w and b minimise a problem; alpha are the multipliers that the model came with, if any.
+    """w and b minimise a problem; alpha are the model's own multipliers, if any.
 
-    With `evidence` False the certificate keeps its numbers only: the scores of this problem alone label nothing.
+    With `evidence` False the certificate has only its numbers: the scores of this problem alone give no labels.
     """
 
     problem: Statement
@@ -50,7 +50,7 @@ def certify_claims(claims: Sequence[Claim], effort: str, tol: float | None) -> C
 
 
 def _scaled(part: Certificate, scale: float) -> Certificate:
-    """The same statement about scale P; the gap includes the rounding of the products."""
+    """The certificate of scale P; the gap includes the rounding of the products."""
     up = 1.0 + 4.0 * UNIT_ROUNDOFF
     return replace(
         part,

@@ -1,4 +1,4 @@
-"""What adapters read from fitted models and the data they were fitted to, with errors that say what is wrong."""
+"""Parameters, weights and data of fitted models, checked, for the adapters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import L1, L2, ElasticNet, GroupL2, Penalty
 
 Codes = NDArray[np.intp]
-#: Our losses by scikit-learn's names, made from an epsilon; modified_huber is four times ours.
+#: Losses by scikit-learn's names, as functions of epsilon; modified_huber is four times SmoothedHinge(2).
 LOSSES: dict[str, Callable[[float], Loss]] = {
     "hinge": lambda _: losses.Hinge(),
     "log_loss": lambda _: losses.Logistic(),
@@ -34,17 +34,14 @@ LOSSES: dict[str, Callable[[float], Loss]] = {
 
 
 class FittedModel(Protocol):
-    """A fitted model of other software: `coef_`, `intercept_`, and parameters under the names that it gives them.
-
-    A regressor has no classes; adapters ask only for what the class they are registered for has.
-    """
+    """A fitted model of other software: `coef_`, `intercept_`, and its own parameters."""
 
     def __getattr__(self, name: str, /) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False)
 class ModelFit:
-    """A fitted model with `coef_` and `intercept_`, and the data of the fit, each checked when it is first used."""
+    """A fitted model with `coef_` and `intercept_`, and the data of the fit, checked on first use."""
 
     model: FittedModel
     X: MatrixLike
@@ -65,7 +62,7 @@ class ModelFit:
         return self.coefficients[1]
 
     @property
-    def is_free(self) -> bool:
+    def has_intercept(self) -> bool:
         """Whether the objective has an intercept."""
         return bool(self.model.fit_intercept)
 
@@ -97,12 +94,12 @@ class ModelFit:
         return signs_by_class(self.labels, len(self.coef))
 
     def require_rows(self) -> None:
-        """A row of coef_ for each class, or one row for two."""
+        """Raise unless coef_ has a row for each class, or one row for two classes."""
         rows, k = len(self.coef), len(self.model.classes_)
         require(self.model, rows == (1 if k == 2 else k), f"coef_ has {rows} rows for {k} classes")
 
     def require_no_weights(self) -> None:
-        """For models whose fit takes none."""
+        """Raise if sample_weight is given, for models fitted without."""
         if self.sample_weight is not None:
             raise TypeError(f"{type(self.model).__name__} is fitted without sample_weight; certify it without")
 
@@ -129,23 +126,23 @@ def design(X: MatrixLike, d: int, constant: float = 0.0) -> Design:
 
 
 def chosen(model: FittedModel, name: str) -> Any:
-    """The parameter that cross-validation chose (name_), or else the one given."""
+    """The parameter chosen by cross-validation (name_), or else the given one."""
     return getattr(model, f"{name}_", None) if hasattr(model, f"{name}_") else getattr(model, name)
 
 
 def require(model: object, condition: bool, because: str) -> None:
-    """Raise unless a parameter has a value whose objective is expressible."""
+    """Raise with the reason unless the condition holds."""
     if not condition:
         raise ValueError(f"this {type(model).__name__} cannot be certified: {because}")
 
 
 def require_free_signs(model: object) -> None:
-    """No constraint w >= 0."""
+    """Raise for a constraint w >= 0."""
     require(model, not getattr(model, "positive", False), "positive=True is a constraint on the weights")
 
 
 def require_no_intercept(model: object, intercept: Vector) -> None:
-    """For models that were fitted without one."""
+    """Raise for a nonzero intercept, for models fitted without."""
     require(model, not np.any(intercept), "it has an intercept_, but its objective has none")
 
 
@@ -154,7 +151,7 @@ def elastic_net(model: object, lam: float, l1_ratio: float = 0.0) -> Penalty:
     require(
         model,
         bool(0.0 < lam < np.inf),
-        "it has no penalty, and without one there is no certificate of this kind (any direction may lead down forever)",
+        "it has no penalty; without one the dual gives no certificate (there may be no minimiser)",
     )
     if l1_ratio in (0.0, 1.0):
         return (L1 if l1_ratio else L2)(float(lam))
@@ -162,9 +159,8 @@ def elastic_net(model: object, lam: float, l1_ratio: float = 0.0) -> Penalty:
 
 
 def named_loss(model: object, name: str, epsilon: float = 0.0) -> Loss:
-    """The loss that scikit-learn calls so."""
-    known = ", ".join(LOSSES)
-    require(model, name in LOSSES, f"its loss {name!r} is none of those with a certificate ({known})")
+    """The loss of scikit-learn's name."""
+    require(model, name in LOSSES, f"its loss {name!r} is not supported; supported are {', '.join(LOSSES)}")
     return LOSSES[name](epsilon)
 
 
@@ -178,7 +174,7 @@ def weighted_l1(model: object, lam: float, weights: VectorLike | None) -> Penalt
 
 
 def group_lasso(model: object, lam: float, groups: Any, weights: VectorLike | None, d: int) -> Penalty:
-    """lam sum_g weights_g |w_g|_2 with groups as celer and skglm write them.
+    """lam sum_g weights_g |w_g|_2 with groups in the format of celer and skglm.
 
     A number is the size of contiguous groups, a list of numbers their sizes, a list of lists their members.
     """
@@ -227,8 +223,8 @@ def codes(classes: NDArray[Any], y: VectorLike, n: int) -> Codes:
 def class_weights(given: Any, classes: NDArray[Any], codes: Codes, sample_weight: VectorLike | None = None) -> Vector:
     """A weight for each class, by scikit-learn's own rule; `given` is None, "balanced" or a dict.
 
-    "balanced" is W / (k W_c); whether W counts samples or adds up their weights has changed between versions, and is
-    not the same in every estimator: `sample_weight` is used where this version's function takes it.
+    "balanced" is W / (k W_c), where W is the number of samples or their total weight, depending on the version and the
+    estimator: `sample_weight` is used if the installed version's function takes it.
     """
     from sklearn.utils.class_weight import compute_class_weight
 
@@ -242,7 +238,7 @@ def class_weights(given: Any, classes: NDArray[Any], codes: Codes, sample_weight
 
 
 def signs_by_class(codes: Codes, count: int) -> list[Vector]:
-    """-1 and +1 for each row of coef_: the second class against the first of two, each against the rest of more."""
+    """-1 and +1 for each row of coef_: for two classes the second is +1; for more, each class against the rest."""
     positive = [1] if count == 1 else range(count)
     return [np.where(codes == k, 1.0, -1.0) for k in positive]
 

@@ -4,14 +4,15 @@ With residuals r_i = x_i.w + b - y_i and H(z) = z^2 for |z| <= epsilon, 2 epsilo
 
     primal   P(w, b, sigma) = (1/W) sum_i s_i (sigma + sigma H(r_i / sigma)) + lam/2 |w|_2^2,    sigma > 0
 
-H*(a) = a^2 / 4 on |a| <= 2 epsilon, so sigma H(r / sigma) = max_a  a r - sigma a^2 / 4. For any such a the least value
-over w, b and sigma is ::
+H*(a) = a^2 / 4 on |a| <= 2 epsilon, so sigma H(r / sigma) = max_a  a r - sigma a^2 / 4. For any such a the infimum over
+w, b and sigma is ::
 
     dual     D(a) = -(1/W) sum_i s_i a_i y_i - |v|_2^2 / (2 lam),    v = (1/W) sum_i s_i a_i x_i
              subject to |a_i| <= 2 epsilon,  sum_i s_i (1 - a_i^2 / 4) >= 0  (else D is unbounded in sigma),
              and sum_i s_i a_i = 0 with an intercept.
 
-At the optimum a_i = H'(r_i / sigma). All constraints are convex and hold at a = 0, so shrinking a keeps them.
+At the optimum a_i = H'(r_i / sigma). All constraints are convex and hold at a = 0, so theta a with theta <= 1 is
+feasible if a is.
 (scikit-learn multiplies P by W; its alpha is lam W / 2.)
 """
 
@@ -38,13 +39,13 @@ UP, DOWN = 1.0 + EVALUATION, 1.0 - EVALUATION
 
 @dataclass(frozen=True)
 class HuberTuning:
-    """How far the search for a better dual point goes; not measured, but the tests of `certify` hold it."""
+    """Limits of the search for a better dual point. Not measured; the tests of `certify` need them."""
 
-    smallest_scale: float = 1e-12  # sigma is searched from this times the largest residual
-    largest_scale: float = 1e3  # to this times it
-    newton_steps: int = 20  # at most
-    newton_entries: int = 10_000_000  # entries of X, made dense, up to which Newton steps are taken
-    newton_weights: int = 1000  # weights up to which they are
+    smallest_scale: float = 1e-12  # bracket of sigma, in units of the largest residual
+    largest_scale: float = 1e3
+    newton_steps: int = 20
+    newton_entries: int = 10_000_000  # largest n d for Newton steps (X is made dense)
+    newton_weights: int = 1000  # largest d for Newton steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,7 @@ class Scaled:
 
 @dataclass(frozen=True, eq=False)
 class HuberClaim:
-    """w, b and sigma minimise P; the penalty is L2(lam). `slopes` are a point of the dual, where one is known."""
+    """w, b and sigma minimise P with an L2 penalty. `slopes` is a dual point a, if one is known."""
 
     design: Design
     y: Vector
@@ -95,7 +96,7 @@ class HuberClaim:
             if plan.recover and upper - max(lower for _, lower, _ in found) > plan.tol * primal:
                 found.append(self._absolute(effort, tol) if self.epsilon <= 1.0 else self._polished(r))
         dual, lower, how = max(found, key=lambda bound: bound[1])
-        size = 2.0 * self.epsilon * self._mean(np.abs(self.y))  # of P at w = 0 and b = 0, where sigma vanishes
+        size = 2.0 * self.epsilon * self._mean(np.abs(self.y))  # P at w = 0, b = 0, sigma -> 0
         mu = self.penalty.strong_convexity
         return Certificate.of(primal, upper, dual, lower, how=how, tol=plan.tol, at_zero=size, strong_convexity=mu)
 
@@ -103,7 +104,7 @@ class HuberClaim:
         return float(np.sum(self.weights * np.where(self.weights > 0, values, 0.0))) / float(self.weights.sum())
 
     def _primal(self) -> tuple[float, float, Vector]:
-        """P as computed, a bound on it, and the residuals. The loss increases in |r|, so an error of r adds to |r|."""
+        """P as computed, an upper bound, and the residuals. The loss increases in |r|: evaluate it at |r| + error."""
         with np.errstate(over="ignore", invalid="ignore"):
             product = self.design.matvec_bounded(self.w)
             r = product.value + self.b - self.y
@@ -118,7 +119,7 @@ class HuberClaim:
         return self._bound(state.slopes(self.epsilon), how)
 
     def _bound(self, a: Vector, how: str) -> tuple[float, float, str]:
-        """D as computed and from below, at a made feasible."""
+        """D as computed, and a lower bound, at a made feasible."""
         a, shrink = self._feasible(np.clip(a, -2.0 * self.epsilon, 2.0 * self.epsilon))
         with np.errstate(over="ignore", invalid="ignore"):
             linear = -self._mean(a * self.y)
@@ -137,7 +138,7 @@ class HuberClaim:
         return theta * linear - theta**2 * conjugate, lower, how if theta == 1.0 else f"{how}, rescaled"
 
     def best_scale(self, r: Vector) -> Scaled:
-        """The best b and sigma for these weights: where mean(1 - a^2 / 4), the slope in sigma, crosses zero."""
+        """The best b and sigma for these weights: the root of mean(1 - a^2 / 4), the derivative in sigma."""
         largest = float(np.abs(r[self.weights > 0]).max())
         if largest == 0.0:
             return Scaled(r, self.sigma)
@@ -158,7 +159,7 @@ class HuberClaim:
         return at(float(brentq(excess, low, high, xtol=1e-15, rtol=8.9e-16, maxiter=200, disp=False)))
 
     def _polished(self, r: Vector) -> tuple[float, float, str]:
-        """D after Newton steps on w, b and sigma: D does not depend on w, so better weights may be used to find a."""
+        """D after Newton steps on w, b and sigma: the dual point may come from other weights than the model's."""
         n, d = self.design.shape
         state = self.best_scale(r)
         if n * d > self.tuning.newton_entries or d > self.tuning.newton_weights:
@@ -168,7 +169,7 @@ class HuberClaim:
         columns = np.column_stack([X, np.ones(n)]) if self.intercept else X
         for _ in range(self.tuning.newton_steps):
             inner = np.abs(state.r) <= self.epsilon * state.sigma
-            # derivatives of sigma + sigma H(r / sigma) in r and sigma; beyond epsilon the second ones are zero
+            # derivatives of sigma + sigma H(r / sigma) in r and sigma; the second ones are zero beyond epsilon
             z = np.where(inner, state.r / state.sigma, 0.0)
             A = np.column_stack([columns, -z]) * np.sqrt(2.0 * s * inner / (W * state.sigma))[:, None]
             hessian = A.T @ A
@@ -190,22 +191,20 @@ class HuberClaim:
         return self._dual(state, "Newton steps")
 
     def _value(self, state: Scaled, w: Vector) -> float:
-        """P at other weights and scale."""
+        """P at w and the residuals and scale of `state`."""
         return state.sigma + self._mean(state.loss(self.epsilon)) + self.penalty.value(w)
 
     def _absolute(self, effort: str, tol: float | None) -> tuple[float, float, str]:
         """For epsilon <= 1 the constraint on sum a^2 always holds: the dual is that of 2 epsilon |r|, sigma -> 0."""
         scale = 2.0 * self.epsilon
-        penalty = L2(
-            self.penalty.lam / scale * (1.0 - EVALUATION)
-        )  # rounded down: a bound for less is a bound for more
+        penalty = L2(self.penalty.lam / scale * (1.0 - EVALUATION))  # rounded down: P* increases in lam
         problem = Problem(self.design, self.y, Absolute(), penalty, self.weights, self.intercept)
         found = certify_weights(problem, self.w, self.b, None, effort, tol)
         lower = scale * (found.primal - found.gap)
         return scale * found.dual, lower - EVALUATION * scale * (abs(found.primal) + found.gap), found.how
 
     def _feasible(self, a: Vector) -> tuple[Vector, float]:
-        """a shrunk to where all constraints hold, and how much more its entries must shrink to hold them exactly."""
+        """a scaled to satisfy all constraints up to rounding, and the further relative shrinking that is exact."""
         shrink = 0.0
         a = np.where(self.weights > 0, a, 0.0)
         if self.intercept:

@@ -3,7 +3,7 @@
     R(w) + C sum_i s_i c_i loss(x_i.w; y_i),   R = |w|_2^2 / 2 or |w|_1
 
 The intercept is the weight of a constant column, penalised like the others. c_i is the weight of the class; with more
-than two classes each is set against the rest, and only the positive one has its weight.
+than two classes (one-vs-rest) only the positive class of each problem has its weight.
 """
 
 from __future__ import annotations
@@ -87,11 +87,11 @@ def penalised_intercept(
     l1_ratio: Vector | float,
     by_label: bool = False,
 ) -> list[Claim]:
-    """The problems of a classifier that LIBLINEAR fitted for scikit-learn; C and l1_ratio for all rows or for each.
+    """The problems of a scikit-learn classifier fitted by LIBLINEAR; C and l1_ratio are shared or per row of coef_.
 
     With `by_label`, every sample has the weight of its class in every problem.
     """
-    model, constant = fit.model, intercept_scaling if fit.is_free else 0.0
+    model, constant = fit.model, intercept_scaling if fit.has_intercept else 0.0
     fit.require_rows()
     matrix = design(fit.X, fit.coef.shape[1], constant)
     n = matrix.shape[0]
@@ -115,7 +115,7 @@ def _claims(
     s: Vector,
     free: Vector | None = None,
 ) -> list[Claim]:
-    """One claim for each pair of targets and sample weights; `free` are unpenalised intercepts."""
+    """One claim for each pair of targets and sample weights; `free`: unpenalised intercepts, if any."""
     claims: list[Claim] = []
     C, l1_ratio = np.broadcast_to(C, len(weights)), np.broadcast_to(l1_ratio, len(weights))
     for k, ((y, part), w) in enumerate(zip(parts, weights, strict=True)):
@@ -128,7 +128,7 @@ def _claims(
 
 
 def _with_constant(model: object, w: Vector, b: float, constant: float) -> Vector:
-    """The weights with that of the constant column."""
+    """The weights, with the weight of the constant column."""
     if constant:
         return np.append(w, b / constant)
     require_no_intercept(model, np.array([b]))
@@ -147,10 +147,10 @@ def model_file(
     class_weight: dict[int, float] | None = None,
     regularize_bias: bool = True,
 ) -> list[Claim]:
-    """A file that LIBLINEAR's train wrote; C, epsilon (-p), class weights (-wi) and -R are not stored in it."""
+    """A file written by LIBLINEAR's train; it does not store C, epsilon (-p), class weights (-wi) and -R."""
     model = read_model(path)
     if C is None:
-        raise TypeError("a LIBLINEAR model file does not store C (option -c of train): give C=..., 1 if it was not set")
+        raise TypeError("a LIBLINEAR model file does not store C (option -c of train): pass C=..., by default 1")
     require(model, model.solver in SOLVERS, f"its solver type {model.solver} is not supported")
     name, penalty = SOLVERS[model.solver]
     loss = named_loss(model, name, float(epsilon or 0.0))
@@ -170,8 +170,7 @@ def model_file(
         parts = against_rest(labels, len(weights), s, each)
     elif epsilon is None:
         raise TypeError(
-            "a LIBLINEAR model file does not store the width of the tube (option -p of train): give epsilon=..., "
-            "0.1 if it was not set"
+            "a LIBLINEAR model file does not store epsilon (option -p of train): pass epsilon=..., by default 0.1"
         )
     else:
         parts = [(as_vector(y, matrix.shape[0], "y"), s)]

@@ -29,14 +29,14 @@ celer, torch = adapters_of("celer"), adapters_of("torch.nn")
 
 @celer("Lasso", "LassoCV")
 def lasso(fit: ModelFit) -> list[Claim]:
-    """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha sum_j weights_j |w_j|; b is free."""
+    """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha sum_j weights_j |w_j|; b is not penalised."""
     weights = getattr(fit.model, "weights", None)
     return _least_squares(fit, weighted_l1(fit.model, float(chosen(fit.model, "alpha")), weights))
 
 
 @celer("ElasticNet", "ElasticNetCV")
 def elastic(fit: ModelFit) -> list[Claim]:
-    """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2); b is free."""
+    """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2); b unpenalised."""
     model = fit.model
     require(model, getattr(model, "weights", None) is None, "an elastic net with weights is not supported")
     return _least_squares(fit, elastic_net(model, float(chosen(model, "alpha")), float(chosen(model, "l1_ratio"))))
@@ -44,7 +44,7 @@ def elastic(fit: ModelFit) -> list[Claim]:
 
 @celer("GroupLasso", "GroupLassoCV")
 def group(fit: ModelFit) -> list[Claim]:
-    """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha sum_g weights_g |w_g|_2; b is free."""
+    """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha sum_g weights_g |w_g|_2; b is not penalised."""
     alpha, weights = float(chosen(fit.model, "alpha")), getattr(fit.model, "weights", None)
     return _least_squares(fit, group_lasso(fit.model, alpha, fit.model.groups, weights, fit.coef.shape[1]))
 
@@ -52,7 +52,7 @@ def group(fit: ModelFit) -> list[Claim]:
 def _least_squares(fit: ModelFit, penalty: Penalty) -> list[Claim]:
     require_free_signs(fit.model)
     require(fit.model, len(fit.coef) == 1, "it has several targets")
-    problem = Problem(fit.matrix, fit.y, Squared(), penalty, fit.sample_weight, fit.is_free)
+    problem = Problem(fit.matrix, fit.y, Squared(), penalty, fit.sample_weight, fit.has_intercept)
     return [LinearClaim(problem, fit.coef[0], fit.intercept[0])]
 
 
@@ -73,14 +73,14 @@ def logistic(fit: ModelFit) -> list[Claim]:
 def torch_linear(
     fit: ModelFit, loss: Loss | None = None, penalty: Penalty | None = None, intercept: bool | None = None
 ) -> list[Claim]:
-    """(1/W) sum_i s_i loss(x_i.w + b; y_i) + penalty(w): a layer knows no objective, so loss and penalty are given."""
+    """(1/W) sum_i s_i loss(x_i.w + b; y_i) + penalty(w), loss and penalty given by the caller."""
     if loss is None or penalty is None:
         raise TypeError(
-            "a torch Linear layer does not know what it was trained to minimise; say it: "
+            "a torch Linear layer does not store its objective; pass loss and penalty, as in "
             "certify(layer, X, y, loss=fl.losses.Logistic(), penalty=fl.penalties.L2(1e-3))"
         )
     model, weight = fit.model, _numbers(fit.model.weight)
-    require(model, len(weight) == 1, f"it has {len(weight)} outputs; certify layers of one output")
+    require(model, len(weight) == 1, f"it has {len(weight)} outputs; only layers with one output are supported")
     free = model.bias is not None if intercept is None else intercept
     problem = Problem(design(fit.X, weight.shape[1]), fit.y, loss, penalty, fit.sample_weight, free)
     b = 0.0 if model.bias is None else float(_numbers(model.bias)[0])

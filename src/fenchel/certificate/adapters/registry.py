@@ -1,7 +1,4 @@
-"""Which adapter knows the objective of a model: a table from class names and packages, filled by a decorator.
-
-Looking up a name needs no import, so no package is loaded on behalf of a model that is not there.
-"""
+"""The adapters by class name and package, filled by a decorator; the lookup imports no package."""
 
 from __future__ import annotations
 
@@ -17,14 +14,14 @@ Adapter = Callable[..., list[Claim]]
 
 @dataclass(frozen=True)
 class Entry:
-    """An adapter, the package of the classes that it understands, and the keywords that it takes."""
+    """An adapter, the package of its classes, and its keywords."""
 
     package: str
     claims: Adapter
     options: frozenset[str]
 
     def knows(self, module: str) -> bool:
-        """Whether a class of that module is meant."""
+        """Whether the module belongs to the package."""
         return module == self.package or module.startswith(self.package + ".")
 
 
@@ -53,7 +50,7 @@ def adapters_of(package: str) -> Callable[..., Callable[[Adapter], Adapter]]:
 
 
 def reject(*names: str, package: str, because: str) -> None:
-    """Register classes whose objective is none of ours, with the reason that the error gives."""
+    """Register classes that cannot be certified, with the reason for the error."""
 
     def refuse(model: object, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
         raise TypeError(f"{type(model).__name__} cannot be certified: {because}")
@@ -68,13 +65,7 @@ def claims_of(
     sample_weight: VectorLike | None,
     options: Mapping[str, object],
 ) -> list[Claim]:
-    """What a model claims to minimise, by the adapter of its class.
-
-    Raises
-    ------
-    TypeError
-        For a model that no adapter knows, and for a keyword that its adapter does not take.
-    """
+    """The claims of a model, by the adapter of its class; a TypeError for unknown models and keywords."""
     entry = _find(model)
     if entry is None:
         raise TypeError(_unknown(model))
@@ -89,7 +80,7 @@ def claims_of(
 
 
 def _require_same_columns(model: object, X: MatrixLike) -> None:
-    """A data frame must have the columns of the fit, in the same order."""
+    """Raise unless a data frame has the columns of the fit, in the same order."""
     names, columns = getattr(model, "feature_names_in_", None), getattr(X, "columns", None)
     if names is None or columns is None or len(names) != len(columns):
         return
@@ -99,12 +90,12 @@ def _require_same_columns(model: object, X: MatrixLike) -> None:
 
 
 def _find(model: object) -> Entry | None:
-    """The entry of the model's class, or of the nearest base class that nothing in between redefines."""
+    """The entry of the model's class, or of a base class if no class in between defines fit or path."""
     for cls in type(model).__mro__:
         for entry in _ENTRIES.get(cls.__name__, ()):
             if entry.knows(cls.__module__):
                 return entry
-        if vars(cls).keys() & {"fit", "path"}:  # it may minimise something else than the class it inherits from
+        if vars(cls).keys() & {"fit", "path"}:  # its objective may differ from that of its base class
             return None
     return None
 
@@ -113,8 +104,8 @@ def _unknown(model: object) -> str:
     if isinstance(model, type):
         return f"certify needs a fitted model, got the class {model.__name__} itself"
     return (
-        f"{_name(model)} is not a model whose objective fenchel knows. State the problem and certify its weights w "
-        "and intercept b: fl.certify(fl.Problem(X, y, loss=fl.losses.Logistic(), penalty=fl.penalties.L2(1e-3), "
+        f"fenchel does not know the objective of {_name(model)}. State the problem and certify its weights w and "
+        "intercept b: fl.certify(fl.Problem(X, y, loss=fl.losses.Logistic(), penalty=fl.penalties.L2(1e-3), "
         "intercept=True), w, b)"
     )
 

@@ -1,4 +1,4 @@
-"""Models beside those we know, and why they cannot be certified: so that the error says more than "unknown"."""
+"""Models that cannot be certified, and the reasons."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fenchel.certificate.adapters.registry import reject
 reject(
     "LinearRegression",
     package="sklearn.linear_model",
-    because="without a penalty there is no certificate of this kind; Ridge with a tiny alpha has one",
+    because="without a penalty the dual gives no certificate; Ridge with a tiny alpha has one",
 )
 reject(
     "Lars",
@@ -20,7 +20,7 @@ reject(
 reject(
     "Perceptron",
     package="sklearn.linear_model",
-    because="the perceptron's loss is least at w = 0, so its objective says nothing about the model",
+    because="w = 0 minimises its objective, so its suboptimality says nothing about the model",
 )
 reject(
     "PassiveAggressiveClassifier",
@@ -31,7 +31,7 @@ reject(
 reject(
     "SGDOneClassSVM",
     package="sklearn.linear_model",
-    because="its objective has an offset of its own, which no loss of fenchel has",
+    because="its objective has an offset variable, which fenchel does not support",
 )
 reject(
     "NuSVC",
@@ -41,7 +41,7 @@ reject(
     because="the width of its margin or tube is a variable of the problem; the C-form (SVC, SVR) is supported",
 )
 reject("MCPRegression", package="skglm", because="its penalty is not convex")
-reject("CoxEstimator", package="skglm", because="its loss couples samples, which no loss of fenchel does")
+reject("CoxEstimator", package="skglm", because="its loss couples samples, which fenchel does not support")
 for package in ("sklearn.linear_model", "celer", "skglm"):
     reject(
         "MultiTaskLasso",
@@ -49,5 +49,5 @@ for package in ("sklearn.linear_model", "celer", "skglm"):
         "MultiTaskElasticNet",
         "MultiTaskElasticNetCV",
         package=package,
-        because="its penalty couples the weights of all targets, which no penalty of fenchel does",
+        because="its penalty couples the weights of all targets, which fenchel does not support",
     )

@@ -1,4 +1,4 @@
-"""skglm's models: mean losses with the penalties that are convex."""
+"""skglm's models with convex penalties."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from fenchel.problem.scaling import lam_from_C
 adapter = adapters_of("skglm")
 
 
-def _wanted_groups(penalty: Any) -> list[Any]:
+def _members(penalty: Any) -> list[Any]:
+    """The members of each group."""
     return np.split(np.asarray(penalty.grp_indices), np.asarray(penalty.grp_ptr)[1:-1])
 
 
-#: Of a general estimator: our loss for a datafit, our penalty for a penalty, by the name of its class.
+#: Losses and penalties of a GeneralizedLinearEstimator by the names of its datafit and penalty classes.
 DATAFITS: dict[str, Callable[[Any], Loss]] = {
     "Quadratic": lambda _: Squared(),
     "WeightedQuadratic": lambda _: Squared(),
@@ -45,31 +46,31 @@ PENALTIES: dict[str, Callable[[Any, int], Penalty]] = {
     "L2": lambda r, d: elastic_net(r, float(r.alpha), 0.0),
     "L1_plus_L2": lambda r, d: elastic_net(r, float(r.alpha), float(r.l1_ratio)),
     "WeightedL1": lambda r, d: weighted_l1(r, float(r.alpha), r.weights),
-    "WeightedGroupL2": lambda r, d: group_lasso(r, float(r.alpha), _wanted_groups(r), r.weights, d),
+    "WeightedGroupL2": lambda r, d: group_lasso(r, float(r.alpha), _members(r), r.weights, d),
 }
 
 
 @adapter("Lasso")
 def lasso(fit: ModelFit) -> list[Claim]:
-    """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha |w|_1; b is free."""
+    """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha |w|_1; b is not penalised."""
     return _claims(fit, Squared(), elastic_net(fit.model, float(fit.model.alpha), 1.0))
 
 
 @adapter("WeightedLasso")
 def weighted_lasso(fit: ModelFit) -> list[Claim]:
-    """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha sum_j weights_j |w_j|; b is free."""
+    """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha sum_j weights_j |w_j|; b is not penalised."""
     return _claims(fit, Squared(), weighted_l1(fit.model, float(fit.model.alpha), fit.model.weights))
 
 
 @adapter("ElasticNet")
 def elastic(fit: ModelFit) -> list[Claim]:
-    """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2); b is free."""
+    """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2); b is not penalised."""
     return _claims(fit, Squared(), elastic_net(fit.model, float(fit.model.alpha), float(fit.model.l1_ratio)))
 
 
 @adapter("GroupLasso")
 def group(fit: ModelFit) -> list[Claim]:
-    """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha sum_g weights_g |w_g|_2; b is free."""
+    """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha sum_g weights_g |w_g|_2; b is not penalised."""
     model, d = fit.model, fit.coef.shape[1]
     return _claims(fit, Squared(), group_lasso(model, float(model.alpha), model.groups, model.weights, d))
 
@@ -78,7 +79,7 @@ def group(fit: ModelFit) -> list[Claim]:
 def sparse_logistic(fit: ModelFit) -> list[Claim]:
     """(1/n) sum_i log(1 + exp(-y_i (x_i.w + b))) + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2) for each class.
 
-    b is free. (With more than two classes skglm drops the intercepts that it has fitted; that shows as a gap.)
+    b is not penalised. (With more than two classes skglm drops the intercepts that it has fitted; that shows as a gap.)
     """
     l1_ratio = float(getattr(fit.model, "l1_ratio", 1.0))
     return _claims(fit, Logistic(), elastic_net(fit.model, float(fit.model.alpha), l1_ratio))
@@ -105,7 +106,7 @@ def linear_svc(fit: ModelFit) -> list[Claim]:
 
 @adapter("GeneralizedLinearEstimator")
 def general(fit: ModelFit) -> list[Claim]:
-    """datafit(X w + b) + penalty(w), for the datafits and penalties that have a twin here; b is free."""
+    """datafit(X w + b) + penalty(w) for the datafits and penalties listed above; b is not penalised."""
     model = fit.model
     datafit, penalty = type(model.datafit).__name__, type(model.penalty).__name__
     require(model, datafit in DATAFITS, f"its datafit {datafit} is none of {', '.join(DATAFITS)}")
@@ -128,7 +129,7 @@ def _claims(
 ) -> list[Claim]:
     fit.require_no_weights()
     require_free_signs(fit.model)
-    free = fit.is_free if intercept is None else intercept
+    free = fit.has_intercept if intercept is None else intercept
     if loss.is_classification:
         fit.require_rows()
         columns = fit.signs

@@ -1,14 +1,14 @@
-"""The ways from a model to a lower bound, side by side (section 5.2 of Duenner, Forte, Takac and Jaggi 2016).
+"""Constructions of a lower bound from a model, for comparison (section 5.2 of Duenner, Forte, Takac and Jaggi 2016).
 
-Each begins with alpha_i = -phi'(z_i) and its v. Where R* is finite (L2, elastic net), D(alpha) is a bound as it is. For
-a norm R* is infinite unless Om*(v) <= lam, and there are two ways out:
+Each starts from alpha_i = -phi'(z_i) and its v. If R* is finite (L2, elastic net), D(alpha) is a bound. For a norm,
+R*(v) is infinite unless Om*(v) <= lam, and there are two remedies:
 
     rescaling      theta alpha with the best theta for which Om*(theta v) <= lam (Mairal 2010)
     Lipschitzing   R restricted to lam Om(w) <= P, where all optima lie: R*(v) becomes (P / lam) max(0, Om*(v) - lam)
 
-Rescaling is never the worse of the two. With N = Om*(v) > lam and g(theta) = -mean phi*(-theta alpha), which is concave
-with g(0) >= 0, it gives at least g(lam / N) >= (lam / N) g(1), the other g(1) - (N / lam - 1) P; and g(1) = f + v.w is
-at most f + N Om(w) <= (N / lam) P. A certificate keeps the better one, and may have found a better alpha than this.
+Rescaling is never worse. With N = Om*(v) > lam and g(theta) = -mean phi*(-theta alpha), concave with g(0) >= 0, it
+gives at least g(lam / N) >= (lam / N) g(1); Lipschitzing gives g(1) - (N / lam - 1) P; and g(1) = f + v.w is at most
+f + N Om(w) <= (N / lam) P. A certificate uses the better one, or that of a better alpha.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from fenchel.problem.penalties.base import NormPenalty
 
 @dataclass(frozen=True)
 class Construction:
-    """What one construction proves of a model.
+    """The bounds of one construction.
 
     Attributes
     ----------
     dual : float
         A lower bound on the objective of every model.
     gap : float
-        A bound on primal - optimum, with its allowance for rounding.
+        A bound on primal - optimum, rounding included.
     relative_gap : float
         gap / |primal|.
     """
@@ -46,7 +46,7 @@ class Construction:
 
 @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
 def constructions(problem: Problem, z: Vector, primal: float, primal_upper: float) -> dict[str, Construction]:
-    """By name: "rescaling" and "Lipschitzing" for a norm, "conjugate" for a finite R*."""
+    """The constructions by name: "rescaling" and "Lipschitzing" for a norm, "conjugate" for a finite R*."""
     bound = dual_bound(problem, gradient_point(problem, FreeDirections.of(problem), z))
     if isinstance(problem.penalty, NormPenalty):
         norm = problem.penalty.dual_norm_upper(bound.v, bound.error)

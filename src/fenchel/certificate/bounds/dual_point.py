@@ -1,4 +1,4 @@
-"""The best lower bound on the optimum that a dual point offers."""
+"""Lower bounds on the optimum from a dual point."""
 
 from __future__ import annotations
 
@@ -14,18 +14,23 @@ from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty
 
+
+@dataclass(frozen=True)
+class DualPointTuning:
+    """When to search for the best multiple of a dual point. Not measured."""
+
+    far: float = 0.01  # relative gap above which multiples are tried
+    few: int = 10_000  # most samples for a search of several rounds
+    negligible_mix: float = 1e-12  # largest mixing weight of classes that is left to the error bound
+
+
+TUNING = DualPointTuning()
 DOWN = 1.0 - EVALUATION
-#: A relative gap above which a multiple of the dual point is worth a look.
-FAR = 0.01
-#: So few samples that evaluating their losses a few times more costs nothing that anyone would notice.
-FEW = 10_000
 
 
 @dataclass(frozen=True)
 class LowerBound:
-    """D(alpha) as computed, a bound below it (and so below P*) in exact arithmetic, and the construction that gave
-    it.
-    """
+    """D(alpha) as computed, and a lower bound on it (and so on P*) in exact arithmetic."""
 
     value: float
     lower: float
@@ -33,7 +38,7 @@ class LowerBound:
     v: Vector
     error: Vector
     feasible: bool = True
-    distance: float | None = None  # how far v may be off in the 2-norm, where that is what is known
+    distance: float | None = None  # bound on the 2-norm of the error of v, if known
 
     @property
     def alpha(self) -> Vector:
@@ -45,14 +50,14 @@ class LowerBound:
 
 
 def gradient_point(problem: Problem, free: FreeDirections, z: Vector) -> DualPoint:
-    """alpha_i = -phi'(z_i) after the best move along the free directions, made to satisfy their equations."""
+    """alpha_i = -phi'(z_i) at the best z + F c, F the free directions, corrected to satisfy their equations."""
     with np.errstate(over="ignore", invalid="ignore"):
         alpha = -problem.loss.derivative(free.best(problem, z), problem.y)
     return free.satisfy(problem, DualPoint(np.nan_to_num(alpha), how="gradient"))
 
 
 def zero_bound(problem: Problem) -> LowerBound:
-    """D(0) = -mean phi*(0) - R*(0): what is known before looking at the data."""
+    """D(0) = -mean phi*(0) - R*(0)."""
     n, d = problem.shape
     point, v = DualPoint(np.zeros(n), how="zero"), np.zeros(d)
     value, penalty = -problem.mean(problem.conjugate_at_zero), problem.penalty
@@ -61,8 +66,9 @@ def zero_bound(problem: Problem) -> LowerBound:
 
 
 def lower_bounds(problem: Problem, point: DualPoint, primal_upper: float) -> list[LowerBound]:
-    """Every bound on the optimum that this dual point gives: for a finite R* the point itself and, far from the
-    optimum, its best multiple; for a norm its best feasible multiple and the Lipschitzed one."""
+    """The bounds of a dual point: D(alpha) and, far from the optimum, D at its best multiple if R* is finite; for a
+    norm its best feasible multiple, and the Lipschitzed bound.
+    """
     bound = dual_bound(problem, point)
     if not np.isfinite(bound.lower):
         return []
@@ -74,13 +80,13 @@ def lower_bounds(problem: Problem, point: DualPoint, primal_upper: float) -> lis
         largest = problem.penalty.lam / norm * DOWN if norm > 0.0 else 1.0
         return [rescaled(problem, bound, largest), lipschitzed(problem, bound, norm, primal_upper)]
     found = [finite(problem, bound)]
-    if np.isfinite(bound.lower) and not primal_upper - found[0].lower <= FAR * abs(primal_upper):
+    if np.isfinite(bound.lower) and not primal_upper - found[0].lower <= TUNING.far * abs(primal_upper):
         found.append(rescaled(problem, bound, 1.0))
     return found
 
 
 def finite(problem: Problem, bound: DualBound) -> LowerBound:
-    """D at the point itself, for an R* that is finite everywhere."""
+    """D(alpha), for an R* that is finite everywhere."""
     return _bound(bound, problem.penalty.conjugate(bound.v), problem.penalty.conjugate_upper(bound.v, bound.error))
 
 
@@ -99,12 +105,12 @@ def lipschitzed(problem: Problem, bound: DualBound, norm: float, primal_upper: f
 
 
 def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
-    """theta alpha with 0 <= theta <= largest and in the domain, where the dual value, concave in theta, is largest."""
+    """D(theta alpha), concave in theta, maximised over 0 <= theta <= largest within the domain."""
     y, alpha, penalty = problem.y, bound.point.alpha, problem.penalty
     low, high = problem.loss.domain(y)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(alpha > 0, high / alpha, np.where(alpha < 0, low / alpha, np.inf))
-    # beyond 1 only where the exact point is alpha itself: a moved one may sit on the edge of its domain
+    # theta > 1 only if the exact point is alpha itself: a moved one may lie on the boundary of its domain
     largest = min(largest, max(1.0, float(np.min(ratio))) if bound.point.moved is None else 1.0)
 
     def value(theta: float) -> float:
@@ -112,15 +118,15 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
         loss = -problem.mean(problem.loss.conjugate(-point, y) if theta else problem.conjugate_at_zero)
         return loss if isinstance(penalty, NormPenalty) else loss - penalty.conjugate(theta * bound.v)
 
-    # a norm's dual point that needs hardly any scaling is near the optimum, where the end is best
+    # for a norm and largest near 1, alpha is near the optimum, and theta = largest is best
     near = isinstance(penalty, NormPenalty) and 0.9 <= largest <= 1.0
-    theta = largest if near else _climb(value, largest, rounds=5 if len(y) <= FEW else 1)
+    theta = largest if near else _maximise(value, largest, rounds=5 if len(y) <= TUNING.few else 1)
     if theta == 1.0 and isinstance(penalty, NormPenalty):
         return _bound(bound, 0.0, 0.0)
     point = bound.point
     scaled = DualPoint(
         problem.in_domain(theta * alpha),
-        shrink=point.shrink + 4.0 * UNIT_ROUNDOFF,  # exactly: a scale two roundings below theta
+        shrink=point.shrink + 4.0 * UNIT_ROUNDOFF,  # the exact scale is two roundings below theta
         moved=None if point.moved is None else theta * point.moved,
         fraction=point.fraction,
         how=f"{point.how}, rescaled",
@@ -130,8 +136,8 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
     return _bound(bound, 0.0, 0.0) if isinstance(penalty, NormPenalty) else finite(problem, bound)
 
 
-def _climb(f: Callable[[float], float], largest: float, rounds: int) -> float:
-    """A good theta in [0, largest] for a concave f: an end, the middle, or a vertex of their parabolas."""
+def _maximise(f: Callable[[float], float], largest: float, rounds: int) -> float:
+    """An approximate maximiser of a concave f on [0, largest], by parabolic interpolation."""
     if not np.isfinite(largest):
         return 1.0
     if not largest > 0.0:

@@ -1,12 +1,11 @@
-"""D at multipliers whose v a solver knows already, for an L2 penalty: no product with X' is needed.
+"""D from the residual lam w - v that a solver provides, for an L2 penalty, without a product with X'.
 
 With the residual r = lam w - v of any weights w, exactly,
 
     R*(v) = |v|^2 / (2 lam) = v.w - (lam/2) |w|^2 + |r|^2 / (2 lam),        v.w = (1/W) sum_i s_i alpha_i (z_i - b),
 
-and the intercept adds nothing, for sum_i s_i alpha_i = 0. The scores z were computed for P, so that D needs only a
-bound on |r|, which enters as its square: even a crude one is next to nothing. The gap is then the mean of
-phi(z_i) + phi*(-alpha_i) + alpha_i z_i, which is never negative, and |r|^2 / (2 lam).
+and b drops out, since sum_i s_i alpha_i = 0. The scores z are known from P, so D needs only a bound on |r|, which
+enters squared. The gap is the mean of phi(z_i) + phi*(-alpha_i) + alpha_i z_i >= 0, plus |r|^2 / (2 lam).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.vectors import square_over
 from fenchel.steps import Residual
 
-#: For sums and products of a few numbers, each rounded.
+#: Bounds the roundings of sums and products of a few numbers, as computed here.
 UP = 1.0 + 1e-12
 
 

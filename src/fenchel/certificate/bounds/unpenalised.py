@@ -1,8 +1,7 @@
-"""Directions that nothing penalises: the intercept, and the null space of a seminorm.
+"""Unpenalised directions: the intercept, and the null space of a seminorm.
 
 Each is an equation that a dual point must satisfy exactly: sum_i s_i alpha_i f_i = 0, with f_i = 1 for the intercept
-and
-f_i = x_i.n for a null vector n. Floating point cannot satisfy it, but it can say how little is missing.
+and f_i = x_i.n for a null vector n. In floating point it holds up to an error, which is bounded here.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from fenchel.problem.penalties.base import EVALUATION
 
 @dataclass(frozen=True)
 class FreeDirections:
-    """The matrix F (n x k) of free directions, and a bound on the error of its entries."""
+    """The matrix F (n x k) of unpenalised directions, and a bound on the error of its entries."""
 
     F: Vector
     error: Vector
 
     @classmethod
     def of(cls, problem: Problem) -> FreeDirections:
-        """Ones for the intercept, X n for every n in the penalty's null space."""
+        """Ones for the intercept, X n for each basis vector n of the penalty's null space."""
         n, d = problem.shape
         columns = [np.ones(n)] if problem.intercept else []
         errors = [np.zeros(n)] if problem.intercept else []
@@ -47,7 +46,7 @@ class FreeDirections:
         return cls(np.column_stack(columns), np.column_stack(errors))
 
     def best(self, problem: Problem, z: Vector) -> Vector:
-        """z moved along the free directions to where the mean loss is smallest."""
+        """z + F c with the c that minimises the mean loss."""
         k = self.F.shape[1]
         if k == 0:
             return z
@@ -65,7 +64,7 @@ class FreeDirections:
         return z + self.F @ c if np.all(np.isfinite(c)) else z
 
     def satisfy(self, problem: Problem, point: DualPoint) -> DualPoint:
-        """A dual point that satisfies the equations, near the one given; all zeros if none is found."""
+        """A dual point near the given one that satisfies the equations; zero if none is found."""
         alpha = problem.in_domain(point.alpha)
         k = self.F.shape[1]
         if k == 0:
@@ -74,13 +73,11 @@ class FreeDirections:
         return DualPoint(np.zeros_like(alpha), how="zero") if found is None else found
 
     def _balance(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
-        """One equation: shrink the heavier side.
+        """One equation: scale the positive or the negative terms.
 
-        Let A and B be the sums of the positive and the negative s_i alpha_i f_i. Multiplying the positive alphas by
-        B / A (if A > B)
-        keeps them in their domain, which is convex and contains 0, and makes the sum zero, up to the relative error
-        of A and
-        B; shrinking one side by that much more makes it exactly zero.
+        Let A and B be the sums of the positive and of the negative |s_i alpha_i f_i|. Multiplying the positive terms'
+        alphas by B / A (if A > B) keeps them in their domain, which is convex and contains 0, and makes the sum zero up
+        to the relative error of A and B; shrinking one side by that error as well makes it exactly zero.
         """
         f, error = self.F[:, 0], self.error[:, 0]
         term = problem.weights * alpha * f
@@ -96,11 +93,11 @@ class FreeDirections:
     def _correct(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
         """Several equations: move the alphas inside their domains, each in proportion to its slack.
 
-        The move is slack_i f_i.mu with mu solving (F' S slack F) mu = -residual. What rounding leaves of the residual
-        calls for one more such move, not made but bounded: |mu| <= |residual| / (smallest eigenvalue).
+        The move is slack_i f_i.mu with mu solving (F' S slack F) mu = -residual. The residual left by rounding needs
+        one more such move, which is not made but bounded: |mu| <= |residual| / (smallest eigenvalue).
         """
-        for pull in (0.0, 1e-8, 1e-5, 1e-3, 0.03, 0.3):
-            trial = (1.0 - pull) * alpha
+        for shrink in (0.0, 1e-8, 1e-5, 1e-3, 0.03, 0.3):
+            trial = (1.0 - shrink) * alpha
             for _ in range(4):
                 trial = move_inside(problem, trial, self.F, np.zeros(self.F.shape[1]))
             point = self._with_error(problem, trial, how)
@@ -130,12 +127,12 @@ class FreeDirections:
 
 
 def _is_implied(value: Vector, error: Vector, intercept: bool) -> bool:
-    """Whether an equation says nothing new: its direction is exactly zero, or a multiple of the intercept's."""
+    """Whether an equation is redundant: its direction is exactly zero, or a multiple of the intercept's."""
     return not error.any() and (not value.any() or (intercept and bool(np.all(value == value[0]))))
 
 
 def slack_inside(problem: Problem, alpha: Vector) -> Vector:
-    """How far each multiplier may move either way without leaving its domain (or without doubling, roughly)."""
+    """min(distance of alpha_i to the ends of its domain, 1 + |alpha_i|); 0 for samples of weight zero."""
     low, high = problem.domain
     slack = np.minimum(np.minimum(alpha - low, high - alpha), 1.0 + np.abs(alpha))
     return np.where(problem.weights > 0, np.maximum(slack, 0.0), 0.0)

@@ -1,4 +1,4 @@
-"""Certificates of problems with several scores a sample."""
+"""Certificates of problems with k scores per sample."""
 
 from fenchel.certificate.multiclass.judge import MulticlassJudge
 

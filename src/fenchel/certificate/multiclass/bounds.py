@@ -1,8 +1,8 @@
 """Bounds on P(B, b) from above and on D from below, in exact arithmetic, for a `MulticlassProblem`.
 
-A dual point is a p_i in the probability simplex for every sample, kept as its entries off the true class (see
-`fenchel.problem.losses.multiclass`). With intercepts sum_i s_i p_ij must be n_j, the weight of class j. Floating point
-cannot say that exactly, but it can say how small a weight of some other distribution, mixed in, would make it true.
+A dual point is a p_i in the probability simplex for each sample, stored as its entries off the true class (see
+`fenchel.problem.losses.multiclass`). With intercepts sum_i s_i p_ij must be n_j, the weight of class j. In floating
+point it holds up to an error; the weight of another distribution that, mixed in, makes it exact is bounded.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from fenchel.certificate.bounds import dual_point
 from fenchel.certificate.bounds.rounding import INPUT, PrimalBound, dual_of, primal_of
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
@@ -21,10 +22,6 @@ from fenchel.problem.losses.multiclass import multipliers, within_simplex, witho
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty
 
 UP, DOWN = 1.0 + EVALUATION, 1.0 - EVALUATION
-#: A relative gap above which a multiple of the dual point is tried, too.
-FAR = 0.01
-#: Weights of another distribution below which mixing it in is left to the bound.
-NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class BlockPoint:
 
 @dataclass(frozen=True)
 class BlockBound:
-    """D as computed, a bound below it (and so below P*) in exact arithmetic, and the dual point that gave it."""
+    """D as computed, a lower bound on it (and so on P*) in exact arithmetic, and the dual point."""
 
     value: float
     lower: float
@@ -50,12 +47,12 @@ class BlockBound:
 
 
 def evaluation(problem: MulticlassProblem) -> float:
-    """Relative error of one evaluation: that of sums over classes comes on top."""
+    """Bound on the relative rounding error of one evaluation, sums over classes included."""
     return EVALUATION + 8.0 * problem.n_classes * UNIT_ROUNDOFF
 
 
 def primal_bound(problem: MulticlassProblem, B: Vector, b: Vector) -> PrimalBound:
-    """P as computed, a bound on it, and the scores. Scores off by at most e_i move the loss by at most 2 e_i."""
+    """P as computed, an upper bound, and the scores. Errors of at most e_i in z_i change phi by at most 2 e_i."""
     with np.errstate(over="ignore", invalid="ignore"):
         Z, error = problem.products.scores_bounded(B)
         Z = Z + b
@@ -78,11 +75,11 @@ def zero_bound(problem: MulticlassProblem) -> BlockBound:
 
 
 def balanced(problem: MulticlassProblem, off: Vector, how: str) -> BlockPoint | None:
-    """p moved to where its sums are n_j. None where that would take more than half of it.
+    """p moved to where its sums are n_j; None if the mixing weight is 1/2 or more.
 
     Let r_j = sum_i s_i p_ij - n_j. For any weight mix >= max_j r_j / n_j, (1 - mix) p_i + mix q has the sums n_j for
-    q_j = (mix n_j - (1 - mix) r_j) / (mix W), a distribution. The smallest one is mixed in, twice; what
-    rounding leaves of r is then a weight that the bound allows for.
+    q_j = (mix n_j - (1 - mix) r_j) / (mix W), a distribution. The smallest one is mixed in, twice; the r that rounding
+    leaves gives the weight `mix` of the bound.
     """
     if not problem.intercept:
         return BlockPoint(off, 0.0, how)
@@ -91,7 +88,7 @@ def balanced(problem: MulticlassProblem, off: Vector, how: str) -> BlockPoint | 
     for _ in range(2):
         r = excess(problem, off)[0]
         most = float(np.max(np.where(n > 0.0, r / np.where(n > 0.0, n, 1.0), 0.0)))
-        if most <= NEGLIGIBLE:
+        if most <= dual_point.TUNING.negligible_mix:
             break
         mix = most / (1.0 + most)
         q = np.maximum(mix * n - (1.0 - mix) * r, 0.0) / (mix * W)
@@ -110,7 +107,7 @@ def excess(problem: MulticlassProblem, off: Vector) -> tuple[Vector, Vector]:
 
 
 def leftover(problem: MulticlassProblem, off: Vector) -> float:
-    """A weight `mix` that is enough in exact arithmetic."""
+    """A weight `mix` that suffices in exact arithmetic."""
     r, error = excess(problem, off)
     n = problem.class_weights * DOWN
     most = np.maximum(r + error, 0.0)
@@ -118,8 +115,8 @@ def leftover(problem: MulticlassProblem, off: Vector) -> float:
 
 
 def lower_bounds(problem: MulticlassProblem, point: BlockPoint, primal_upper: float) -> list[BlockBound]:
-    """Every bound on the optimum that a dual point gives: for a finite R* the point itself and, far from the optimum,
-    its best multiple; for a norm its best feasible multiple and the Lipschitzed one.
+    """The bounds of a dual point: D(alpha) and, far from the optimum, D at its best multiple if R* is finite; for a
+    norm its best feasible multiple, and the Lipschitzed bound.
     """
     penalty = problem.penalty
     alpha = multipliers(point.off, problem.y)
@@ -138,7 +135,7 @@ def lower_bounds(problem: MulticlassProblem, point: BlockPoint, primal_upper: fl
         ]
     value, upper = penalty.conjugate(V.ravel()), penalty.conjugate_upper(V.ravel(), error.ravel())
     found = [_bound(problem, point, 1.0, V, error, value, upper, alpha)]
-    if not primal_upper - found[0].lower <= FAR * abs(primal_upper):
+    if not primal_upper - found[0].lower <= dual_point.TUNING.far * abs(primal_upper):
         theta = _best(lambda t: _loss_part(problem, t * point.off)[0] - penalty.conjugate(t * V.ravel()), 1.0)
         value, upper = (
             penalty.conjugate(theta * V.ravel()),
@@ -166,7 +163,7 @@ def _bound(
     conjugate_upper: float,
     alpha: Vector | None = None,
 ) -> BlockBound:
-    """D as computed and from below; g is concave and >= 0, so mixing in a distribution costs at most that fraction."""
+    """D as computed, and a lower bound: g is concave and >= 0, so mixing loses at most the fraction `mix` of it."""
     off = point.off if theta == 1.0 else theta * point.off
     value, error_of_value = _loss_part(problem, off)
     least = max(value - error_of_value, 0.0) * (1.0 - point.mix) * DOWN
@@ -187,7 +184,7 @@ def _loss_part(problem: MulticlassProblem, off: Vector) -> tuple[float, float]:
 
 
 def _best(f: Callable[[float], float], largest: float) -> float:
-    """The maximiser of a concave f on [0, largest]: nearly always the right end."""
+    """The maximiser of a concave f on [0, largest], nearly always the right end."""
     if f(largest) >= f(largest * (1.0 - 1e-6)):
         return largest
     return float(minimize_scalar(lambda t: -f(t), bounds=(0.0, largest), method="bounded", options={"xatol": 1e-9}).x)

@@ -1,4 +1,4 @@
-"""What follows from a certified gap of a multiclass problem: balls, certified labels, certified zeros."""
+"""Consequences of a certified gap of a multiclass problem: balls around the model, proven labels and zeros."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fenchel.problem.vectors import dual_exponent
 
 @dataclass(frozen=True)
 class MulticlassEvidence:
-    """What a certificate was made from: the problem, the model, its scores, and the best bounds."""
+    """The problem, the model, its scores, and the best bounds of a certificate."""
 
     problem: MulticlassProblem
     B: Vector
@@ -31,7 +31,7 @@ class MulticlassEvidence:
 
     @property
     def gap(self) -> float:
-        """P(B, b) - P* is at most this."""
+        """A bound on P(B, b) - P*."""
         return gap_between(self.primal_upper, self.bound.lower)
 
     @property
@@ -45,8 +45,8 @@ class MulticlassEvidence:
     def labels(self, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
         """The class of the highest score, and whether it is proven to be that of the optimum.
 
-        Two scores differ by <(e_a - e_c) x', B>, and the optimum's difference is at most |(e_a - e_c) x'|_* radius
-        away; in the 2-norm that is sqrt(2) |x| radius. With intercepts, which nothing penalises, nothing is proven.
+        Two scores differ by <(e_a - e_c) x', B>, which is within |(e_a - e_c) x'|_* radius of the optimum's difference;
+        in the 2-norm that is sqrt(2) |x| radius. With (unpenalised) intercepts nothing is proven.
         """
         design = Design(X, constant=self.problem.X.constant)
         if design.shape[1] != self.problem.shape[1]:
@@ -67,7 +67,7 @@ class MulticlassEvidence:
 
     def zeros(self) -> Mask:
         """Gap-safe rule, k x d: with a beta-smooth loss sum_i s_i |alpha_i - alpha_i*|^2 <= 2 beta W G, so
-        |V_jf - V*_jf| <= sqrt(sum_i s_i x_if^2 / W) sqrt(2 beta G), and the penalty knows which V* force zeros.
+        |V_jf - V*_jf| <= sqrt(sum_i s_i x_if^2 / W) sqrt(2 beta G), and `zero_groups` of the penalty applies.
         """
         problem, bound = self.problem, self.feasible
         self.require_same_data()
@@ -81,14 +81,14 @@ class MulticlassEvidence:
         return problem.penalty.zero_groups(bound.V.ravel(), radius.ravel()).reshape(self.B.shape)
 
     def multipliers(self) -> tuple[Vector, Vector]:
-        """Not known here."""
-        raise TypeError("intervals for multipliers (and support vectors) are known for problems with one score only")
+        """Not implemented for k scores."""
+        raise TypeError("intervals for multipliers (and support vectors) need a problem with one score per sample")
 
     def constructions(self, primal: float) -> dict[str, Construction]:
-        """Not known here."""
-        raise TypeError("constructions are compared for problems with one score only")
+        """Not implemented for k scores."""
+        raise TypeError("constructions need a problem with one score per sample")
 
     def require_same_data(self) -> None:
-        """Raise if X has been changed in place since the certificate was made: nothing is proven about the new one."""
+        """Raise if X has been changed in place since the certificate was made."""
         if not np.array_equal(self.problem.scores(self.B, self.b), self.Z, equal_nan=True):
             raise ValueError("X has changed since this certificate was made; certify the model again")

@@ -18,7 +18,7 @@ from fenchel.steps import Scores
 
 
 class MulticlassJudge(Record):
-    """Looks at matrices and dual points; keeps the best of each."""
+    """Evaluates models and dual points; keeps the best of each."""
 
     def __init__(self, problem: MulticlassProblem) -> None:
         (n, d), k = problem.shape, problem.n_classes
@@ -34,13 +34,13 @@ class MulticlassJudge(Record):
 
     @property
     def evidence(self) -> MulticlassEvidence:
-        """What the certificate of the best model rests on."""
+        """The evidence for the best model."""
         return MulticlassEvidence(
             self.problem, self.w, self.b, self.primal.z, self.primal.upper, self.best, self.feasible
         )
 
     def consider(self, w: Vector, b: Vector, scores: Scores | None = None) -> PrimalBound:
-        """Keep a model if it is the best so far; no algorithm for these problems knows its scores."""
+        """Keep a model if it is the best so far; `scores` is not used."""
         primal = primal_bound(self.problem, w, b)
         if primal.upper < self.primal.upper or not np.isfinite(self.primal.upper):
             self.w, self.b, self.primal = frozen(w), frozen(b), primal
@@ -51,11 +51,11 @@ class MulticlassJudge(Record):
         self.keep(lower_bounds(self.problem, point, self.primal.upper) if point is not None else [])
 
     def try_multipliers(self, alpha: Vector, how: str, u: Vector | None = None) -> None:
-        """Multipliers from anywhere, made feasible first; no penalty here has differences, and u is None."""
+        """Make any multipliers feasible and keep their bounds if better; u is not used."""
         self.try_point(balanced(self.problem, off_of(alpha, self.problem.y), how))
 
     def try_gradient(self, z: Vector | None = None) -> None:
-        """-alpha_i in the subdifferential at some scores, after the best intercepts."""
+        """-alpha_i in the subdifferential at z (by default the best model's scores), at the best intercepts."""
         problem, Z = self.problem, self.primal.z if z is None else z
         if not np.all(np.isfinite(Z)):
             return
@@ -64,7 +64,7 @@ class MulticlassJudge(Record):
         self.try_point(balanced(problem, problem.loss.off_class(Z, problem.y), "gradient"))
 
     def fit(self, tol: float) -> None:
-        """The gradient point; where the loss is smooth, it is as good as the model."""
+        """The gradient point."""
         self.try_gradient()
 
     @property

@@ -1,18 +1,17 @@
 """Dual points that fit the subdifferential of the penalty at w.
 
-For a norm penalty the gradient point misses the constraint by as much as w misses the optimum, to first order.
-Moving the multipliers, as little as possible, to where v(alpha) is a subgradient of R at w makes it second order.
+For a norm penalty the gradient point violates the constraint by the distance of w from the optimum, to first order.
+Projecting the multipliers to where v(alpha) is a subgradient of R at w makes the violation second order.
 
-For losses with kinks there is more to choose.
-
-A sample on a kink has a whole interval of subgradients, and an arbitrary one gives a valid but useless bound. Leave
-those multipliers free in their intervals, fix the others, and choose the free ones so that v(alpha) comes closest to
-the subdifferential of R at w: a box-constrained least-squares problem.
+A sample at a kink of the loss has an interval of subgradients, and an arbitrary one gives a poor bound. These
+multipliers are chosen, the others fixed, so that v(alpha) is closest to the subdifferential of R at w: a
+box-constrained least-squares problem.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,12 +25,22 @@ from fenchel.problem import Problem
 from fenchel.problem.penalties import Subgradients
 from fenchel.problem.penalties.base import NormPenalty
 
-#: Distances to a kink, relative to the scores, within which a sample counts as lying on it.
-WINDOWS = (1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-#: The largest least-squares problem worth solving: entries of its matrix, and unknowns.
-MOST_ENTRIES, MOST_UNKNOWNS = 2_000_000, 800
-#: Sizes, relative to the largest, below which a weight counts as zero.
-THRESHOLDS = (0.0, 1e-7, 1e-5, 1e-3)
+
+@dataclass(frozen=True)
+class RecoveryTuning:
+    """Dual points that are tried, and their cost; `python -m benchmarks.certify` shows it.
+
+    The runs that set the values are not recorded.
+    """
+
+    windows: tuple[float, ...] = (1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)  # distance to a kink, relative to scores
+    thresholds: tuple[float, ...] = (0.0, 1e-7, 1e-5, 1e-3)  # relative size up to which a weight counts as zero
+    most_entries: int = 2_000_000  # of the least-squares matrix
+    most_unknowns: int = 800
+    most_directions: int = 400  # unknowns up to which those of the subdifferential of R are included
+
+
+TUNING = RecoveryTuning()
 
 
 def projected_points(
@@ -39,23 +48,23 @@ def projected_points(
 ) -> Iterator[DualPoint]:
     """The gradient point moved to Q'v(alpha) = Q'g for the subgradients g of R at w (see `Subgradients.normals`).
 
-    On the support of w these are the signs. What counts as support is tried at a few thresholds.
+    On the support of w these are the signs. The support is taken at a few thresholds.
     """
     if not isinstance(problem.penalty, NormPenalty):
         return
     n, _ = problem.shape
     size = weight_size(w, z)
     seen = -1
-    for threshold in THRESHOLDS:
+    for threshold in TUNING.thresholds:
         target = problem.penalty.subgradients(w, threshold * size)
         normals = None if target is None else target.normals()
         if target is None or normals is None or normals.shape[1] == seen:
             continue
-        cost, most = n * normals.shape[1] * (normals.shape[1] + 10), MOST_ENTRIES + problem.X.nnz
+        cost, most = n * normals.shape[1] * (normals.shape[1] + 10), TUNING.most_entries + problem.X.nnz
         if cost > 100 * most:
             return
         if cost > most:
-            continue  # forming the equations would cost more than a few passes
+            continue  # forming the equations costs more than a few passes
         seen = normals.shape[1]
         if seen == 0:
             return
@@ -68,13 +77,13 @@ def projected_points(
 
 
 def weight_size(w: Vector, z: Vector) -> float:
-    """What a weight is compared with to call it zero: the largest one, or that of weights that move a score by 1."""
+    """The scale for thresholds of weights: the largest |w_j|, or that divided by the spread of the scores."""
     largest, spread = float(np.abs(w).max(initial=0.0)), float(np.ptp(z))
     return max(largest, largest / spread) if spread > 0.0 else np.inf
 
 
 def recovered_points(problem: Problem, free: FreeDirections, w: Vector, z: Vector) -> Iterator[DualPoint]:
-    """Dual points for a few windows around the kinks, each window with another set of free multipliers."""
+    """Dual points for several windows around the kinks; the multipliers of samples in a window are free."""
     kinks = problem.loss.kinks(problem.y)
     if not kinks or not np.all(np.isfinite(z)):
         return
@@ -83,12 +92,12 @@ def recovered_points(problem: Problem, free: FreeDirections, w: Vector, z: Vecto
     distance = np.min([np.abs(z - kink) for kink in kinks], axis=0)
     scale = 1.0 + float(np.median(np.abs(z)))
     seen = -1
-    for window in WINDOWS:
+    for window in TUNING.windows:
         on_kink = (distance <= window * scale) & (problem.weights > 0)
         count = int(on_kink.sum())
         if count == seen:
             continue
-        if count > MOST_UNKNOWNS or count * problem.shape[1] > MOST_ENTRIES:
+        if count > TUNING.most_unknowns or count * problem.shape[1] > TUNING.most_entries:
             return
         seen = count
         yield free.satisfy(problem, _fit(problem, free, w, z, on_kink, window))
@@ -127,7 +136,7 @@ def _least_squares(
 ) -> Vector:
     """min | v(alpha) - (point + directions u) |^2 over the free multipliers and u, each in its box.
 
-    The equations of the free directions are rows of their own. Unknowns are scaled by the size of their box.
+    The equations of the unpenalised directions are extra rows. Unknowns are scaled by the size of their box.
     """
     target = problem.penalty.subgradients(w, window * weight_size(w, z))
     assert target is not None
@@ -167,16 +176,15 @@ def _least_squares(
 
 
 def _extra_columns(target: Subgradients, count: int) -> tuple[NDArray[np.intp], Vector | None]:
-    """Rows worth matching, and the dense columns of the target's own unknowns.
+    """The rows to fit, and the dense directions of the subdifferential.
 
-    Where those are too many, the rows that only they touch are left out instead: there v may be anything in an
-    interval,
-    and the dual norm of the result decides.
+    If there are too many directions, the rows they touch are left out: there v may be anything in an interval, and the
+    dual norm of the result decides.
     """
     d = len(target.point)
     everything = np.arange(d)
     if target.directions is None or target.directions.shape[1] == 0:
         return everything, None
-    if target.directions.shape[1] + count <= 400:
+    if target.directions.shape[1] + count <= TUNING.most_directions:
         return everything, target.dense_directions()
     return np.setdiff1d(everything, sp.coo_array(target.directions).coords[0]), None

@@ -17,7 +17,7 @@ Layout: TypeAlias = Callable[[Archive, IO[bytes], Dtype], Features]
 
 
 def read_npz(stream: IO[bytes], *, dtype: Dtype, n_features: int | None) -> Loaded:
-    """Read X, dense or sparse, and the array `y` where there is one."""
+    """Read X, dense or sparse, and the array `y`, if there is one."""
     if not zipfile.is_zipfile(stream):
         raise ValueError("this is not an npz archive")
     stream.seek(0)
@@ -52,7 +52,7 @@ def _saved_by_scipy(_: Archive, stream: IO[bytes], dtype: Dtype) -> Features:
 
 
 def _checked(X: sparse.csr_array, dtype: Dtype) -> Features:
-    """Trust no index of a file: kernels would follow it."""
+    """X with its indices and values checked: kernels do not check bounds."""
     X.check_format(full_check=True)
     if X.data.dtype.kind not in NUMERIC_KINDS:
         raise ValueError(f"data holds {X.data.dtype}, not numbers")
@@ -61,7 +61,7 @@ def _checked(X: sparse.csr_array, dtype: Dtype) -> Features:
 
 
 def _layout(names: set[str]) -> Layout:
-    """How an archive with these arrays holds X; the most specific layout first."""
+    """The layout of X in an archive with these arrays; the most specific one first."""
     if names >= {"format", "shape", "data"}:
         return _saved_by_scipy
     if names >= {"data", "indices", "indptr", "shape"}:

@@ -1,4 +1,4 @@
-"""What every reader needs: growing arrays, checks of numbers and of targets."""
+"""Growing arrays, and checks of numbers and targets, for all readers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ NUMERIC_KINDS = "biuf"
 
 
 class Growing:
-    """An array that is appended to, in memory that stays within an eighth of what it holds.
-
-    Joining a list of parts at the end would hold everything twice.
-    """
+    """An array to append to, with at most an eighth of unused memory; joining a list of parts would need it twice."""
 
     def __init__(self, dtype: DTypeLike) -> None:
         self._array: Array = np.empty(0, dtype=dtype)
@@ -38,20 +35,17 @@ class Growing:
         self.size = stop
 
     def widen(self, dtype: DTypeLike) -> None:
-        """Hold what is there, and what follows, as `dtype`."""
+        """Convert the array to `dtype`."""
         self._array = self._array.astype(dtype, copy=False)
 
     def array(self) -> Array:
-        """Everything appended so far, with the memory taken ahead given back."""
+        """All entries; unused memory is released."""
         self._array.resize(self.size, refcheck=False)
         return self._array
 
 
 def finite(values: Array, dtype: Dtype, where: Callable[[int], str]) -> Array:
-    """Return `values` in C order as `dtype`, or say which is the first that is not a finite number there.
-
-    `where` names the k-th entry, in C order, in the words of the file.
-    """
+    """`values` in C order as `dtype`, or an error with the first entry that is not finite; `where` names the k-th."""
     with np.errstate(over="ignore"):
         cast: Array = values.astype(dtype, order="C", copy=False)
     k, _ = kernels.check_entries(cast.reshape(-1), 1)
@@ -61,13 +55,13 @@ def finite(values: Array, dtype: Dtype, where: Callable[[int], str]) -> Array:
 
 
 def check_width(width: int, n_features: int | None) -> None:
-    """Hold a dense or saved matrix to the number of features that was asked for."""
+    """Raise unless the matrix has n_features columns (if given)."""
     if n_features is not None and width != n_features:
         raise ValueError(f"there are {width} features, but n_features={n_features}")
 
 
 def check_target(y: Array, samples: int) -> Array:
-    """Return `y` if it is one finite number or label for each sample."""
+    """`y`, or an error unless it has one finite number or label per sample."""
     if y.shape != (samples,):
         raise ValueError(f"y has shape {y.shape}, but X has {samples} samples, so it should be ({samples},)")
     if y.dtype.kind not in NUMERIC_KINDS + "US":

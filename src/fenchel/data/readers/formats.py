@@ -1,4 +1,4 @@
-"""The formats, and `read`, which finds the one of a file."""
+"""The file formats, and `read`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fenchel.data.readers.tables import Target, read_csv, read_parquet
 
 @dataclass(frozen=True)
 class Format:
-    """A reader of an open stream, the suffixes of its files, and the options that only some formats have."""
+    """A reader of an open stream, its file suffixes, and its special options."""
 
     read: Callable[..., Loaded]
     suffixes: tuple[str, ...]
@@ -54,13 +54,13 @@ def read(
 ) -> Loaded:
     """Read a data set from a file.
 
-    The file may be compressed with gzip, bzip2 or xz. Every number of the result is finite: one that is
-    not, a missing cell or a malformed line is an error that says where.
+    The file may be compressed with gzip, bzip2 or xz. A number that is not finite, a missing cell or a malformed line
+    is an error with its position.
 
     Parameters
     ----------
     path : path of the file
-    format : {'svmlight', 'csv', 'npz', 'parquet'}, by default known from the suffix (before .gz, .bz2 or .xz)
+    format : {'svmlight', 'csv', 'npz', 'parquet'}, by default from the suffix (before .gz, .bz2 or .xz)
         `svmlight`: lines of `label index:value ...`, as LIBSVM's; `qid:N` and comments are skipped.
         `csv`: cells separated by comma, semicolon or tab. The first line is taken for column names if none
         of its cells is a number, if it has text where the second line has a number, or if `target` is a name.
@@ -73,23 +73,23 @@ def read(
     dtype : {float32, float64}
         Of the numbers in X.
     n_features : number of features
-        An svmlight file may have fewer, and the last columns are then empty. Other formats are held to it.
+        An svmlight file may have fewer (the last columns are then empty); in other formats it must match.
     zero_based : bool or 'auto'
-        Whether indices of an svmlight file count from 0. 'auto' takes them to count from 1 unless a 0 occurs.
+        Whether indices of an svmlight file start at 0. 'auto': they start at 1 unless a 0 occurs.
 
     Returns
     -------
     X : csr_array (svmlight, sparse npz) or ndarray in C order, of shape (samples, features)
-        Indices are int32 where that suffices.
+        Indices are int32 if that suffices.
     y : ndarray of shape (samples,), or None if the file has no target
-        Numbers, or text labels as they stand in the file.
+        Numbers or text labels.
 
     Examples
     --------
     >>> X, y = read("a9a.xz", format="svmlight", n_features=123)  # doctest: +SKIP
     """
     path = Path(path)
-    path.stat()  # a missing file is reported before a suffix that is unknown
+    path.stat()  # report a missing file before an unknown suffix
     name = format if format is not None else _format_of(path)
     if name not in FORMATS:
         raise ValueError(f"unknown format {name!r}; there are {', '.join(FORMATS)}")
@@ -118,8 +118,8 @@ def _format_of(path: Path) -> str:
             return name
     known_suffixes = ", ".join(suffix for known in FORMATS.values() for suffix in known.suffixes)
     raise ValueError(
-        f"{path}: the suffix {suffix!r} tells no format; known are {known_suffixes}, each also with "
-        f"{', '.join(_OPENERS)}. Otherwise give format= as one of {', '.join(FORMATS)}"
+        f"{path}: unknown suffix {suffix!r}; known are {known_suffixes}, each also with {', '.join(_OPENERS)}. "
+        f"Otherwise pass format= as one of {', '.join(FORMATS)}"
     )
 
 
@@ -132,7 +132,7 @@ def _require_options(name: str, given: Iterable[str]) -> None:
 
 @contextmanager
 def _errors_name(path: Path) -> Iterator[None]:
-    """Let what is wrong inside a file be a ValueError that starts with the file's name."""
+    """Turn errors of a reader into a ValueError that starts with the path."""
     try:
         yield
     except (ValueError, EOFError, lzma.LZMAError, zlib.error) as error:

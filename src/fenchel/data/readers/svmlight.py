@@ -1,4 +1,4 @@
-"""svmlight (LIBSVM) files, in one pass and in chunks, so that memory holds the result and little more."""
+"""svmlight (LIBSVM) files, read in chunks, in little more memory than the result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_svmlight(
 ) -> tuple[sparse.csr_array, Array]:
     """Read `label [qid:N] index:value ... [# comment]` lines; `qid` is skipped.
 
-    Chunks larger than 256 kB gain nothing; files of short entries (a9a) took twice as long in chunks of 4 MB.
+    Chunks larger than 256 kB are not faster; files of short entries (a9a) took twice as long in chunks of 4 MB.
     """
     if zero_based not in (True, False, "auto"):
         raise ValueError(f"zero_based={zero_based!r} is neither True, False nor 'auto'")
@@ -56,7 +56,7 @@ def read_svmlight(
 
 @dataclass(frozen=True)
 class _Rows:
-    """A parsed chunk, with its text to say where in the file something is."""
+    """A parsed chunk, with its text for the line numbers of errors."""
 
     text: bytes
     first_line: int
@@ -85,7 +85,7 @@ def _parsed(stream: IO[bytes], chunk_bytes: int) -> Iterator[_Rows]:
 
 
 def _whole_lines(stream: IO[bytes], chunk_bytes: int) -> Iterator[bytes]:
-    """Cut the stream into chunks that end where a line ends."""
+    """Chunks of the stream that end with a whole line."""
     pending: list[bytes] = []
     while block := stream.read(chunk_bytes):
         cut = block.rfind(b"\n") + 1
@@ -100,7 +100,7 @@ def _whole_lines(stream: IO[bytes], chunk_bytes: int) -> Iterator[bytes]:
 def _width(highest: int, first: int, n_features: int | None) -> int:
     if n_features is None:
         if highest < 0:
-            raise ValueError("no line has an index:value pair, so n_features has to be given")
+            raise ValueError("no line has an index:value pair: pass n_features")
         return highest + 1 - first
     if highest >= n_features + first:
         raise ValueError(f"index {highest} is beyond n_features={n_features} (indices here count from {first})")
@@ -108,7 +108,7 @@ def _width(highest: int, first: int, n_features: int | None) -> int:
 
 
 def _matrix(values: Array, indices: Array, lengths: Array, first: int, width: int) -> sparse.csr_array:
-    """Join the parts without a copy; indices are 32 bits wide where that suffices."""
+    """A CSR matrix of the parts, without a copy."""
     indptr = np.zeros(lengths.size + 1, dtype=indices.dtype if values.size <= np.iinfo(np.int32).max else np.int64)
     np.cumsum(lengths, out=indptr[1:])
     indices -= first

@@ -1,4 +1,4 @@
-"""Tables with one column a feature and one for the target: csv and parquet."""
+"""Tables with one column per feature and one for the target: csv and parquet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 
 
 def target_position(target: Target, names: Sequence[str]) -> int | None:
-    """Where the target stands among the columns, or None if there is none."""
+    """The position of the target column, or None if there is none."""
     if target is False:
         return None
     if isinstance(target, str):
@@ -76,7 +76,7 @@ def _read_rows(rows: Iterator[Line], dtype: Dtype, n_features: int | None, targe
 
 
 def _columns(first: list[str], header: bool, target: Target) -> tuple[int | None, list[str]]:
-    """Return the position of the target and what to call the other columns in messages."""
+    """The position of the target, and the names of the other columns for messages."""
     names = [cell.strip() for cell in first] if header else [str(k + 1) for k in range(len(first))]
     position = target_position(target, names)
     called = [f"column {name!r}" if header else f"column {name}" for name in names]
@@ -89,7 +89,7 @@ def _columns(first: list[str], header: bool, target: Target) -> tuple[int | None
 
 
 def _rows(text: IO[str]) -> Iterator[Line]:
-    """Yield the lines that are not blank, each with its number, in cells."""
+    """The nonblank lines: line number and cells."""
     head = list(islice(text, 64))
     reader = csv.reader(chain(head, text), delimiter=_delimiter(head), skipinitialspace=True, strict=True)
     try:
@@ -101,10 +101,7 @@ def _rows(text: IO[str]) -> Iterator[Line]:
 
 
 def _delimiter(head: Iterable[str]) -> str:
-    """Return the delimiter that cuts the first two lines into as many cells.
-
-    The comma is tried last: it may be a decimal sign.
-    """
+    """The delimiter that gives the first two lines the same number of cells; a comma last, it may be a decimal sign."""
     lines = list(islice((line for line in head if line.strip()), 2))
     for delimiter in "\t;,":
         widths = {len(cells) for cells in csv.reader(lines, delimiter=delimiter, skipinitialspace=True)}
@@ -118,7 +115,7 @@ def _is_number(cell: str) -> bool:
         float(cell)
     except ValueError:
         return False
-    return "_" not in cell  # which float would skip
+    return "_" not in cell  # which float() ignores
 
 
 def _is_text(cell: str) -> bool:
@@ -126,7 +123,7 @@ def _is_text(cell: str) -> bool:
 
 
 def _is_header(first: list[str], second: Sequence[str] = ()) -> bool:
-    """Whether a line names columns: it has no number, or text where the next line has a number."""
+    """Whether the first line names columns: it has no number, or text above a number."""
     above_number = any(_is_text(name) and _is_number(cell) for name, cell in zip(first, second, strict=False))
     return above_number or not any(map(_is_number, first))
 
@@ -135,7 +132,7 @@ def _numbers(batch: list[Line], features: list[str], dtype: Dtype) -> Array:
     rows = [cells for _, cells in batch]
     try:
         if "_" in "".join(chain.from_iterable(rows)):
-            raise ValueError("float would skip it")
+            raise ValueError("float() ignores underscores")
         values = np.array(rows, dtype=np.float64)
     except ValueError:
         raise ValueError(_first_bad_cell(batch, features)) from None
@@ -156,8 +153,8 @@ def _first_bad_cell(batch: list[Line], features: list[str]) -> str:
     )
     if _is_text(cell):
         return (
-            f"line {line}, {name} is text, {cell!r}: encode it as numbers first, for example with one column "
-            "a category (scikit-learn's OneHotEncoder)"
+            f"line {line}, {name} is text, {cell!r}: encode it as numbers first, for example with scikit-learn's "
+            "OneHotEncoder"
         )
     state = f"missing, {cell!r}" if cell.strip() else "empty"
     return f"line {line}, {name} is {state}: fill it in or leave the line out"
@@ -194,7 +191,7 @@ def read_parquet(stream: IO[bytes], *, dtype: Dtype, n_features: int | None, tar
     schema, samples = file.schema_arrow, file.metadata.num_rows
     if samples == 0:
         raise ValueError("there are no samples")
-    # pandas stores an index that is not 0, 1, 2, ... as one more column, which is no feature
+    # pandas stores an index other than 0, 1, 2, ... as a column, which is not a feature
     columns = [k for k, name in enumerate(schema.names) if not re.fullmatch(r"__index_level_\d+__", name)]
     position = target_position(target, [schema.names[k] for k in columns])
     label_column = None if position is None else columns.pop(position)
@@ -227,7 +224,7 @@ def _pyarrow() -> tuple[ModuleType, ModuleType]:
 
 
 def _place(name: str, start: int, k: int) -> str:
-    """Where the k-th cell of a part of a column is."""
+    """The position of the k-th cell of a batch, for messages."""
     return f"row {start + k} (counting from 0), column {name!r}"
 
 

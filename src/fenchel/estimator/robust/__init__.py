@@ -1,1 +1,1 @@
-"""Regressions that are robust to outliers."""
+"""Robust regressions."""

@@ -1,4 +1,4 @@
-"""Huber's regression with its scale, by the name and with the constants of scikit-learn's."""
+"""Huber's regression with its scale, with the name and the constants of scikit-learn."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class HuberRegressor(VerboseFitParameters, Regression):
         sum_i s_i (sigma + sigma H((x_i.w + b - y_i) / sigma)) + alpha |w|_2^2
 
     with H(z) = z^2 for |z| <= epsilon and 2 epsilon |z| - epsilon^2 beyond. The intercept b is not penalised. The
-    least value for a given sigma is convex in sigma; a search for the zero of its slope solves one certified problem
-    for each scale that it tries, and the certificate is that of the joint objective.
+    minimum over w and b is convex in sigma; a root search on its derivative solves one certified problem per scale, and
+    the certificate is that of the joint objective.
 
     Parameters
     ----------
     epsilon : float, default 1.35
         At least 1. The smaller, the more samples count as outliers.
     max_iter : int, optional
-        Most steps of our solver, over all scales; 100000 by default.
+        The largest number of steps over all scales; 100000 by default.
     warm_start : bool, default False
         Start from the weights and the scale of the last fit if shapes agree.
 
@@ -85,12 +85,12 @@ class HuberRegressor(VerboseFitParameters, Regression):
             raise ValueError(f"epsilon must be at least 1 and finite, got {self.epsilon!r}")
 
     def _objective(self) -> Objective:
-        """For the scale 1: the joint objective divided by the sum of the weights is 1 plus twice this one there."""
+        """For sigma = 1, where the joint objective divided by the sum of the weights is 1 plus twice this one."""
         alpha = positive_alpha(self.alpha)
         return Objective(Huber(float(self.epsilon)), lambda total: L2(lam_from_sum(alpha, total)), self.fit_intercept)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the targets y; weight 2 is the row twice."""
+        """Fit to the targets y; a weight of 2 repeats the row."""
         features, targets = validated(self, X, y, multi_output=False)
         claim, d = huber_claim(self, features, targets, sample_weight), features.shape[1]
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (d,):
@@ -110,7 +110,7 @@ class HuberRegressor(VerboseFitParameters, Regression):
 
 
 def huber_claim(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> HuberClaim:
-    """The joint objective, with zero weights and no scale yet."""
+    """The joint objective, with w = 0 and sigma = 0."""
     design, weights, objective = Design(X), sample_weights(sample_weight, X), model._objective()
     targets, zero = as_vector(y, design.shape[0], "y"), np.zeros(design.shape[1])
     (half,) = objective.penalties([float(weights.sum())])

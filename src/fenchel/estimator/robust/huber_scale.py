@@ -1,17 +1,17 @@
 """Huber's regression with its scale: the joint minimum over w, b and sigma.
 
-For a fixed sigma the objective of `HuberClaim` is one of our problems, up to a factor and a constant::
+For a fixed sigma the objective of `HuberClaim` is a `Problem`, up to a factor and a constant::
 
     P(w, b, sigma) = sigma + (2 / sigma) P_sigma(w, b)
 
-where P_sigma has the loss Huber(epsilon sigma) and the penalty L2(lam sigma / 2).
-P is convex in all three, so its minimum over w and b is a convex function of sigma, whose slope is that of P in sigma
-at the minimiser: 1 - mean(a^2) / 4 with a_i = H'(r_i / sigma). The search finds the sigma where it crosses zero. Every
-evaluation is a certified solve that starts from the last one, and makes a candidate (w, and the best b and sigma for
-it) that is certified against the joint objective. The first candidate within the tolerance ends the search.
+where P_sigma has the loss Huber(epsilon sigma) and the penalty L2(lam sigma / 2). P is convex in all three, so its
+minimum over w and b is a convex function of sigma, with derivative 1 - mean(a^2) / 4 at the minimiser,
+a_i = H'(r_i / sigma). The search finds its root. Every evaluation is a certified solve with a warm start, and gives a
+candidate (w, and the best b and sigma for it) that is certified for the joint objective. The first candidate within
+the tolerance ends the search.
 
-Where the slope is never negative (epsilon = 1, or residuals that may vanish), the least value is that of
-sigma -> 0, where the loss is 2 epsilon |r|.
+If the derivative is never negative (epsilon = 1, or residuals that may vanish), the infimum is at sigma -> 0, where
+the loss is 2 epsilon |r|.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from fenchel.steps.base import Model
 
 @dataclass(frozen=True)
 class ScaleTuning:
-    """Constants of the search; not measured, guesses that tests check."""
+    """Constants of the search. Not measured."""
 
     inner: tuple[float, ...] = (0.2, 0.02, 0.002)  # tolerances of the rounds, relative to that of the joint problem
-    smallest: float = 1e-7  # below this, relative to the largest |y|, the scale is taken to vanish
-    vanishing: float = 1e-15  # the scale that then stands for zero, relative to the largest |y|
-    first_step: float = np.log(2.0)  # of the first round away from its start, in log sigma
-    next_step: float = 1e-3  # of later rounds away from the scale of the round before, in log sigma
+    smallest: float = 1e-7  # scale below which it counts as zero, relative to the largest |y|
+    vanishing: float = 1e-15  # the scale used for zero, relative to the largest |y|
+    first_step: float = np.log(2.0)  # first step of the bracket in the first round, in log sigma
+    next_step: float = 1e-3  # the same in later rounds
 
 
 class _Ended(Exception):
-    """The search is over, for the reason given."""
+    """The search ends; the message is the status."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class ScaleSearch:
         )
         self.clock = time.perf_counter()
         self.limit = DEFAULT_MAX_ITER if self.stop.max_iter is None else self.stop.max_iter
-        self.start: Result | StartLike = None  # a cold start is the solver's choice
+        self.start: Result | StartLike = None  # the solver's cold start
         if self.claim.sigma > 0.0:
             self.start = (self.claim.w, self.claim.b, np.zeros(len(self.claim.y)))
         else:
@@ -95,7 +95,7 @@ class ScaleSearch:
         return Result(Model(self.claim.w, self.claim.b), self.best, self.trace, self.n_iter, self.solver, status, alpha)
 
     def _interrupted(self) -> str:
-        """Ctrl-C between two solves: the best candidate counts, or the model that the search began with."""
+        """Ctrl-C between two solves: keep the best candidate, or else the start."""
         try:
             if self.best is None:
                 self._judge(self._with_best_scale(self.claim.w, self.claim.b), effort="low")
@@ -104,14 +104,14 @@ class ScaleSearch:
         return "interrupted"
 
     def _slopes(self) -> Vector:
-        """The point of the dual that belongs to the best candidate."""
+        """The dual point a of the best candidate."""
         if self.claim.slopes is not None:
             return self.claim.slopes
         r = self.claim.design.matvec(self.claim.w) + self.claim.b - self.claim.y
         return Scaled(r, self.claim.sigma).slopes(self.claim.epsilon)
 
     def _vanishing_scale(self) -> None:
-        """sigma -> 0: the absolute loss, 2 epsilon times, solved as such."""
+        """sigma -> 0: solve with the loss 2 epsilon |r|."""
         claim, self.inner = self.claim, 0.5
         _, solved = self._solved(Absolute(), claim.penalty.lam / (2.0 * claim.epsilon))
         slopes, sigma = -2.0 * claim.epsilon * solved.alpha, self.tuning.vanishing * self._size
@@ -119,7 +119,7 @@ class ScaleSearch:
         raise _Ended(solved.status if solved.status != "certified" else "stalled")
 
     def _spread(self) -> float:
-        """The deviation of y: an initial scale that is rather too large."""
+        """The standard deviation of y, an initial scale that is usually too large."""
         y, s = self.claim.y, self.claim.weights
         with np.errstate(over="ignore", invalid="ignore"):
             middle = np.average(y, weights=s) if self.claim.intercept else 0.0
@@ -133,11 +133,11 @@ class ScaleSearch:
         return float(max(np.abs(self.claim.y).max(), np.finfo(float).tiny))
 
     def _search(self, t: float, step: float) -> float:
-        """Bracket the zero of the slope in t = log sigma, then close in on it."""
+        """The root of the derivative in t = log sigma: bracket, then Brent's method."""
         floor, known = float(np.log(self.tuning.smallest * self._size)), dict[float, float]()
 
         def slope_at(t: float) -> float:
-            """Once for every scale: another solve may give another sign where the slope nearly vanishes."""
+            """Cached: a second solve may give another sign near the root."""
             if t not in known:
                 known[t] = self._slope(t)
             return known[t]
@@ -155,7 +155,7 @@ class ScaleSearch:
         return float(brentq(slope_at, min(t, ahead), max(t, ahead), xtol=1e-13, maxiter=60, disp=False))
 
     def _slope(self, t: float) -> float:
-        """The slope in sigma of the least P at that scale; its minimiser becomes a candidate."""
+        """The derivative of min_{w, b} P at sigma = exp(t); the minimiser becomes a candidate."""
         claim, sigma = self.claim, float(np.exp(t))
         problem, solved = self._solved(Huber(claim.epsilon * sigma), claim.penalty.lam * sigma / 2.0)
         self.start = solved
@@ -180,13 +180,13 @@ class ScaleSearch:
         return replace(self.claim, w=w, b=b + float(best.r[0] - r[0]), sigma=best.sigma)
 
     def _limits(self) -> dict[str, Any]:
-        """What is left of the steps and of the time."""
+        """The remaining steps and seconds."""
         spent = time.perf_counter() - self.clock
         left = None if self.stop.max_seconds is None else max(self.stop.max_seconds - spent, 1e-9)
         return {"tol": self.inner * self.stop.tol, "max_iter": max(self.limit - self.n_iter, 1), "max_seconds": left}
 
     def _judge(self, candidate: HuberClaim, effort: str) -> None:
-        """Keep the candidate if its gap is the least so far, and end the search if it is certified."""
+        """Keep the candidate if its gap is the smallest so far, and end the search if it is certified."""
         certificate = replace(candidate.certify(effort, self.stop.tol or None), tol=self.stop.tol)
         if self.best is None or certificate.gap < self.best.gap:
             self.claim, self.best = candidate, certificate

@@ -1,4 +1,4 @@
-"""Quantile regression, by the name and with the constants of scikit-learn's."""
+"""Quantile regression, with the name and the constants of scikit-learn."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class QuantileRegressor(VerboseFitParameters, Regression):
 
         (1/W) sum_i s_i pinball(y_i - x_i.w - b) + alpha |w|_1,   pinball(r) = max(q r, (q - 1) r)
 
-    with an intercept b that is not penalised. This is our mean form already.
+    with an unpenalised intercept b.
 
     Parameters
     ----------
     quantile : float, default 0.5
         Strictly between 0 and 1.
     solver_options : dict, optional
-        Options of our solver, as `solve` takes them; an option that it does not have is an error.
+        Options of the solver, as in `solve`; unknown ones are an error.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class QuantileRegressor(VerboseFitParameters, Regression):
     def _check_parameters(self) -> None:
         positive_alpha(self.alpha)
         if not (isinstance(self.quantile, numbers.Real) and 0.0 < self.quantile < 1.0):
-            raise ValueError(f"quantile must be a number between 0 and 1, both left out; got {self.quantile!r}")
+            raise ValueError(f"quantile must lie strictly between 0 and 1, got {self.quantile!r}")
 
     def _objective(self) -> Objective:
         penalty = L1(lam_from_mean(positive_alpha(self.alpha)))

@@ -1,8 +1,8 @@
-"""Cross-validation along paths of penalties: folds in threads, each solve started from its neighbour's solution.
+"""Cross-validation along paths of penalties: folds in threads, with warm starts along each path.
 
-`follow` solves along one path, on the samples of one fold; `in_parallel` runs folds side by side; `search_alpha` does
-both for models with many zeros and chooses alpha and l1_ratio. Only this module of the estimators uses what paths and
-folds share inside the solver: `along`, `Supports`, `shared_design` and the fold cache of a design.
+`follow` solves along one path on one fold; `in_parallel` runs folds concurrently; `search_alpha` does both for sparse
+models and chooses alpha and l1_ratio. Of the estimators only this module uses `along`, `Supports`, `shared_design` and
+the fold cache of a design.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CrossValidation: TypeAlias = int | Splitter | Iterable[Fold] | None
 
 
 def scorer_of(model: LinearEstimator, scoring: Scoring) -> Scorer:
-    """scikit-learn's scorer by name, or the estimator's own score; imported when it is needed."""
+    """scikit-learn's scorer by name, or the estimator's own score; imported on demand."""
     from sklearn.metrics import check_scoring
 
     scorer: Scorer = check_scoring(model, scoring=scoring)
@@ -60,31 +60,31 @@ def scorer_of(model: LinearEstimator, scoring: Scoring) -> Scorer:
 
 
 def folds_of(cv: CrossValidation, X: Features, y: Targets, classifier: bool) -> list[Fold]:
-    """The training and test samples of each fold, by scikit-learn's rules; imported when they are needed."""
+    """The training and test samples of each fold, by scikit-learn's rules; imported on demand."""
     from sklearn.model_selection import check_cv
 
     return list(check_cv(cv, y, classifier=classifier).split(X, y))
 
 
 def weight_argument(weights: Vector | None) -> dict[str, Vector]:
-    """The keyword of scorers for weights, where there are some."""
+    """The keyword of scorers for sample weights, if given."""
     return {} if weights is None else {"sample_weight": weights}
 
 
 def score_on(
     scorer: Scorer, model: LinearEstimator, X: Features, y: Targets, weights: Vector | None, test: Samples
 ) -> float:
-    """A model's score on the samples of a fold; weights count where they were given."""
+    """A model's score on the samples of a fold, with sample weights if given."""
     return float(scorer(model, X[test], y[test], **weight_argument(None if weights is None else weights[test])))
 
 
 def in_parallel(task: Callable[[Fold, Options], Kept], folds: Sequence[Fold], options: Options) -> list[Kept]:
-    """task(fold, options) for each fold, as many at a time as there are threads; each solve has one of them.
+    """task(fold, options) for each fold, concurrently in n_threads threads, or one after the other with progress bars.
 
-    Progress bars come one after the other. Ctrl-C ends all: no fit to a fold is worth keeping.
+    Ctrl-C ends all of them.
     """
     seed = options["random_state"]
-    if not (seed is None or isinstance(seed, int | np.integer)):  # threads would call a generator in any order
+    if not (seed is None or isinstance(seed, int | np.integer)):  # the order of the threads is random
         options = {**options, "random_state": seed_of(seed)}
     workers = 1 if options["progress"] else min(options["n_threads"], len(folds))
     if workers == 1:
@@ -108,14 +108,14 @@ def follow(
     start: StartLike = None,
     supports: Supports | None = None,
 ) -> Iterator[tuple[int, Result]]:
-    """Solve a problem with each penalty, the heaviest first: weights and multipliers carry over to the next."""
+    """Solve a problem with each penalty, the largest lam first, with warm starts; yields positions and results."""
     order = sorted(range(len(penalties)), key=lambda k: -penalties[k].lam)
     results = along(problem, [penalties[k] for k in order], start=start, supports=supports, **options)
     for k, result in zip(order, results, strict=True):
         stopped = options.get("interrupted")
         if stopped is not None and stopped.is_set():
-            raise RuntimeError("stopped, as another fold was")
-        if result.status == "interrupted":  # nothing can be chosen from a path that was not finished
+            raise RuntimeError("interrupted in another fold")
+        if result.status == "interrupted":  # an incomplete path gives no choice
             raise KeyboardInterrupt
         yield k, result
 
@@ -127,7 +127,7 @@ def path_results(problem: Problem | MulticlassProblem, penalties: Sequence[Penal
 
 
 def mean_start(paths: Sequence[Result], folds: Sequence[Fold], n: int) -> StartLike:
-    """Where to start on all of the data: the mean over the folds, of multipliers over those that had the sample."""
+    """The start for all samples: the mean over the folds (for multipliers over the folds that had the sample)."""
     alpha = np.zeros((n, *paths[0].alpha.shape[1:]))
     seen = np.zeros(n)
     for result, (train, _) in zip(paths, folds, strict=True):
@@ -141,10 +141,10 @@ def mean_start(paths: Sequence[Result], folds: Sequence[Fold], n: int) -> StartL
 
 
 def alphas_of(alphas: VectorLike | None, n_alphas: int | None = None) -> int | Vector:
-    """How many alphas there are to be, or which, the largest first; None is 100."""
+    """The number of alphas, or the alphas, the largest first; None is 100."""
     if n_alphas is not None:
         if alphas is not None and (np.ndim(alphas) > 0 or alphas != 100):
-            raise ValueError(f"n_alphas={n_alphas!r} would have no effect: alphas says it all; leave n_alphas out")
+            raise ValueError(f"n_alphas={n_alphas!r} would have no effect beside alphas; leave n_alphas out")
         alphas = n_alphas
     alphas = 100 if alphas is None else alphas
     if np.ndim(alphas) == 0:
@@ -153,7 +153,7 @@ def alphas_of(alphas: VectorLike | None, n_alphas: int | None = None) -> int | V
         return int(alphas)
     values = np.array([positive_alpha(alpha) for alpha in np.ravel(np.asarray(alphas, dtype=object))])
     if not len(values):
-        raise ValueError("alphas is empty; give at least one")
+        raise ValueError("alphas is empty; pass at least one")
     return np.sort(values)[::-1]
 
 
@@ -161,37 +161,37 @@ def ratios_of(l1_ratio: VectorLike) -> list[float]:
     """One l1_ratio or several, checked."""
     values = [l1_ratio_of(ratio) for ratio in np.ravel(np.asarray(l1_ratio, dtype=object))]
     if not values:
-        raise ValueError("l1_ratio is empty; give at least one")
+        raise ValueError("l1_ratio is empty; pass at least one")
     return values
 
 
 def require_ends(asked: int | Vector, ratios: Sequence[float], eps: float) -> None:
-    """A path of so many alphas needs a largest one, and a smallest one relative to it."""
+    """Raise unless a grid can be derived: eps <= 1, and every l1_ratio > 0."""
     if isinstance(asked, int):
         if positive("eps", eps, "it is a ratio") > 1.0:
             raise ValueError(f"eps is the smallest alpha relative to the largest: at most 1, got {eps!r}")
         if 0.0 in ratios:
-            raise ValueError("l1_ratio=0 makes no zeros, so no grid can be derived; pass alphas=[...]")
+            raise ValueError("l1_ratio=0 never gives an all-zero model, so no grid can be derived; pass alphas=[...]")
 
 
 def alpha_grid(problems: Sequence[Problem], asked: int | Vector, eps: float) -> Vector:
-    """The alphas, the largest first: as given, or so many between the least that makes all weights zero and eps of it.
+    """The alphas, the largest first: as given, or a geometric grid from lam_max to eps lam_max.
 
     The penalties of the problems have lam = 1.
     """
     if not isinstance(asked, int):
         return asked
     largest, smallest = max(problem.lam_max() for problem in problems), 1e-15
-    if not largest > smallest:  # the weights are zero whatever alpha is
+    if not largest > smallest:  # the weights are zero for every alpha
         return np.full(asked, smallest)
     return np.geomspace(largest, eps * largest, asked)
 
 
 def choice(errors: Vector, rule: str) -> tuple[int, int]:
-    """The best of ratios x alphas x folds: the least mean error, or the heaviest penalty that is hardly worse.
+    """The position of the best of ratios x alphas x folds: the smallest mean error.
 
     "one_standard_error" keeps the ratio, and takes the largest alpha (they come first) whose mean error is at most the
-    least one plus its standard error, s / sqrt(folds).
+    smallest one plus its standard error, s / sqrt(folds).
     """
     mean = errors.mean(axis=2)
     i, j = (int(k) for k in np.unravel_index(int(mean.argmin()), mean.shape))
@@ -224,7 +224,7 @@ class AlphaSearchParameters(SearchParameters):
 
 @dataclass(frozen=True)
 class FoldData:
-    """Samples, their targets (or the codes of their labels), and their weights in fits and, if given, in errors."""
+    """Samples, targets (or codes of labels), and sample weights for fits and, if given, for errors."""
 
     X: Features
     y: NDArray[Any]
@@ -239,16 +239,16 @@ class FoldData:
 
 @dataclass(frozen=True)
 class FoldModels:
-    """The fits to a fold along one path: for each alpha the error, and for each problem its nonzero weights."""
+    """The fits to a fold along one path: for each alpha the error, and the nonzero weights of each problem."""
 
     errors: list[float] = field(default_factory=list)
     weights: list[list[tuple[Samples, Vector]]] = field(default_factory=list)  # columns and values
     intercepts: list[Vector] = field(default_factory=list)
-    short: list[Result] = field(default_factory=list)  # those that were not certified
+    short: list[Result] = field(default_factory=list)  # results that miss the tolerance
 
     def scores(self, X: Features) -> Iterator[Matrix]:
-        """X w + b for every alpha, with a row for each problem: one product for many of them."""
-        count, most_numbers = len(self.intercepts[0]), 4_000_000  # of scores or weights at a time: 32 MB
+        """X w + b for each alpha, a row for each problem; one product for many alphas."""
+        count, most_numbers = len(self.intercepts[0]), 4_000_000  # scores or weights at a time: 32 MB
         width = max(1, most_numbers // (max(X.shape) * count))
         for start in range(0, len(self.weights), width):
             some = slice(start, start + width)
@@ -264,10 +264,10 @@ class FoldModels:
 
 @dataclass(frozen=True)
 class AlphaSearch:
-    """What is searched, and how an estimator states and judges its models.
+    """A search for alpha and l1_ratio, with the functions of its estimator.
 
-    `problems` states the problems of samples, with any penalty; `errors` gives the error on test samples for every
-    alpha; `require` raises where a fit to weighted samples makes no sense.
+    `problems` states the problems of samples, with any penalty; `errors` gives the error on test samples for each
+    alpha; `require` raises if a fold cannot be fitted.
     """
 
     alphas: int | Vector
@@ -282,7 +282,7 @@ class AlphaSearch:
 
 @dataclass(frozen=True)
 class AlphaGrid:
-    """The alphas of one l1_ratio; and for each problem the supports that other folds needed."""
+    """The alphas of one l1_ratio; and for each problem the supports found by other folds."""
 
     ratio: float
     alphas: Vector
@@ -291,7 +291,7 @@ class AlphaGrid:
 
 @dataclass(frozen=True)
 class Best:
-    """The chosen alpha and l1_ratio, the errors (ratios x alphas x folds), and the last fit: to all samples."""
+    """The chosen alpha and l1_ratio, the errors (ratios x alphas x folds), and the problems of all samples."""
 
     alpha: float
     ratio: float
@@ -302,7 +302,7 @@ class Best:
 
 
 def check_search(rule: str, alphas: int | Vector, ratios: list[float], eps: float) -> None:
-    """Raise for parameters that no search can honour."""
+    """Raise for invalid parameters of a search."""
     one_of("rule", rule, ("best", "one_standard_error"))
     require_ends(alphas, ratios, eps)
 
@@ -310,8 +310,8 @@ def check_search(rule: str, alphas: int | Vector, ratios: list[float], eps: floa
 def search_alpha(search: AlphaSearch, data: FoldData, folds: list[Fold], options: Options) -> Best:
     """Follow the paths of all folds, and choose by their errors."""
     if search.rule == "one_standard_error" and len(folds) < 2:
-        raise ValueError("rule='one_standard_error' needs at least two folds: one error has no spread")
-    # stored as any of the penalties needs it: those that are strongly convex have the least ratio
+        raise ValueError("rule='one_standard_error' needs at least two folds")
+    # storage for the smallest ratio: its penalty is strongly convex if any is
     unit = _with_penalty(search.problems(data), search.penalty(1.0, min(search.ratios)))
     whole = stored_for(options["solver"], unit)
     grids = [_grid(search, whole, ratio) for ratio in search.ratios]
@@ -351,15 +351,15 @@ def _follow_fold(
     """The paths of a fold, one for each l1_ratio."""
     test = data.subset(fold[1])
     if not len(test.weights):
-        raise ValueError("a fold has no samples, and no error then; every fold needs one that is left out")
+        raise ValueError("a fold has no test samples")
     if test.error_weights is not None and not test.error_weights.any():
-        raise ValueError("sample_weight is zero everywhere in a fold, which has no error then; use fewer folds")
+        raise ValueError("sample_weight is zero for all test samples of a fold; use fewer folds")
     problems = _training_problems(search, data, whole, fold[0])
     return [_follow_grid(search, problems, test, grid, options) for grid in grids]
 
 
 def _training_problems(search: AlphaSearch, data: FoldData, whole: list[Problem], train: Samples) -> Sequence[Problem]:
-    """The problems of a fold: on the whole X by weights where it has a fold cache and most samples count."""
+    """The problems of a fold: by weights on all of X if it has a fold cache and most samples are used; else copies."""
     times = np.zeros(len(data.weights))
     np.add.at(times, train, 1.0)
     search.require(data.y, data.weights * times)
@@ -376,7 +376,7 @@ def _follow_grid(
     penalties = [search.penalty(alpha, grid.ratio) for alpha in grid.alphas]
     models, stated = FoldModels(), stored_for(options["solver"], _with_penalty(problems, penalties[0]))
     paths = [follow(p, penalties, options, supports=s) for p, s in zip(stated, grid.supports, strict=True)]
-    for steps in zip(*paths, strict=True):  # alphas come in order, the largest first
+    for steps in zip(*paths, strict=True):  # the largest alpha first
         results = [result for _, result in steps]
         models.weights.append([result.nonzeros() for result in results])
         models.intercepts.append(np.array([result.b for result in results]))
@@ -390,7 +390,7 @@ def _with_penalty(problems: Sequence[Problem], penalty: Penalty) -> list[Problem
 
 
 def _mean_model(problem: Problem, k: int, folds: list[FoldModels], j: int) -> StartLike:
-    """The mean over the folds of the k-th model for the j-th alpha, and -phi' there."""
+    """The mean over the folds of the model of problem k for alpha j, with alpha_i = -phi'(z_i)."""
     w = np.zeros(problem.shape[1])
     for models in folds:
         places, values = models.weights[j][k]

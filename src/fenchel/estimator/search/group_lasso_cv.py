@@ -1,4 +1,4 @@
-"""The group Lasso whose alpha is chosen by cross-validation."""
+"""The group Lasso with alpha chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from fenchel.problem.penalties import Penalty
 
 @documented("target", "zeros", "sparse", "alpha_path")
 class GroupLassoCV(SparseRegressionCV):
-    """The group Lasso with the best of some alphas, certified.
+    """The group Lasso with alpha chosen by cross-validation, certified.
 
-    Minimises what `GroupLasso` does. alpha is chosen by twice the mean loss on folds (the squared error), along paths
-    of alphas on which each fit starts from its neighbour's weights and multipliers; the last fit, to all samples,
-    starts from the mean over the folds.
+    The objective is that of `GroupLasso`. alpha is chosen by twice the mean loss on folds (the squared error), along
+    paths of alphas with warm starts; the last fit, to all samples, starts from the mean over the folds.
 
     Parameters
     ----------
@@ -29,7 +28,7 @@ class GroupLassoCV(SparseRegressionCV):
     Attributes
     ----------
     mse_path_ : array of shape (alphas, folds)
-        Twice the mean loss of the samples left out.
+        Twice the mean loss of the test samples.
 
     Examples
     --------

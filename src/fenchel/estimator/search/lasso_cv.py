@@ -1,4 +1,4 @@
-"""The Lasso and the elastic net whose alpha is chosen by cross-validation."""
+"""The Lasso and the elastic net with alpha chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from fenchel.problem.penalties import Penalty
 
 
 class SparseRegressionCV(AlphaSearchParameters, SparseRegression):
-    """Regressions that choose alpha by their squared error on folds."""
+    """Sparse regressions with alpha chosen by the squared error on folds."""
 
     alpha_: float
 
@@ -58,7 +58,7 @@ class SparseRegressionCV(AlphaSearchParameters, SparseRegression):
         return self._objective_at(self.alpha_, getattr(self, "l1_ratio_", 1.0))
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Choose alpha, and fit to the targets y; weights count in fits and in errors."""
+        """Choose alpha, and fit to the targets y; sample weights apply to fits and errors."""
         features, targets = validated(self, X, y)
         y = np.asarray(targets, dtype=np.float64)
         weights = sample_weights(sample_weight, features)
@@ -86,7 +86,7 @@ class SparseRegressionCV(AlphaSearchParameters, SparseRegression):
 
 def _some_weight(y: Vector, weights: Vector) -> None:
     if not weights.any():
-        raise ValueError("no sample outside of a fold has weight; use fewer folds")
+        raise ValueError("all training samples of a fold have weight zero; use fewer folds")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -106,16 +106,15 @@ class LassoSearch(LassoHints, SparseRegressionCV):
 
 @documented("target", "zeros", "sparse", "alpha_path")
 class ElasticNetCV(LassoSearch):
-    """The elastic net with the best of some alphas and l1_ratios, certified.
+    """The elastic net with alpha and l1_ratio chosen by cross-validation, certified.
 
-    Minimises what `ElasticNet` does. alpha and l1_ratio are chosen by the squared error on folds, along paths of alphas
-    on which each fit starts from its neighbour's weights and multipliers; the last fit, to all samples, starts from the
-    mean over the folds.
+    The objective is that of `ElasticNet`. alpha and l1_ratio are chosen by the squared error on folds, along paths of
+    alphas with warm starts; the last fit, to all samples, starts from the mean over the folds.
 
     Parameters
     ----------
     l1_ratio : float or array of numbers between 0 and 1, default 0.5
-        0 needs alphas.
+        0 requires `alphas`.
 
     Attributes
     ----------
@@ -141,11 +140,10 @@ class ElasticNetCV(LassoSearch):
 
 @documented("target", "zeros", "sparse", "alpha_path")
 class LassoCV(LassoSearch):
-    """The Lasso with the best of some alphas, certified.
+    """The Lasso with alpha chosen by cross-validation, certified.
 
-    Minimises what `Lasso` does. alpha is chosen by the squared error on folds, along paths of alphas on which each fit
-    starts from its neighbour's weights and multipliers; the last fit, to all samples, starts from the mean over the
-    folds.
+    The objective is that of `Lasso`. alpha is chosen by the squared error on folds, along paths of alphas with warm
+    starts; the last fit, to all samples, starts from the mean over the folds.
 
     Examples
     --------

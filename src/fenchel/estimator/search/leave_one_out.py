@@ -1,11 +1,11 @@
-"""Ridge regression with each sample left out, for all of them at the price of one decomposition.
+"""Leave-one-out errors of ridge regression, for all samples from one decomposition.
 
 With rows and targets multiplied by the roots of their weights, A = sqrt(s) (X - mean) = U S V', q = sqrt(s / W) for an
 intercept (else 0) and F = S^2 / (S^2 + alpha), the fitted values are H t, t = sqrt(s) y, with ::
 
     H = U F U' + q q',    error of sample i when it is left out:  (t - H t)_i / (1 - H_ii)
 
-(of sqrt(s_i) y_i, exactly). 1 - F = alpha / (S^2 + alpha) is used as it is, so nothing cancels when alpha is small.
+(of sqrt(s_i) y_i, exactly). 1 - F is computed as alpha / (S^2 + alpha), without cancellation for small alpha.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from fenchel.estimator.base import Features
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
-    """U, S^2 and what is needed to go back to weights."""
+    """U, S^2, sqrt(s) and q of the decomposition."""
 
     U: Vector
     squares: Vector
     root: Vector  # sqrt(s)
     q: Vector
-    complete: bool  # whether U and q span everything
+    complete: bool  # whether U and q span R^n
 
     @classmethod
     def of(cls, X: Features, s: Vector, intercept: bool) -> LeaveOneOut:
-        """Decompose X with the weights s; dense data directly, sparse data by the smaller of its two Gram matrices."""
+        """Decompose X with sample weights s: dense data directly, sparse data by the smaller Gram matrix."""
         n, d = X.shape
         if n * min(n, d) > 200_000_000:  # entries of U: 1.6 GB
             raise ValueError(
-                f"leaving out one of {n} samples at a time needs a decomposition of {n} x {min(n, d)} numbers; "
-                "use cross-validation on a few folds instead: cv=5"
+                f"leave-one-out with {n} samples needs a decomposition of {n} x {min(n, d)} numbers; "
+                "use cross-validation on a few folds: cv=5"
             )
         root = np.sqrt(s)
         mean = np.asarray(X.T @ s).ravel() / s.sum() if intercept else np.zeros(d)
         U, singular = _gram_vectors(X, root, mean) if sp.issparse(X) else _dense_vectors(X, root, mean)
         noise = max(n, d) * 4.0 * UNIT_ROUNDOFF
-        # what rounding leaves of a zero: of the eigenvalues of a Gram matrix, the root of it
+        # singular values that are zero up to rounding; those from a Gram matrix have the root of the error
         keep = singular > singular.max(initial=0.0) * (np.sqrt(noise) if sp.issparse(X) else noise)
         q = root / np.sqrt(s.sum()) if intercept else np.zeros(n)
         complete = int(np.count_nonzero(keep)) + int(intercept) == np.count_nonzero(s)
         return cls(U[:, keep], singular[keep] ** 2, root, q, complete)
 
     def errors(self, y: Vector, alpha: float) -> Vector:
-        """sqrt(s_i) (y_i - its prediction by the model that has not seen it), for every sample."""
+        """sqrt(s_i) (y_i - prediction without sample i), for each sample."""
         t = self.root * y
         left = alpha / (self.squares + alpha)
         projection = self.U.T @ t
@@ -68,7 +68,7 @@ class LeaveOneOut:
         if not self.q.any():
             return np.asarray(X.T @ a, dtype=np.float64).ravel(), 0.0
         s, W = self.root**2, float((self.root**2).sum())
-        a -= s * (a.sum() / W)  # A' holds the centred rows
+        a -= s * (a.sum() / W)  # A has centred rows
         w = np.asarray(X.T @ a, dtype=np.float64).ravel()
         return w, float(s @ (y - np.asarray(X @ w).ravel())) / W
 

@@ -1,4 +1,4 @@
-"""Logistic regression whose C and l1_ratio are chosen by cross-validation."""
+"""Logistic regression with C and l1_ratio chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -44,29 +44,29 @@ Grid = list[tuple[Result, ...]]
 
 @documented("classes")
 class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel):
-    """Logistic regression with the best of some C and l1_ratios, certified.
+    """Logistic regression with C and l1_ratio chosen by cross-validation, certified.
 
-    Minimises what `LogisticRegression` does. C and l1_ratio are chosen on folds, along paths of C on which each
-    fit starts from its neighbour's; the last fit, to all samples, starts from the mean over the folds.
+    The objective is that of `LogisticRegression`. C and l1_ratio are chosen on folds, along paths of C with warm
+    starts; the last fit, to all samples, starts from the mean over the folds.
 
     Parameters
     ----------
     Cs : int or array of positive numbers, default 10
         A number of values between 1e-4 and 1e4, or the values.
     l1_ratios : array of numbers between 0 and 1, optional
-        None is what `penalty` says, L2 by default. With more than two classes they must be less than 1.
+        None: from `penalty`, L2 by default. With more than two classes they must be less than 1.
     penalty : {"auto", "l2", "l1", "elasticnet"}, default "auto"
-        "auto" goes by l1_ratios alone, and "elasticnet" needs them.
+        "auto" uses l1_ratios alone, and "elasticnet" requires them.
     scoring : str, callable or None
-        None is the accuracy; weights count where they are given.
+        None is the accuracy; sample weights are used if given.
     class_weight : dict, "balanced" or None
         "balanced" counts the samples of all folds.
     refit : bool, default True
-        False is refused: a mean of models minimises nothing, and has no certificate.
+        False is an error: the mean of the folds' models has no certificate.
     multi_class : {"auto", "multinomial"}, default "auto"
-        More than two classes have one softmax loss for all.
+        The softmax for more than two classes.
     use_legacy_attributes : bool, default True
-        The shapes of scikit-learn before 1.10; False is those from then on.
+        The shapes of scikit-learn before 1.10; False: those since.
 
     Attributes
     ----------
@@ -76,9 +76,9 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
     scores_ : dict from labels to arrays of shape (folds, Cs, ratios); or an array of shape (folds, ratios, Cs)
     coefs_paths_ : dict from labels to arrays of shape (folds, Cs, ratios, d + 1); or an array of shape \
 (folds, ratios, Cs, classes, d + 1)
-        Weights, and last the intercept if there is one.
+        Weights, then the intercept, if any.
     n_iter_ : array of shape (1, folds, Cs, ratios), or (folds, ratios, Cs)
-        If `l1_ratios` is None, none of the former shapes has its axis of ratios, and in the latter it is 1.
+        If `l1_ratios` is None, the former shapes have no axis of ratios, and in the latter ones it is 1.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
         one_of("dual", self.dual, (True, False))
         one_of("multi_class", self.multi_class, ("auto", "multinomial", "deprecated"))
         if not self.refit:
-            raise ValueError("refit=False is not available: a mean over folds minimises nothing; leave refit=True")
+            raise ValueError("refit=False is not supported: the mean of the folds' models has no certificate")
         self._candidates()
         self._ratios()
 
@@ -120,7 +120,7 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
         return values
 
     def _ratios(self) -> NDArray[Any]:
-        """The l1_ratios as scikit-learn keeps them: None where there are none; checked."""
+        """The l1_ratios, checked; [None] if there are none, as in scikit-learn."""
         if self.l1_ratios is None:
             resolve_l1_ratio(self.penalty, None)
             return np.array([None])
@@ -169,7 +169,7 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
     def _grid(self, X: Features, codes: Codes, weights: Vector, fold: Fold, options: Options) -> Grid:
         """Fits to a fold for each C (rows) and l1_ratio (columns)."""
         train, _ = fold
-        # stored for the smallest ratio: its penalty is strongly convex if any is
+        # storage for the smallest ratio: its penalty is strongly convex if any is
         least = min(self.l1_ratios_, key=lambda ratio: ratio or 0.0)
         stated = weighted_problems(
             self._objective_at(self.Cs_[0], least), X[train], codes[train], weights[train], len(self.classes_)
@@ -191,10 +191,10 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
         return model
 
     def _store_paths(self, grids: list[Grid], scores: Vector, constant: float) -> None:
-        """The attributes of the search, in the shapes of either version of scikit-learn."""
+        """Set the attributes of the search, in the shapes of either version of scikit-learn."""
 
         def joined(result: Result) -> Matrix:
-            """Weights, and last the intercept if there is one, a row for each class (or for two)."""
+            """Weights, then the intercept, if any; a row for each class (one for two)."""
             w, b = split_constant(result, constant)
             return np.column_stack([w, b] if self.fit_intercept else [w])
 
@@ -216,6 +216,6 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
         self.coefs_paths_ = {label: coefs[..., k, :] for k, label in enumerate(keys)}
 
     def score(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> float:
-        """The score that `scoring` names, the accuracy by default."""
+        """The score by `scoring`, the accuracy by default."""
         weights = None if sample_weight is None else np.asarray(sample_weight)
         return float(scorer_of(self, self.scoring or "accuracy")(self, X, y, **weight_argument(weights)))

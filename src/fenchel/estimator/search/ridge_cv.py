@@ -1,4 +1,4 @@
-"""Ridge regression whose alpha is chosen by cross-validation."""
+"""Ridge regression with alpha chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ from fenchel.estimator.search.leave_one_out import LeaveOneOut
 
 @documented("targets")
 class RidgeCV(Regression):
-    """Ridge regression with the best of some alphas, certified.
+    """Ridge regression with alpha chosen by cross-validation, certified.
 
-    Minimises what `Ridge` does. Without `cv`, alpha is chosen by leaving out one sample at a time, exactly and in
-    closed form; with it, on folds, along a path of alphas on which each fit starts from its neighbour's.
+    The objective is that of `Ridge`. Without `cv`, alpha is chosen by exact leave-one-out errors in closed form; with
+    it, on folds, along a path of alphas with warm starts.
 
     Parameters
     ----------
     alphas : array of positive numbers, default (0.1, 1.0, 10.0)
     scoring : str, callable or None
-        None is minus the mean squared error of samples left out (each multiplied by its weight), and R^2 on folds.
+        None is minus the mean squared leave-one-out error (each multiplied by its weight), and R^2 on folds.
     cv : int, splitter, iterable or None
-        None leaves out one sample at a time.
+        None is leave-one-out.
     gcv_mode : {None, "auto", "svd", "eigen"}
         A hint to scikit-learn's algorithm; it has no effect on the errors.
     store_cv_results : bool, default False
-        Keep `cv_results_`; for cv=None.
+        Store `cv_results_`; for cv=None.
     alpha_per_target : bool, default False
         An alpha for each target; for cv=None.
 
@@ -61,13 +61,13 @@ class RidgeCV(Regression):
     alpha_ : float, or an array of one for each target
     best_score_ : float, or an array of one for each target
     cv_results_ : array of shape (n, alphas), or (n, targets, alphas)
-        Squared errors, or predictions if there is a `scoring`, of the samples left out.
+        Squared leave-one-out errors, or predictions if there is a `scoring`.
     solver_
         As in `Ridge`, of the last fit, to all samples.
 
     Notes
     -----
-    Weights count in scores on folds. Leaving out a sample of weight 2 is not leaving out one of two.
+    Sample weights are used in scores on folds. Leave-one-out removes a sample of weight 2 as a whole.
 
     Examples
     --------
@@ -95,9 +95,9 @@ class RidgeCV(Regression):
         one_of("gcv_mode", self.gcv_mode, (None, "auto", "svd", "eigen"))
         for name in ("store_cv_results", "alpha_per_target"):
             if self.cv is not None and getattr(self, name):
-                raise ValueError(f"{name}=True needs cv=None: it is about samples left out one at a time")
+                raise ValueError(f"{name}=True needs cv=None (leave-one-out)")
         if not self._candidates():
-            raise ValueError("alphas is empty; give at least one")
+            raise ValueError("alphas is empty; pass at least one")
 
     def _candidates(self) -> list[float]:
         return [positive_alpha(alpha) for alpha in np.ravel(np.asarray(self.alphas, dtype=object))]
@@ -148,7 +148,7 @@ class RidgeCV(Regression):
         return bool(self.alpha_per_target) and y.ndim == 2 and y.shape[1] > 1
 
     def _scored(self, predictions: Vector, y: Vector, given: Vector | None) -> Vector:
-        """The scores of the predictions for each alpha; alphas x targets, or one column."""
+        """The scores of the predictions: alphas x targets, or one column."""
         scorer, weighted = scorer_of(self, self.scoring), weight_argument(given)
         if self._per_target(y):
             pairs = [[(p[:, k], y[:, k]) for k in range(y.shape[1])] for p in predictions]
@@ -157,7 +157,7 @@ class RidgeCV(Regression):
         return np.array([[scorer(_Predicted(), p, t, **weighted) for p, t in row] for row in pairs])
 
     def _closed_form(self, decomposition: LeaveOneOut, X: Features, y: Vector) -> list[StartLike]:
-        """The minimiser for each target, which the solver then only has to certify."""
+        """The minimiser for each target, as a start for the solver."""
         targets = columns(y)
         starts: list[StartLike] = []
         for target, alpha in zip(targets, np.broadcast_to(np.ravel(self.alpha_), len(targets)), strict=True):
@@ -192,8 +192,7 @@ class RidgeCV(Regression):
 
 
 class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A model whose predictions are known."""
+    """A model that returns its input, for scorers of given predictions."""
 
     def predict(self, X: Vector) -> Vector:
-        """What is given."""
         return X

@@ -1,4 +1,4 @@
-"""Sparse logistic regression whose alpha and l1_ratio are chosen by cross-validation."""
+"""Sparse logistic regression with alpha and l1_ratio chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -39,20 +39,19 @@ from fenchel.problem.losses import Logistic
 
 @documented("classes", "zeros")
 class SparseLogisticRegressionCV(AlphaSearchParameters, SparseLogisticModel):
-    """Sparse logistic regression with the best of some alphas and l1_ratios, certified.
+    """Sparse logistic regression with alpha and l1_ratio chosen by cross-validation, certified.
 
-    Minimises what `SparseLogisticRegression` does. alpha and l1_ratio are chosen on folds, along paths of alphas on
-    which each fit starts from its neighbour's weights and multipliers; the last fit, to all samples, starts from the
-    mean over the folds.
+    The objective is that of `SparseLogisticRegression`. alpha and l1_ratio are chosen on folds, along paths of alphas
+    with warm starts; the last fit, to all samples, starts from the mean over the folds.
 
     Parameters
     ----------
     l1_ratio : float or array of numbers between 0 and 1, default 1.0
-        0 needs alphas.
+        0 requires `alphas`.
     class_weight : dict, "balanced" or None
         "balanced" counts the samples of all folds.
     scoring : str, callable or None
-        None is minus the mean logarithmic loss; weights count where they are given.
+        None is minus the mean logarithmic loss; sample weights are used if given.
 
     Attributes
     ----------
@@ -88,7 +87,7 @@ class SparseLogisticRegressionCV(AlphaSearchParameters, SparseLogisticModel):
         return Objective(Logistic(), lambda total: elastic(alpha, ratio), self.fit_intercept)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Choose alpha, and fit to the labels y; weights count in fits and in scores."""
+        """Choose alpha, and fit to the labels y; sample weights apply to fits and scores."""
         features, codes = encoded(self, X, y)
         weights = two_classes(codes, sample_weights(sample_weight, features), "sample_weight")
         full = with_class_weights(self, codes, weights)
@@ -108,15 +107,15 @@ class SparseLogisticRegressionCV(AlphaSearchParameters, SparseLogisticModel):
         return self._objective_at(1.0, 1.0).problems(Design(data.X), signs, [data.weights] * len(signs))
 
     def _every_class(self, codes: Codes, weights: Vector) -> None:
-        """Raise where a class has no weight."""
+        """Raise if a class has no weight."""
         empty = np.flatnonzero(np.bincount(codes, weights, len(self.classes_)) == 0.0)
         if len(empty):
             raise ValueError(
-                f"the class {self.classes_[empty[0]]} has no weight outside of a fold; use fewer folds, or leave it out"
+                f"the class {self.classes_[empty[0]]} has no weight in the training samples of a fold; use fewer folds"
             )
 
     def _log_losses(self, models: FoldModels, test: FoldData) -> list[float]:
-        """The mean logarithmic loss for every alpha."""
+        """The mean logarithmic loss for each alpha."""
         losses = []
         for scores in models.scores(test.X):
             each = log_probabilities(scores[0] if len(scores) == 1 else scores.T, is_softmax=False)
@@ -124,7 +123,7 @@ class SparseLogisticRegressionCV(AlphaSearchParameters, SparseLogisticModel):
         return losses
 
     def _minus_scores(self, models: FoldModels, test: FoldData) -> list[float]:
-        """Minus the scores of the models, as `scoring` computes them."""
+        """Minus the scores of the models by `scoring`."""
         score, errors = scorer_of(self, self.scoring), []
         for weights, intercept in zip(models.weights, models.intercepts, strict=True):
             model = SparseLogisticRegression()

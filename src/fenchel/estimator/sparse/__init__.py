@@ -1,1 +1,1 @@
-"""Models with many zeros: the Lasso and its kin."""
+"""Sparse models: Lasso, elastic net, group and fused Lasso, sparse logistic regression."""

@@ -1,4 +1,4 @@
-"""The fused Lasso: neighbouring features have equal weights unless the data say otherwise."""
+"""The fused Lasso."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class FusedLasso(VerboseFitParameters, Regression):
 
         (1 / (2 W)) sum_i s_i (x_i.w + b - y_i)^2 + alpha |D w|_1,    W = sum_i s_i
 
-    with an intercept b that is not penalised. D is the first difference of the weights, in the order of the columns of
-    X, unless given: weights of neighbours come out equal.
+    with an unpenalised intercept b. D is the first difference of the weights, in the order of the columns of X, unless
+    given: many neighbouring weights are equal.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ class FusedLasso(VerboseFitParameters, Regression):
     dual_coef_ : array of shape (n,)
         The multipliers of the certificate, near the residuals y_i - x_i.w - b.
     certified_zeros_ : boolean array with an entry for each row of D
-        Which differences (D w)_k are proven to be zero in the exact optimum. A smaller tol proves more. Where D'u = v
-        has more than one solution (graphs with cycles), or D is neither None nor differences of some order, none is.
+        Which differences (D w)_k are proven to be zero in the exact optimum. A smaller tol proves more. Only for
+        differences of some order (None is the first), where D'u = v has one solution.
     solver_ : str
         The solver that was used.
 
@@ -67,8 +67,8 @@ class FusedLasso(VerboseFitParameters, Regression):
         return Objective(Squared(), lambda total: FusedL1(alpha, self.D), self.fit_intercept)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the targets y; weight 2 is the row twice."""
-        # one weight has no differences
+        """Fit to the targets y; a weight of 2 repeats the row."""
+        # a single weight has no first difference
         results = fit_targets(self, X, y, sample_weight, ensure_min_features=2 if self.D is None else 1)
         self.certified_zeros_ = np.atleast_1d(self.certificate_.zeros())
         self.solver_ = results[0].solver

@@ -1,4 +1,4 @@
-"""Regression with a group Lasso."""
+"""The group Lasso."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ Groups: TypeAlias = VectorLike | Sequence[Sequence[int]]
 
 @documented("targets", "zeros", "sparse")
 class GroupLasso(VerboseFitParameters, SparseRegression):
-    """Regression with weights that are zero in whole groups, certified.
+    """The group Lasso, certified: weights are zero in whole groups.
 
     Minimises ::
 
         1/W sum_i s_i phi(x_i.w + b; y_i) + alpha sum_g weights_g |w_g|_2,   phi = (z - y)^2 / 2
 
-    for each target, with W = sum_i s_i and an intercept b that is not penalised. Of the losses for labels,
-    `LinearClassifier(loss, penalty=GroupL2(lam, groups))` takes any.
+    for each target, with W = sum_i s_i and an unpenalised intercept b. For classification use
+    `LinearClassifier(loss, penalty=GroupL2(lam, groups))`.
 
     Parameters
     ----------
     groups : int, array of labels or sizes, or list of index lists; default 1
-        How the columns are grouped: so many neighbours each; d labels, one for each column; fewer numbers, the sizes
-        of groups of neighbours, which add up to d; or the columns of each group.
+        The size of contiguous groups; a label for each of d columns; the sizes of contiguous groups, which add up to d;
+        or the columns of each group.
     weights : "sqrt" or array of one positive number for each group, optional
         In the sorted order of the labels, or the order of the groups. None is ones, "sqrt" the square roots of the
         sizes.
@@ -46,7 +46,7 @@ class GroupLasso(VerboseFitParameters, SparseRegression):
     Attributes
     ----------
     certified_zeros_ : array of booleans, of the shape of `coef_`
-        Which weights are proven to be zero in the exact optimum; those of a group all are, or none.
+        Which weights are proven to be zero in the exact optimum: all of a group, or none.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class GroupLasso(VerboseFitParameters, SparseRegression):
 
 
 def grouped(alpha: float, groups: Groups, weights: VectorLike | None, d: int) -> GroupL2:
-    """The penalty of d columns."""
+    """The penalty for d columns."""
     labels = groups_of(groups, d)
     if isinstance(weights, str):
         if weights != "sqrt":
@@ -91,14 +91,14 @@ def groups_of(groups: Groups, d: int) -> NDArray[np.intp]:
     """The group of each of d columns, numbered from 0."""
     if isinstance(groups, int | np.integer) and not isinstance(groups, bool):
         if groups < 1 or d % groups:
-            raise ValueError(f"groups={groups} neighbours each: {d} columns cannot be divided so")
+            raise ValueError(f"groups={groups}: {d} columns cannot be divided into groups of this size")
         return np.arange(d) // int(groups)
     if isinstance(groups, list | tuple) and len(groups) and all(np.ndim(g) == 1 for g in groups):
         return _from_members([np.asarray(g) for g in groups], d)
     labels = np.asarray(groups)
     if labels.ndim != 1 or not labels.size or labels.dtype.kind not in "iuUSO":
         raise ValueError(
-            "groups must be a number of neighbours, a label for each column, sizes, or a list of index lists; "
+            "groups must be the size of contiguous groups, a label for each column, sizes, or a list of index lists; "
             f"got {groups!r}"
         )
     if len(labels) == d:

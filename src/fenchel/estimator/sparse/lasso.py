@@ -1,4 +1,4 @@
-"""The Lasso and the elastic net, by the names and with the constants of scikit-learn's."""
+"""The Lasso and the elastic net, with the names and the constants of scikit-learn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fenchel.problem.losses import Squared
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LassoHints:
-    """Parameters by which scikit-learn's Lasso is told how to go about it."""
+    """Hints to the algorithm of scikit-learn's Lasso."""
 
     precompute: object = False
     copy_X: bool = True
@@ -52,7 +52,7 @@ class ElasticNet(LassoModel):
 
         1/(2 W) sum_i s_i (x_i.w + b - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2)
 
-    for each target, with W = sum_i s_i and an intercept b that is not penalised.
+    for each target, with W = sum_i s_i and an unpenalised intercept b.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Lasso(LassoModel):
 
         1/(2 W) sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_1
 
-    for each target, with W = sum_i s_i and an intercept b that is not penalised.
+    for each target, with W = sum_i s_i and an unpenalised intercept b.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Coefficients of the elastic net along a path of alphas, called and returned as scikit-learn's `path` does."""
+"""Coefficients of the elastic net along a path of alphas, with the signature of scikit-learn's `path`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def elastic_net_path(
     selection: str = "cyclic",
     solver: SolverLike = "auto",
 ) -> tuple[Vector, Matrix, Vector] | tuple[Vector, Matrix, Vector, list[int]]:
-    """Weights of the elastic net without an intercept for each alpha, each solve started from its neighbour's.
+    """Weights of the elastic net without an intercept for each alpha, with warm starts.
 
     Minimises 1/(2n) sum_i (x_i.w - y_i)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2).
 
@@ -53,16 +53,16 @@ def elastic_net_path(
         The smallest alpha relative to the largest.
     n_alphas : int, optional
     alphas : int or array of positive numbers, default 100
-        The number of alphas, from the least that makes all weights zero down to eps times that; or the alphas.
+        The number of alphas, from the smallest one with w = 0 down to eps times that; or the alphas.
     coef_init : array of d weights, optional
-        Start of the first solve.
+        The start of the first solve.
     return_n_iter : bool, default False
     tol, max_iter, random_state, solver
         As in `ElasticNet`.
     precompute, Xy, copy_X, check_input, selection
         Hints to scikit-learn's algorithm; they have no effect on the minimiser.
     positive : bool, default False
-        True is refused.
+        True is an error.
     verbose : bool, default False
         Show a progress bar for each alpha.
 
@@ -71,7 +71,7 @@ def elastic_net_path(
     alphas : array, the largest first
     coefs : array of shape (d, alphas)
     dual_gaps : array of the certified gaps
-    n_iters : list of steps, if they are asked for
+    n_iters : list of steps, if `return_n_iter`
     """
     check_hints(selection, positive)
     ratio, asked = l1_ratio_of(l1_ratio), alphas_of(alphas, n_alphas)

@@ -1,4 +1,4 @@
-"""Logistic regression with many zeros."""
+"""Sparse logistic regression."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from fenchel.solver import Result
 
 
 class SparseLogisticModel(LogisticModel):
-    """One problem for each class against the rest."""
+    """One-vs-rest logistic regression."""
 
     def _is_softmax(self) -> bool:
         return False
 
 
 def store_zeros_and_steps(model: SparseLogisticModel, results: list[Result]) -> None:
-    """Set the attributes of logistic models with many zeros."""
+    """Set the attributes of sparse logistic models."""
     model.certified_zeros_ = np.atleast_2d(model.certificate_.zeros())
     model.n_iter_ = steps_of(results)
 
@@ -38,9 +38,8 @@ class SparseLogisticRegression(SparseLogisticModel):
 
         1/W sum_i s_i c_i log(1 + exp(-y_i (x_i.w + b))) + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2)
 
-    with the weights c_i of the classes, W = sum_i s_i c_i, and an intercept b that is not penalised: what
-    `LogisticRegression(penalty="l1", C=1 / (alpha W))` minimises, in the form of the Lasso. More than two classes: one
-    model for each against the rest.
+    with class weights c_i, W = sum_i s_i c_i, and an unpenalised intercept b: the objective of
+    `LogisticRegression(penalty="l1", C=1 / (alpha W))`, divided by C W. More than two classes: one-vs-rest.
 
     Attributes
     ----------
@@ -73,6 +72,6 @@ class SparseLogisticRegression(SparseLogisticModel):
         return Objective(Logistic(), lambda total: penalty, self.fit_intercept)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the labels y; weight 2 is the row twice."""
+        """Fit to the labels y; a weight of 2 repeats the row."""
         store_zeros_and_steps(self, fit_classes(self, X, y, sample_weight))
         return self

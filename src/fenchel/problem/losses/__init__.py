@@ -1,4 +1,4 @@
-"""Losses: convex functions phi(z; y) of a score z and a target y (MATH: section 2 of the documentation)."""
+"""Losses: convex functions phi(z; y) of a score z and a target y."""
 
 from fenchel.problem.losses.base import Loss
 from fenchel.problem.losses.classification import Exponential, Hinge, Logistic, SmoothedHinge, SquaredHinge

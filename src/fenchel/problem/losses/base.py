@@ -1,4 +1,4 @@
-"""What every loss is: value, derivative, conjugate, domain and constants."""
+"""The base class of losses: value, derivative, conjugate, domain and constants."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from fenchel.problem.traits import Trait
 class Loss(ABC):
     """A convex function phi(z; y), bounded below, of the score z, for a target y, as NumPy functions of arrays.
 
-    A loss of your own is a subclass with `value`, `derivative`, `conjugate` and `domain`, and whichever of the
-    constants
-    below are finite. Everything else has a default that is right for any convex loss. The certificate assumes that
-    `value` and `conjugate` are accurate to a few units in the last place, as NumPy's functions are.
+    A subclass defines `value`, `derivative`, `conjugate` and `domain`, and the constants below that are finite. The
+    other defaults are correct for every convex loss. The certificate assumes that `value` and `conjugate` are
+    accurate to a few units in the last place, as NumPy's functions are.
 
     Attributes
     ----------
@@ -33,8 +32,8 @@ class Loss(ABC):
     lipschitz : float
         Lipschitz constant of the loss; infinite if there is none.
     unit : float
-        The size of the constants that scores and targets meet: the 1 of a margin, the epsilon of a tube, 0 where there
-        are none. The terms of phi*(-a; y) are at most |phi*(-a; y)| + 2 |a| (unit + |y|), and rounded as such.
+        The largest constant added to scores and targets: 1 for margins, epsilon for a tube, 0 if there is none. The
+        terms of phi*(-a; y) are at most |phi*(-a; y)| + 2 |a| (unit + |y|), which bounds their rounding errors.
     """
 
     is_classification = False
@@ -43,7 +42,7 @@ class Loss(ABC):
 
     @property
     def unit(self) -> float:
-        """The size of the constants that scores and targets meet."""
+        """The largest constant added to scores and targets."""
         return 1.0
 
     @property
@@ -70,7 +69,7 @@ class Loss(ABC):
 
     @abstractmethod
     def domain(self, y: Vector) -> tuple[Vector, Vector]:
-        """The interval of a = -u where the conjugate is finite. It contains 0, since phi is bounded below."""
+        """The interval of a = -u in which the conjugate is finite. It contains 0, since phi is bounded below."""
 
     def kinks(self, y: Vector) -> tuple[Vector, ...]:
         """The scores where phi is not differentiable; none for a differentiable loss."""
@@ -100,15 +99,15 @@ class Loss(ABC):
         return np.clip(step, first, last)
 
     def _bracket(self, end: Vector, target: Vector, q: Vector | float, y: Vector, side: float) -> Vector:
-        """A finite end of the bracket of the default `dual_step`, by doubling, where the domain gives none."""
+        """A finite end of the bracket of the default `dual_step`: that of the domain, else by doubling."""
         width = np.ones_like(target)
         end = np.where(np.isfinite(end), end, target + side * width)
         for _ in range(200):
-            short = side * (end + q * self.derivative(end, y) - target) < 0
-            if not short.any():
+            inside = side * (end + q * self.derivative(end, y) - target) < 0
+            if not inside.any():
                 break
-            width = np.where(short, 2 * width, width)
-            end = np.where(short, target + side * width, end)
+            width = np.where(inside, 2 * width, width)
+            end = np.where(inside, target + side * width, end)
         return end
 
     def prox(self, x: Vector, t: Vector | float, y: Vector) -> Vector:
@@ -118,8 +117,8 @@ class Loss(ABC):
     def rise(self, z: Vector, y: Vector, error: Vector) -> Vector:
         """A bound on phi(z') - phi(z) over |z' - z| <= error.
 
-        |phi'(z)| error + (smoothness / 2) error^2 for a smooth loss, but no more than lipschitz error; else, by
-        convexity, the rise at one of the two ends (taken a little further out, since they are rounded).
+        min(|phi'(z)| error + (smoothness / 2) error^2, lipschitz error) for a smooth loss; else, by convexity, the
+        larger rise at the two ends (moved outwards, since they are rounded).
         """
         if np.isfinite(self.smoothness):
             slope = np.abs(self.derivative(z, y)) * (1.0 + 1e-9)
@@ -129,16 +128,16 @@ class Loss(ABC):
         return np.maximum(*ends) - self.value(z, y)
 
     def kernel(self) -> CompiledLoss | None:
-        """The compiled twin of this loss, if there is one."""
+        """The compiled version of this loss, if there is one."""
         return None
 
     @cached_property
     def traits(self) -> frozenset[Trait]:
-        """What this loss promises, from its constants and kinks."""
-        promised = {
+        """The properties that follow from the constants and kinks."""
+        conditions = {
             Trait.DIFFERENTIABLE_LOSS: not self.kinks(np.ones(1)),
             Trait.SMOOTH_LOSS: np.isfinite(self.smoothness),
             Trait.LIPSCHITZ_LOSS: np.isfinite(self.lipschitz),
             Trait.COMPILED_LOSS: self.kernel() is not None,
         }
-        return frozenset(trait for trait, holds in promised.items() if holds)
+        return frozenset(trait for trait, holds in conditions.items() if holds)

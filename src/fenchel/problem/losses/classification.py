@@ -68,7 +68,7 @@ class Hinge(MarginLoss):
 
 @dataclass(frozen=True)
 class SmoothedHinge(MarginLoss):
-    """The hinge with its corner replaced by a parabola of width gamma. -phi*(-a) = t - gamma a^2 / 2."""
+    """The hinge with its kink replaced by a parabola of width gamma. -phi*(-a) = t - gamma a^2 / 2."""
 
     has_straight_parts = True
     gamma: float = 1.0
@@ -148,9 +148,8 @@ class Logistic(MarginLoss):
     def dual_step(self, a: Vector, z: Vector, q: Vector | float, y: Vector) -> Vector:
         """With t' = sigmoid(-s) the equation is g(s) = s - m + q t - q sigmoid(-s) = 0, root in [m - q t, m - q t + q].
 
-        g increases; it is convex left of 0 and concave right of it. So Newton's method that stays on the root's side
-        of 0
-        converges from wherever it starts, and from its second step on without overshooting.
+        g increases, convex left of 0 and concave right of it: Newton's method restricted to the root's side of 0
+        converges from every start, from the second step on without overshooting.
         """
         base = y * z - q * a * y
         right = base + 0.5 * q > 0.0  # g(0) < 0

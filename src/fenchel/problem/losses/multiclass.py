@@ -1,8 +1,8 @@
 """Losses of k scores z for a class y: phi(z; y) = F(z) - z_y, F a maximum over the probability simplex.
 
-Every subgradient is p - e_y with p in the simplex, so a dual block is alpha = e_y - p, and -phi*(-alpha) = g(p) is
-concave on the simplex, g(e_y) = 0. Below, p is kept as `off`, its entries off the true class with 0 in place of p_y;
-what they leave of 1 is p_y, so that p lies in the simplex exactly.
+Every subgradient is p - e_y with p in the simplex, so the multipliers of a sample are alpha = e_y - p, and
+-phi*(-alpha) = g(p) is concave on the simplex, g(e_y) = 0. Below, p is stored as `off`, its entries off the true class
+with 0 in place of p_y; p_y is 1 minus their sum, so that p lies in the simplex exactly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fenchel.problem.vectors import inside
 
 Codes = NDArray[np.int64]
 
-#: How far a row of alpha may add up to something else than 0, relatively, and still be read as a dual block.
+#: Relative tolerance for sum_j alpha_ij = 0.
 ROW_SUM = 1e-12
 
 
@@ -51,7 +51,7 @@ class MulticlassLoss(ABC):
 
     @abstractmethod
     def dual_error(self, off: Vector) -> Vector:
-        """A bound on the rounding error of `dual_value`, for entries of `off` that are off by 8 roundings."""
+        """A bound on the rounding error of `dual_value`, for entries of `off` with up to 8 roundings."""
 
     @abstractmethod
     def block_step(self, p: Vector, Z: Vector, q: Vector, y: Codes) -> Vector:
@@ -59,7 +59,7 @@ class MulticlassLoss(ABC):
 
     @abstractmethod
     def kernel(self) -> CompiledMulticlassLoss:
-        """The compiled twin of this loss."""
+        """The compiled version of this loss."""
 
     def gradient(self, Z: Vector, y: Codes) -> Vector:
         """p - e_y, a subgradient with respect to the scores."""
@@ -78,20 +78,20 @@ class MulticlassLoss(ABC):
         return multipliers(within_simplex(without_class(p, y)), y)
 
     def best_intercepts(self, Z: Vector, y: Codes, s: Vector) -> Vector:
-        """A b that makes the mean loss at Z + b small; the best one where the loss is smooth."""
+        """The b that minimises the mean loss at Z + b if the loss is smooth; else 0."""
         return np.zeros(Z.shape[1])
 
     def hessian_product(self, P: Vector, U: Vector) -> Vector:
-        """The Hessian of each sample, times u_i; P are the distributions whose p - e_y is the gradient."""
+        """The Hessian at p_i times u_i for each sample; the gradient there is p_i - e_y."""
         raise TypeError(f"{type(self).__name__} has no Hessian")
 
     def curvature(self, P: Vector) -> Vector:
-        """The trace of each Hessian."""
+        """The trace of the Hessian of each sample."""
         raise TypeError(f"{type(self).__name__} has no Hessian")
 
     @property
     def traits(self) -> frozenset[Trait]:
-        """What this loss promises."""
+        """Smooth if the gradient is Lipschitz; always compiled."""
         smooth = {Trait.DIFFERENTIABLE_LOSS, Trait.SMOOTH_LOSS} if np.isfinite(self.smoothness) else set()
         return frozenset({Trait.COMPILED_LOSS} | smooth)
 
@@ -103,7 +103,7 @@ class Multinomial(MulticlassLoss):
     smoothness = 0.5
 
     def value(self, Z: Vector, y: Codes) -> Vector:
-        """log sum_j exp(z_j - z_y), accurate when it is small, too."""
+        """log sum_j exp(z_j - z_y), accurate also when it is small."""
         margin = margins(Z, y)
         top = margin.max(axis=1)
         shift = np.maximum(top, 0.0)
@@ -120,7 +120,7 @@ class Multinomial(MulticlassLoss):
         return np.asarray(-xlogy(off, off).sum(axis=1) - xlog1py(1.0 - mass, -mass))
 
     def dual_error(self, off: Vector) -> Vector:
-        """Rounding moves the true class's entry by some delta, and -x log x by at most -delta log delta."""
+        """Rounding moves p_y by at most delta, and -x log x by at most -delta log delta."""
         k = off.shape[1]
         total = off.sum(axis=1)
         mass = np.minimum(total, 1.0)
@@ -131,7 +131,7 @@ class Multinomial(MulticlassLoss):
     def block_step(self, p: Vector, Z: Vector, q: Vector, y: Codes) -> Vector:
         """log p'_j + q p'_j = c_j - nu with c = z + q p, so p'_j = omega(c_j - nu + log q) / q with Wright's omega.
 
-        The sum of p' decreases in nu; Newton on its logarithm, kept in a bracket, finds where it is 1.
+        sum_j p'_j decreases in nu; safeguarded Newton on its logarithm finds the root of sum_j p'_j = 1.
         """
         q = np.maximum(q, np.finfo(np.float64).tiny)[:, None]
         c, k = Z + q * p, Z.shape[1]
@@ -150,10 +150,7 @@ class Multinomial(MulticlassLoss):
         return np.asarray(found / total)
 
     def best_intercepts(self, Z: Vector, y: Codes, s: Vector) -> Vector:
-        """The b at which sum_i s_i p_ij is the weight of class j: the minimiser, by Newton's method.
-
-        Its last entry stays 0: adding a constant to b changes nothing.
-        """
+        """The b with sum_i s_i p_ij = sum_{y_i = j} s_i for all j, by Newton's method; b_k = 0 fixes the constant."""
         k, W = Z.shape[1], float(s.sum())
         n = np.bincount(y, s, minlength=k)
         b, best, least = np.zeros(k), np.zeros(k), np.inf
@@ -201,7 +198,7 @@ class CrammerSinger(MulticlassLoss):
         return np.asarray(np.maximum(0.0, 1.0 + margins(Z, y).max(axis=1)))
 
     def off_class(self, Z: Vector, y: Codes) -> Vector:
-        """All mass on the class that comes first after the margin; ties go to the true class."""
+        """All mass on the class that attains the maximum; ties go to the true class."""
         margin = margins(Z, y)
         first = np.argmax(margin, axis=1)
         off, rows = np.zeros_like(Z), np.arange(len(Z))
@@ -239,21 +236,21 @@ def margins(Z: Vector, y: Codes) -> Vector:
 
 
 def without_class(P: Vector, y: Codes) -> Vector:
-    """P with 0 in place of the true class."""
+    """P with 0 for the true class."""
     off = P.copy()
     off[np.arange(len(P)), y] = 0.0
     return off
 
 
 def within_simplex(off: Vector) -> Vector:
-    """`off` scaled where needed, so that its rows add up to at most 1 in exact arithmetic."""
+    """`off` with rows scaled down where their exact sum might exceed 1."""
     k = off.shape[1]
     most = off.sum(axis=1) * (1.0 + 4.0 * k * UNIT_ROUNDOFF)
     return off * np.where(most > 1.0, (1.0 - 8.0 * UNIT_ROUNDOFF) / np.maximum(most, 1.0), 1.0)[:, None]
 
 
 def probabilities(off: Vector, y: Codes) -> Vector:
-    """p in full."""
+    """p from its entries off the true class."""
     p = off.copy()
     p[np.arange(len(off)), y] = np.maximum(0.0, 1.0 - off.sum(axis=1))
     return p
@@ -267,5 +264,5 @@ def multipliers(off: Vector, y: Codes) -> Vector:
 
 
 def off_of(alpha: Vector, y: Codes) -> Vector:
-    """The p of multipliers from anywhere, moved into the simplex."""
+    """The p of any multipliers, moved into the simplex."""
     return within_simplex(np.maximum(without_class(-np.nan_to_num(alpha), y), 0.0))

@@ -1,4 +1,4 @@
-"""Penalties: convex functions R(w) of the weights (MATH: section 3 of the documentation)."""
+"""Penalties: convex functions R(w) of the weights."""
 
 from fenchel.problem.penalties.base import Penalty, Subgradients
 from fenchel.problem.penalties.fused import FusedL1

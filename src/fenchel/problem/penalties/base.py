@@ -1,4 +1,4 @@
-"""What every penalty is: value, conjugate, gradient of the conjugate, prox, and what it promises."""
+"""The base class of penalties: value, conjugate, gradient of the conjugate, prox, traits."""
 
 from __future__ import annotations
 
@@ -19,13 +19,20 @@ from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.traits import Trait
 from fenchel.problem.vectors import dual_exponent, p_norm, square_over
 
-#: Relative error granted to one evaluation of a penalty or its conjugate: sums of same-signed terms, added pairwise.
+#: Bound on the relative rounding error of a penalty or its conjugate: sums of same-signed terms, added pairwise.
 EVALUATION = 256 * UNIT_ROUNDOFF
-#: How far, relatively, a point may miss a constraint (a simplex, a ball) by rounding and still stand for the point
-#: on it.
+#: Relative violation of a constraint (simplex, ball) up to which w stands for the feasible point near it (`slack`).
 FEASIBILITY = 1e-9
-#: The most weights for which the normals of a general subdifferential are computed (a dense decomposition).
-WIDEST_NORMALS = 400
+
+
+@dataclass(frozen=True)
+class SubgradientTuning:
+    """Not measured."""
+
+    widest: int = 400  # largest d for the normals of a general subdifferential (a dense decomposition)
+
+
+TUNING = SubgradientTuning()
 
 
 @dataclass(frozen=True)
@@ -44,9 +51,7 @@ class Subgradients:
         return np.asarray(self.directions.toarray())
 
     def normals(self) -> Matrix | sp.csc_array | None:
-        """A basis Q of what is orthogonal to the directions: every subgradient v has Q'v = Q'point. None if too
-        costly.
-        """
+        """A basis Q of the complement of the directions: Q'v = Q'point for every subgradient v. None if too costly."""
         d = len(self.point)
         if self.directions is None or self.directions.shape[1] == 0:
             return sp.eye_array(d, format="csc")
@@ -56,7 +61,7 @@ class Subgradients:
             alone[touched.indices] = False
             rows = np.flatnonzero(alone)
             return sp.csc_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(d, len(rows)))
-        return null_space(touched.toarray().T) if d <= WIDEST_NORMALS else None
+        return null_space(touched.toarray().T) if d <= TUNING.widest else None
 
 
 @dataclass(frozen=True)
@@ -70,15 +75,14 @@ class NullSpace:
 class Penalty(ABC):
     """A convex function R(w) with a weight lam > 0, as NumPy functions of the vector w.
 
-    A penalty of your own is a subclass with `value`, `conjugate` and `prox`; `grad_conjugate` and `strong_convexity`
-    if it is strongly convex, or the
-    methods of `NormPenalty` if it is a norm. `prox` takes a scalar step; a penalty that is a sum over coordinates says
-    `separable = True` and takes a vector of steps as well.
+    A subclass defines `value`, `conjugate` and `prox`; if it is strongly convex also `grad_conjugate` and
+    `strong_convexity`; if it is a norm it derives from `NormPenalty`. `prox` takes a scalar step; a penalty that is a
+    sum over coordinates sets `separable = True` and takes a vector of steps as well.
 
     Attributes
     ----------
     strong_convexity : float
-        mu such that R - mu/2 |.|^2 is convex in the sense of the norm below; 0 if there is none.
+        The largest known mu with R(x) >= R(w) + g.(x - w) + mu/2 |x - w|_p^2 for subgradients g at w; 0 if none.
     norm : float
         The p of the p-norm in which R is strongly convex.
     """
@@ -89,7 +93,7 @@ class Penalty(ABC):
 
     @property
     def evaluation(self) -> float:
-        """Relative error granted to one evaluation of R, its conjugate or its dual norm."""
+        """Bound on the relative rounding error of R, its conjugate or its dual norm."""
         return EVALUATION
 
     @property
@@ -135,11 +139,11 @@ class Penalty(ABC):
         return value + self.evaluation * abs(value) + 5e-324
 
     def slack(self, w: Vector) -> float:
-        """How much, relatively, w must shrink or grow to lie in the domain exactly; 0 where R is finite everywhere."""
+        """Relative change of length that moves w into the domain exactly; 0 if R is finite everywhere."""
         return 0.0
 
     def subgradients(self, w: Vector, tol: float) -> Subgradients | None:
-        """The subdifferential at w, coordinates (or groups) below tol counted as zero; None if it is not described."""
+        """The subdifferential at w, with coordinates (or groups) below tol as zero; None if not implemented."""
         return None
 
     def admissible_steps(self, t: Vector) -> Vector | float:
@@ -152,15 +156,15 @@ class Penalty(ABC):
         return None
 
     def null_space(self, d: int) -> NullSpace | None:
-        """The directions that the penalty does not see, if there are any."""
+        """The directions along which R is constant, if there are any."""
         return None
 
     def kernel(self) -> CompiledLink | None:
-        """The compiled twin of the link w(u) with u = v / mu, if there is one."""
+        """The compiled version of the link w(u), u = v / mu, if there is one."""
         return None
 
     def blocks(self, d: int) -> Blocks | None:
-        """How the penalty acts on disjoint groups of d weights, if that is what it does."""
+        """R as a sum of group norms and a ridge term, if it is one."""
         return None
 
     def check(self, d: int) -> None:  # noqa: B027 - most penalties fit any d
@@ -171,24 +175,22 @@ class Penalty(ABC):
         return dataclasses.replace(self, lam=lam)  # type: ignore[type-var]
 
     def restricted(self, keep: Mask) -> Penalty | None:
-        """The penalty of the kept weights where all others are zero; None if it is not described."""
+        """The penalty of the kept weights if all others are zero; None if not implemented."""
         return None
 
     def zero_groups(self, v: Vector, radius: Vector) -> Mask:
-        """Which coordinates are zero at an optimum whose dual vector lies within `radius` (per coordinate) of v;
-        none known here.
-        """
+        """Which coordinates are zero at every optimum whose dual vector v' has |v' - v| <= radius; none by default."""
         return np.zeros(len(v), dtype=bool)
 
     @property
     def sparsity(self) -> float:
-        """Weight of the part of the penalty that makes zeros, as a multiple of lam; 0 if none does."""
+        """Factor of the sparsity-inducing norm in R, as a multiple of lam; 0 if there is none."""
         return 0.0
 
     @cached_property
     def traits(self) -> frozenset[Trait]:
-        """What this penalty promises."""
-        promised = {
+        """The properties of this penalty."""
+        conditions = {
             Trait.PROX_PENALTY: self.analysis is None,
             Trait.SEPARABLE_PENALTY: self.separable,
             Trait.STRONGLY_CONVEX_PENALTY: self.strong_convexity > 0,
@@ -197,20 +199,20 @@ class Penalty(ABC):
             Trait.QUADRATIC_PENALTY: self.quadratic,
             Trait.BLOCK_PENALTY: type(self).blocks is not Penalty.blocks,
         }
-        return frozenset(trait for trait, holds in promised.items() if holds)
+        return frozenset(trait for trait, holds in conditions.items() if holds)
 
 
 class NormPenalty(Penalty):
-    """R(w) = lam Om(w) for a norm (or seminorm) Om. R* is 0 where the dual norm is at most lam, infinite elsewhere."""
+    """R(w) = lam Om(w) for a norm (or seminorm) Om. R*(v) = 0 if Om*(v) <= lam, else infinite."""
 
     @abstractmethod
     def dual_norm(self, v: Vector) -> float:
         """Om*(v) = sup { v.w : Om(w) <= 1 }."""
 
     def dual_norm_upper(self, v: Vector, error: Vector, near: Vector | None = None) -> float:
-        """A bound on Om*(v') over |v' - v| <= error, in exact arithmetic; here for norms of absolute values.
+        """A bound on Om*(v') over |v' - v| <= error, in exact arithmetic; here for Om*(v) increasing in every |v_j|.
 
-        Where the dual norm is itself a minimum, over u with D'u = v, `near` is a u from which to search for it.
+        If Om*(v) is a minimum over u with D'u = v, the search for u starts at `near`.
         """
         return (1.0 + self.evaluation) * self.dual_norm(np.abs(v) + error)
 

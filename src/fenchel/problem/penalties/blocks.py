@@ -1,4 +1,4 @@
-"""How a penalty acts on disjoint groups of weights: what coordinate descent needs to know of it."""
+"""Penalties on disjoint groups of weights, in the form that coordinate descent uses."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Blocks:
 
     @classmethod
     def single(cls, d: int, threshold: float, ridge: float = 0.0) -> Blocks:
-        """Every weight on its own."""
+        """Groups of one weight each."""
         return cls(np.arange(d), np.arange(d + 1), np.zeros(d) + threshold, ridge)  # np.full takes longer
 
     @classmethod
     def of(cls, label: NDArray[np.intp], threshold: Vector) -> Blocks:
-        """Groups numbered from 0, given by the number of each weight's group."""
+        """Groups from the label 0, 1, ... of each weight."""
         sizes = np.bincount(label, minlength=len(threshold))
         first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return cls(np.argsort(label, kind="stable").astype(np.int64), first, threshold)
@@ -38,7 +38,7 @@ class Blocks:
 
     @cached_property
     def limits(self) -> tuple[float, float, float]:
-        """The least and the largest threshold, and the ridge."""
+        """Smallest threshold, largest threshold, ridge."""
         return float(self.threshold.min()), float(self.threshold.max()), self.ridge
 
     @cached_property
@@ -47,7 +47,7 @@ class Blocks:
 
     @cached_property
     def singles(self) -> bool:
-        """Whether every weight is on its own."""
+        """Whether every group has one weight."""
         return self.count == len(self.column)
 
     @cached_property
@@ -58,19 +58,19 @@ class Blocks:
         return label
 
     def only(self, groups: Indices) -> tuple[Indices, Blocks]:
-        """Some groups on their own: their columns, one group after the other, and the same penalty on these."""
+        """The columns of some groups, one group after the other, and the penalty restricted to them."""
         sizes = self.sizes[groups]
         first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         place = np.arange(first[-1]) - np.repeat(first[:-1], sizes) + np.repeat(self.first[groups], sizes)
         return self.column[place], Blocks(np.arange(first[-1]), first, self.threshold[groups], self.ridge)
 
     def sums(self, per_weight: Vector) -> Vector:
-        """The sum of a number per weight over every group."""
+        """The sum of per_weight over each group."""
         values = per_weight[self.column]
         return values if self.singles else np.add.reduceat(values, self.first[:-1])
 
     def norms(self, w: Vector) -> Vector:
-        """|w_g|_2 of every group."""
+        """|w_g|_2 of each group."""
         return np.abs(w[self.column]) if self.singles else np.sqrt(self.sums(w * w))
 
     def value(self, w: Vector) -> float:
@@ -79,5 +79,5 @@ class Blocks:
         return value + 0.5 * self.ridge * float(w @ w) if self.ridge else value
 
     def excess(self, v: Vector) -> Vector:
-        """By how much |v_g| is above its threshold, for every group: R*(v) = |excess|^2 / (2 ridge)."""
+        """(|v_g|_2 - threshold_g)+ of each group: R*(v) = |excess|^2 / (2 ridge)."""
         return np.maximum(0.0, self.norms(v) - self.threshold)

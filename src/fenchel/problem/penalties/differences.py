@@ -1,4 +1,4 @@
-"""Matrices D of differences, and what is known about them whatever the weight of the penalty."""
+"""Matrices D of differences: products, null space, singular values, dual norm."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fenchel.data.typing import Vector
 from fenchel.problem.penalties.base import EVALUATION, NullSpace
 from fenchel.problem.vectors import p_norm
 
-#: The largest entry of D, as a multiple of the smallest, whose sums may be exact.
+#: Largest ratio of entries of D for which exact sums are attempted: 10 of the 53 bits.
 MOST_UNITS = 2**10
 #: Integers up to here are exact in double precision.
 EXACT = 2**53
 
 
 class Differences(ABC):
-    """A matrix D with `shape` (m, d); u stands for the m multipliers of D w."""
+    """A matrix D with `shape` (m, d); u are the m multipliers of D w."""
 
     shape: tuple[int, int]
 
@@ -39,7 +39,7 @@ class Differences(ABC):
 
     @cached_property
     def overlap(self) -> int:
-        """How many rows lie between the farthest two that have a column in common: the bandwidth of D D'."""
+        """The bandwidth of D D': the largest distance of two rows with a column in common."""
         columns = self.matrix.tocsc().sorted_indices()
         start = columns.indptr
         filled = np.flatnonzero(np.diff(start))
@@ -61,21 +61,21 @@ class Differences(ABC):
 
     @property
     def _sizes(self) -> Vector:
-        """The absolute values of the entries that are not zero."""
+        """The absolute values of the nonzero entries."""
         return np.asarray(np.abs(self.matrix.data[self.matrix.data != 0.0]))
 
     @cached_property
     def unit(self) -> float | None:
-        """The power of two of which every entry of D is a multiple, if its entries are few times that."""
+        """The smallest |entry|, if it is a power of two and all entries are multiples of it, up to MOST_UNITS."""
         sizes = self._sizes
         smallest = float(sizes.min())
         whole = np.all(sizes / smallest == np.rint(sizes / smallest)) and sizes.max() <= MOST_UNITS * smallest
         return smallest if whole and np.frexp(smallest)[0] == 0.5 else None
 
     def rounded_multipliers(self, u: Vector, most: float) -> Vector:
-        """u within [-most, most], rounded so that D'u has no rounding error, where D has a `unit`.
+        """u clipped to [-most, most]; if D has a `unit`, rounded so that D'u has no rounding error.
 
-        Multiples of one power of two, none of them larger than 2^52 times it, are added without any.
+        Multiples of a power of two, none larger than 2^52 times it, are added exactly.
         """
         u = np.clip(u, -most, most)
         if self.unit is None or not np.any(u):
@@ -87,12 +87,12 @@ class Differences(ABC):
 
     @cached_property
     def exact_bits(self) -> int:
-        """How many bits w may have, counted from the first of its largest entry, for D w to be exact."""
+        """The number of bits of w, from the leading bit of its largest entry, for which D w is exact."""
         longest = float(self._sizes.max()) * int(np.diff(self.matrix.indptr).max()) / (self.unit or 1.0)
         return 52 - int(np.frexp(longest)[1])
 
     def applies_exactly(self, w: Vector) -> bool:
-        """Whether D w has no rounding error: all of w are multiples of one power of two, and not many times it."""
+        """Whether D w has no rounding error: w has at most `exact_bits` bits."""
         largest = float(np.abs(w).max(initial=0.0))
         if self.unit is None or not 1e-200 < largest < 1e200:
             return False
@@ -106,7 +106,7 @@ class Differences(ABC):
 
     @abstractmethod
     def null_space(self) -> NullSpace | None:
-        """The null space, if it is more than zero."""
+        """The null space; None if it is {0}."""
 
     @abstractmethod
     def potential(self, v: Vector) -> Vector:
@@ -114,13 +114,13 @@ class Differences(ABC):
 
     @abstractmethod
     def smallest_singular_value(self) -> float:
-        """A lower bound on the smallest one that is not zero."""
+        """A lower bound on the smallest nonzero singular value of D."""
 
     def dual_norm_upper(self, v: Vector, error: Vector, near: Vector | None = None) -> float:
         """A bound on min { |u|_inf : D'u = v' } over |v' - v| <= error, v' orthogonal to the null space.
 
         For any u with residual r = D'u - v' there is a correction of 2-norm at most |r| / (smallest singular value).
-        `near` is a u from which to begin: where u is not unique, the one of smallest 2-norm may be far from the best.
+        The search starts at `near`, if given: the u of smallest 2-norm may have a much larger |u|_inf than necessary.
         """
         if not (np.any(v) or np.any(error)):
             return 0.0
@@ -135,7 +135,7 @@ class Differences(ABC):
 class PowerDifferences(Differences):
     """c times the k-th differences of d weights: w_2 - w_1, ... for k = 1; w_1 - 2 w_2 + w_3, ... for k = 2.
 
-    D' is injective, and u is k running sums of v. The null space is the polynomials of degree below k.
+    D' is injective; D'u = v is solved by k running sums of v. The null space is the polynomials of degree below k.
     """
 
     d: int
@@ -185,11 +185,11 @@ class PowerDifferences(Differences):
 
     @property
     def is_exact(self) -> bool:
-        """Whether those integers fit into double precision."""
+        """Whether the entries of `null_space` are exact in double precision."""
         return bool((self.d - 1) ** (self.order - 1) < EXACT)
 
     def potential(self, v: Vector) -> Vector:
-        """Running sums from both ends to the middle: from one end alone, rounding would add up over all of v."""
+        """Running sums from both ends to the middle: rounding errors accumulate over half of v only."""
         middle = self.shape[0] // 2
         forward, backward = (-1.0) ** self.order * self.running_sums(v), self.running_sums(v[::-1])[::-1]
         return np.append(forward[:middle], backward[middle:]) / self.scale
@@ -201,10 +201,10 @@ class PowerDifferences(Differences):
         return v
 
     def smallest_singular_value(self) -> float:
-        raise NotImplementedError("u is unique: its error is bounded sum by sum")
+        raise NotImplementedError("not needed: dual_norm_upper bounds the error of each running sum")
 
     def dual_norm_upper(self, v: Vector, error: Vector, near: Vector | None = None) -> float:
-        # from either end, whichever has gathered less error: the exact v is orthogonal to the null space
+        # from the end with the smaller error bound; both give the same u, since v' is orthogonal to the null space
         forward, backward = self.sums_upper(v, error), self.sums_upper(v[::-1], error[::-1])[::-1]
         return float(np.minimum(forward, backward).max()) / abs(self.scale) * (1.0 + EVALUATION)
 
@@ -227,7 +227,7 @@ class PowerDifferences(Differences):
 
     @classmethod
     def recognised(cls, D: sp.csr_array) -> PowerDifferences | None:
-        """D as differences of this kind, row after row, if it is that."""
+        """D as PowerDifferences, if it is that."""
         m, d = D.shape
         k = d - m
         if not (1 <= k < d) or D.nnz != m * (k + 1):
@@ -241,7 +241,7 @@ class PowerDifferences(Differences):
         stencil = scale * np.array([(-1.0) ** (k - j) * comb(k, j) for j in range(k + 1)])
         if not (scale and np.all(values == stencil)):
             return None
-        # a product that was rounded makes another matrix, with another null space
+        # a rounded c * comb(k, j) would be another matrix, with another null space
         exact = all(
             abs(Fraction(entry)) == abs(Fraction(scale)) * comb(k, j) for j, entry in enumerate(stencil.tolist())
         )
@@ -250,7 +250,7 @@ class PowerDifferences(Differences):
 
 @dataclass(frozen=True, eq=False)
 class GeneralDifferences(Differences):
-    """A matrix of any kind, small enough for a singular value decomposition."""
+    """Any matrix D that is small enough for a singular value decomposition."""
 
     matrix: sp.csr_array
 
@@ -267,8 +267,7 @@ class GeneralDifferences(Differences):
     def _decomposition(self) -> tuple[NullSpace, float]:
         """The null space and a lower bound on the smallest nonzero singular value.
 
-        The error of a computed decomposition is at most a modest multiple of u |D| (Weyl for the values, Wedin for
-        the space).
+        The error of a computed decomposition is at most a modest multiple of u |D| (values: Weyl; space: Wedin).
         """
         _, size, rows = np.linalg.svd(self.matrix.toarray(), full_matrices=True)
         noise = 64 * UNIT_ROUNDOFF * max(self.shape) * float(size.max(initial=0.0))

@@ -20,9 +20,9 @@ from fenchel.problem.penalties.graphs import GraphDifferences, PixelGrid, grid_m
 from fenchel.problem.penalties.l1 import L1
 from fenchel.problem.vectors import set_positive
 
-#: The widest D, other than differences of a graph or of some order, whose null space we compute (densely).
+#: Largest number of columns of a general D, whose null space is computed densely.
 WIDEST_GENERAL = 2000
-#: The most directions that D may leave free: each is an equation that dual points must satisfy.
+#: Largest dimension of the null space of D: each direction is an equation for dual points.
 MOST_FREE = 50
 
 
@@ -30,7 +30,7 @@ MOST_FREE = 50
 class FusedL1(NormPenalty):
     """lam |D w|_1, D the first difference (w_2 - w_1, w_3 - w_2, ...) unless given.
 
-    A seminorm: it does not see the null space of D (constants, for the first difference), so dual vectors v must be
+    A seminorm: it is 0 on the null space of D (constants, for the first difference), so dual vectors v must be
     orthogonal to it. The dual norm is then min { |u|_inf : D' u = v }.
 
     `FusedL1.of_image(lam, (height, width))` penalises the differences of neighbouring pixels (total variation),
@@ -40,8 +40,8 @@ class FusedL1(NormPenalty):
     ----------
     lam : float
     D : array or sparse matrix with d columns, optional
-        The differences of a graph (each row c (w_j - w_k)) or the k-th differences of a line, of any size, or any
-        matrix with at most 2000 columns. Images and lines are recognised by their entries.
+        The differences of a graph (each row c (w_j - w_k)) or k-th differences, of any size, or any matrix with at
+        most 2000 columns. Images and k-th differences are recognised by their entries.
     """
 
     lam: float
@@ -60,7 +60,7 @@ class FusedL1(NormPenalty):
 
     @classmethod
     def of_image(cls, lam: float, shape: tuple[int, int]) -> Self:
-        """Total variation of an image, flattened row by row: all neighbours across, then all neighbours down."""
+        """Total variation of an image, flattened row by row: horizontal neighbours, then vertical ones."""
         height, width = _sizes(shape, 2, "shape")
         if height * width < 2:
             raise ValueError("FusedL1: an image needs at least two pixels")
@@ -68,17 +68,16 @@ class FusedL1(NormPenalty):
 
     @classmethod
     def of_order(cls, lam: float, d: int, order: int) -> Self:
-        """The differences of some order of d weights: 1 for steps, 2 for broken lines, 3 for parabolas."""
+        """Trend filtering with differences of the given order: w piecewise constant, linear, quadratic for 1, 2, 3."""
         d, order = _sizes((d, order), 2, "d and order")
         if order >= d:
             raise ValueError(f"FusedL1: differences of order {order} need more than {order} weights, got {d}")
         return cls(lam) if order == 1 else cls(lam, PowerDifferences(d, order).matrix)
 
     def with_lam(self, lam: float) -> Self:
-        """The same penalty with another weight; what is known about D is kept."""
+        """The same penalty with another lam; cached properties of D are kept."""
         other = super().with_lam(lam)
-        known = {name: value for name, value in vars(self).items() if name not in ("lam", "D")}
-        vars(other).update(known)
+        vars(other).update({name: value for name, value in vars(self).items() if name not in ("lam", "D")})
         return other
 
     @cached_property
@@ -94,12 +93,12 @@ class FusedL1(NormPenalty):
         return PowerDifferences.recognised(D) or GraphDifferences.recognised(D) or GeneralDifferences(D)
 
     def on(self, d: int) -> Differences:
-        """D for d weights, and what is known about it."""
+        """D for d weights."""
         return PowerDifferences(d) if self.D is None else self._given
 
     @property
     def grid(self) -> PixelGrid | None:
-        """The image whose neighbours D compares, if it does that."""
+        """The pixel grid, if D is the differences of neighbours in an image."""
         return self._given.grid if self.D is not None and isinstance(self._given, GraphDifferences) else None
 
     @property
@@ -122,13 +121,11 @@ class FusedL1(NormPenalty):
             raise ValueError(f"FusedL1: polynomials of degree {D.order - 1} at {d} points exceed double precision")
         if isinstance(D, GeneralDifferences) and d > WIDEST_GENERAL:
             raise ValueError(
-                "FusedL1: a D other than the differences of a graph, or of some order, may have at most "
+                "FusedL1: a D that is neither the differences of a graph nor k-th differences may have at most "
                 f"{WIDEST_GENERAL} columns, got {d}"
             )
         if D.free > MOST_FREE:
-            raise ValueError(
-                f"FusedL1: D leaves {D.free} directions unpenalised (its null space); at most {MOST_FREE} work"
-            )
+            raise ValueError(f"FusedL1: the null space of D has {D.free} dimensions; at most {MOST_FREE} are supported")
 
     def differences(self, w: Vector) -> Vector:
         """D w."""
@@ -138,9 +135,7 @@ class FusedL1(NormPenalty):
         return self.lam * float(np.abs(self.differences(w)).sum())
 
     def value_upper(self, w: Vector) -> float:
-        if self.D is None:  # one subtraction is exact to its last bit
-            return super().value_upper(w)
-        if self._given.applies_exactly(w):
+        if self.D is None or self._given.applies_exactly(w):  # without D, one correctly rounded subtraction each
             return super().value_upper(w)
         rounding = self.lam * gamma(self._given.depth) * float((self._given.column_sums * np.abs(w)).sum())
         return super().value_upper(w) + (1.0 + EVALUATION) * rounding
@@ -150,24 +145,20 @@ class FusedL1(NormPenalty):
         return None if self.chain is not None else (self.operator, L1(self.lam))
 
     def prox(self, w: Vector, t: Vector | float) -> Vector:
-        """Exact total-variation denoising in O(d); for another D there is no closed form (see `analysis`)."""
+        """Exact total-variation denoising in O(d); only for multiples of the first difference (else see `analysis`)."""
         if self.chain is None:
-            raise TypeError("FusedL1 with a D of its own has no proximal map; the solver 'pdhg' splits it")
+            raise TypeError("FusedL1 with a general D has no proximal map; the solver 'pdhg' splits it")
         return kernels.total_variation(np.ascontiguousarray(w), float(np.min(t)) * self.lam * abs(self.chain))
 
     def null_space(self, d: int) -> NullSpace | None:
         return self.on(d).null_space()
 
     def potential(self, v: Vector) -> Vector:
-        """The u of smallest 2-norm with D' u = v (unique for differences of a line), for v orthogonal to the null
-        space.
-        """
+        """The u of smallest 2-norm with D' u = v, for v orthogonal to the null space."""
         return self.on(len(v)).potential(v)
 
     def dual_norm(self, v: Vector) -> float:
-        """|u|_inf for the potential u of v: exact where u is unique, an upper bound elsewhere. v counts as
-        orthogonal to the null space.
-        """
+        """|u|_inf for the potential u of v: exact if D' is injective, else an upper bound."""
         return float(np.abs(self.potential(v)).max(initial=0.0))
 
     def dual_norm_upper(self, v: Vector, error: Vector, near: Vector | None = None) -> float:
@@ -183,7 +174,7 @@ class FusedL1(NormPenalty):
         return super().conjugate(v)
 
     def subgradients(self, w: Vector, tol: float) -> Subgradients:
-        """D' u with u = lam sign(D w) where there is a jump, anything in [-lam, lam] elsewhere."""
+        """D' u with u_i = lam sign((D w)_i) where it is nonzero, u_i in [-lam, lam] elsewhere."""
         D = self.on(len(w))
         jump = D.apply(w)
         flat = np.flatnonzero(np.abs(jump) <= tol)
@@ -194,7 +185,7 @@ class FusedL1(NormPenalty):
 
 
 def _sizes(sizes: Iterable[int], count: int, name: str) -> tuple[int, ...]:
-    """Whole numbers, at least 1."""
+    """`count` integers >= 1, or raise."""
     try:
         found = tuple(sizes)
     except TypeError:

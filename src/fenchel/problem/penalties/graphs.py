@@ -1,4 +1,4 @@
-"""Differences along the edges of a graph: total variation of images, fusion over any neighbourhood."""
+"""Differences along the edges of a graph: total variation of images, graph-guided fusion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fenchel.problem.penalties.differences import Differences
 
 @dataclass(frozen=True, eq=False)
 class PixelGrid:
-    """Where the edges of an image (height x width, flattened row by row) stand in D, and with which factors.
+    """The rows of D for the edges of an image (height x width, flattened row by row), and their factors.
 
     Row `across[i, j]` of D is +-c_across (w[i, j+1] - w[i, j]); row `down[i, j]` is +-c_down (w[i+1, j] - w[i, j]).
     """
@@ -44,7 +44,7 @@ class GraphDifferences(Differences):
 
     @classmethod
     def recognised(cls, D: sp.csr_array) -> GraphDifferences | None:
-        """D as differences of this kind, if it is that."""
+        """D as GraphDifferences, if every row has two opposite entries."""
         if D.nnz != 2 * D.shape[0] or not np.all(np.diff(D.indptr) == 2):
             return None
         value = D.data.reshape(-1, 2)
@@ -71,12 +71,12 @@ class GraphDifferences(Differences):
 
     @property
     def _sizes(self) -> Vector:
-        """The absolute values that entries of D have; all of them, some often."""
+        """The absolute values of the entries of D, with or without repetitions."""
         return np.abs(self.matrix.data) if self.grid is None else np.array([self.grid.c_across, self.grid.c_down])
 
     @cached_property
     def _components(self) -> tuple[int, NDArray[np.intp]]:
-        """How many components the graph has, and the one of each node."""
+        """The number of components of the graph, and the component of each node."""
         if self.grid is not None:
             return 1, np.zeros(self.shape[1], dtype=np.intp)
         nodes, d = self.matrix.indices.reshape(-1, 2), self.shape[1]
@@ -96,14 +96,14 @@ class GraphDifferences(Differences):
         return NullSpace(indicators)
 
     def smallest_singular_value(self) -> float:
-        """Mohar: the algebraic connectivity of a connected graph of d nodes is at least 4 / d^2. That of a grid is
-        4 sin(pi / (2 m))^2 >= 4 / m^2 for its longer side m.
+        """c 2 / d: the algebraic connectivity of a connected graph of d nodes is at least 4 / d^2 (Mohar). For a grid
+        with longer side m it is 4 sin(pi / (2 m))^2 >= 4 / m^2.
         """
         longest = self.shape[1] if self.grid is None else max(self.grid.shape)
         return float(np.abs(self.matrix.data).min()) * 2.0 / longest
 
     def potential(self, v: Vector) -> Vector:
-        """D x with D'D x = v; on a grid cosines diagonalise D'D."""
+        """D x with D'D x = v; on a grid the cosine transform diagonalises D'D."""
         if self.grid is None:
             return np.asarray(lsqr(self.matrix.T, v, atol=1e-15, btol=1e-15, iter_lim=10 * len(v))[0])
         height, width = self.grid.shape
@@ -117,7 +117,7 @@ class GraphDifferences(Differences):
 
     @cached_property
     def grid(self) -> PixelGrid | None:
-        """The image that this graph is, if it is one: all neighbours across and down, once each."""
+        """The pixel grid, if the edges are all horizontal and vertical neighbours of an image, once each."""
         nodes, value = self.matrix.indices.reshape(-1, 2), self.matrix.data.reshape(-1, 2)
         first, step = nodes.min(axis=1), np.abs(nodes[:, 1] - nodes[:, 0])
         m, d = self.shape
@@ -142,7 +142,7 @@ class GraphDifferences(Differences):
 
 
 def grid_matrix(shape: tuple[int, int]) -> sp.csr_array:
-    """The differences of neighbours in an image, those across first, row by row, then those down."""
+    """The differences of neighbouring pixels: horizontal ones first, row by row, then vertical ones."""
     height, width = shape
     pixel = np.arange(height * width, dtype=np.int32).reshape(height, width)
     tail = np.concatenate([pixel[:, :-1].ravel(), pixel[:-1].ravel()])

@@ -1,4 +1,4 @@
-"""Norms of groups of weights: the group Lasso, and the one that makes zeros inside of groups as well."""
+"""Norms of groups of weights: the group Lasso and the sparse group Lasso."""
 
 from __future__ import annotations
 
@@ -17,15 +17,12 @@ from fenchel.problem.penalties.base import EVALUATION, NormPenalty, Penalty, Sub
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.vectors import set_number, set_positive, soft
 
-#: The group of every weight, or the members of every group.
+#: The group of each weight, or the members of each group.
 Groups: TypeAlias = ArrayLike | Sequence[ArrayLike]
-
-#: Newton steps towards a dual norm; each at least doubles the digits once it is near, and a dozen are common.
-MOST_STEPS = 200
 
 
 class Grouped(NormPenalty):
-    """What norms of disjoint groups have in common."""
+    """Norms of disjoint groups."""
 
     lam: float
     groups: Groups
@@ -55,7 +52,7 @@ class Grouped(NormPenalty):
 
     @property
     def evaluation(self) -> float:
-        """The sums over a group run one term after the other."""
+        """Sums over a group are sequential, not pairwise."""
         return EVALUATION + 2.0 * gamma(int(np.bincount(self._label).max()))
 
     def check(self, d: int) -> None:
@@ -64,7 +61,7 @@ class Grouped(NormPenalty):
             raise ValueError(f"{name}: groups names {len(self._label)} coordinates, but there are {d} weights")
 
     def norms(self, w: Vector) -> Vector:
-        """|w_g|_2 of every group, safe against overflow."""
+        """|w_g|_2 of each group, scaled against overflow."""
         largest = np.zeros(len(self._weight))
         np.maximum.at(largest, self._label, np.abs(w))
         scale = np.where(largest > 0, largest, 1.0)
@@ -72,7 +69,7 @@ class Grouped(NormPenalty):
         return largest * np.sqrt(np.bincount(self._label, ratio * ratio, len(scale)))
 
     def shrunk(self, w: Vector, t: Vector | float, lam: float) -> Vector:
-        """Each group shrinks towards zero: w_g max(0, 1 - t lam weights_g / |w_g|)."""
+        """w_g max(0, 1 - t lam weights_g / |w_g|) for each group."""
         step = np.broadcast_to(np.asarray(t, dtype=np.float64), w.shape)
         per_group = np.zeros(len(self._weight))
         per_group[self._label] = step
@@ -83,7 +80,7 @@ class Grouped(NormPenalty):
         return w * keep[self._label]
 
     def admissible_steps(self, t: Vector) -> Vector:
-        """One step per group: its smallest."""
+        """The smallest step of each group."""
         smallest = np.full(len(self._weight), np.inf)
         np.minimum.at(smallest, self._label, t)
         return smallest[self._label]
@@ -117,13 +114,11 @@ class GroupL2(Grouped):
         return float((self.norms(v) / self._weight).max())
 
     def prox(self, w: Vector, t: Vector | float) -> Vector:
-        """Each group shrinks towards zero: w_g max(0, 1 - t lam weights_g / |w_g|)."""
+        """w_g max(0, 1 - t lam weights_g / |w_g|) for each group."""
         return self.shrunk(w, t, self.lam)
 
     def subgradients(self, w: Vector, tol: float) -> Subgradients:
-        """lam weights_g w_g / |w_g|; at zero a ball, described by the box around it (what comes out is checked in
-        the dual norm).
-        """
+        """lam weights_g w_g / |w_g|; at w_g = 0 the box around a ball (dual points are checked in the dual norm)."""
         norm = self.norms(w)
         radius = self.lam * self._weight
         alive = norm > tol
@@ -134,12 +129,12 @@ class GroupL2(Grouped):
         return Subgradients(factor[self._label] * w, directions, -ends, ends)
 
     def restricted(self, keep: Mask) -> Penalty:
-        """The groups with a kept weight; a group of which some weights are zero has the norm of the others."""
+        """The groups with a kept weight, each with the norm of its kept weights."""
         labels = self._label[keep]
         return GroupL2(self.lam, labels, self._weight[np.unique(labels)])
 
     def zero_groups(self, v: Vector, radius: Vector) -> Mask:
-        """|v_g| < lam weights_g forces w_g = 0; |v'_g| <= |v_g| + |reach_g|."""
+        """|v'_g| < lam weights_g forces w_g = 0, and |v'_g| <= |v_g| + |radius_g|."""
         return np.asarray((self.norms(v) + self.norms(radius) < self.lam * self._weight)[self._label])
 
 
@@ -149,7 +144,7 @@ class SparseGroup(Grouped):
 
     The dual norm is the largest over all groups of the t that solves |soft(v_g, l1_ratio t)|_2 = (1 - l1_ratio)
     weights_g t (Simon, Friedman, Hastie and Tibshirani 2013; Ndiaye, Fercoq, Gramfort and Salmon 2017). The left side
-    is convex and falls in t: Newton steps from below stay below, and are quick.
+    is convex and decreasing in t: Newton's method from t = 0 converges monotonically.
 
     Parameters
     ----------
@@ -157,7 +152,7 @@ class SparseGroup(Grouped):
     groups, weights
         As for `GroupL2`.
     l1_ratio : float, default 0.5
-        Between 0 (`GroupL2`) and 1 (`L1`), both left out.
+        Strictly between 0 (`GroupL2`) and 1 (`L1`).
     """
 
     lam: float
@@ -169,14 +164,14 @@ class SparseGroup(Grouped):
         super().__post_init__()
         if not 0.0 < set_number(self, "l1_ratio") < 1.0:
             raise ValueError(
-                f"SparseGroup: l1_ratio must lie between 0 and 1, both left out, got {self.l1_ratio!r}; "
+                f"SparseGroup: l1_ratio must lie strictly between 0 and 1, got {self.l1_ratio!r}; "
                 "for 0 use GroupL2, for 1 use L1"
             )
 
     @property
     def evaluation(self) -> float:
-        """A root t is off by no more than the sums that define it: they change by at least (l1_ratio + c) t for t, and
-        have terms of at most (l1_ratio sqrt(size) + c) t.
+        """The relative error of the root t: the sums that define it have terms of at most (l1_ratio sqrt(size) + c) t
+        and slope at least l1_ratio + c.
         """
         size = int(np.bincount(self._label).max())
         return float(EVALUATION * (1.0 + size**0.5) + 16.0 * gamma(size + 16) * size**0.5)
@@ -192,23 +187,23 @@ class SparseGroup(Grouped):
             return largest
         size, c = size / largest, (1.0 - self.l1_ratio) * self._weight
         t = np.zeros(len(c))
-        for _ in range(MOST_STEPS):
+        for _ in range(200):  # a dozen are common
             rest = np.maximum(0.0, size - self.l1_ratio * t[self._label])
             norm = self.norms(rest)
-            fall = np.bincount(self._label, rest, len(c)) * self.l1_ratio / np.where(norm > 0.0, norm, 1.0)
-            step = np.maximum(0.0, (norm - c * t) / (c + fall))
+            slope = np.bincount(self._label, rest, len(c)) * self.l1_ratio / np.where(norm > 0.0, norm, 1.0)
+            step = np.maximum(0.0, (norm - c * t) / (c + slope))
             t += step
             if np.all(step <= 1e-15 * t):
                 break
         return largest * float(t.max())
 
     def prox(self, w: Vector, t: Vector | float) -> Vector:
-        """That of |.|_1 first, then that of the groups."""
+        """The prox of |.|_1, then the prox of the group norms."""
         return self.shrunk(soft(w, t * self.lam * self.l1_ratio), t, self.lam * (1.0 - self.l1_ratio))
 
     def subgradients(self, w: Vector, tol: float) -> Subgradients:
-        """lam (l1_ratio sign(w_j) + (1 - l1_ratio) weights_g w_j / |w_g|); where w_j or w_g is zero, a box around what
-        they may be (what comes out is checked in the dual norm).
+        """lam (l1_ratio sign(w_j) + (1 - l1_ratio) weights_g w_j / |w_g|); where w_j or w_g is zero, a box around the
+        subdifferential (dual points are checked in the dual norm).
         """
         norm, single = self.norms(w), self.lam * self.l1_ratio
         alive, radius = norm > tol, self.lam * (1.0 - self.l1_ratio) * self._weight
@@ -221,17 +216,17 @@ class SparseGroup(Grouped):
         return Subgradients(point, directions, -ends, ends)
 
     def restricted(self, keep: Mask) -> Penalty:
-        """The groups with a kept weight; a group of which some weights are zero has the norms of the others."""
+        """The groups with a kept weight, each with the norms of its kept weights."""
         labels = self._label[keep]
         return SparseGroup(self.lam, labels, self.l1_ratio, self._weight[np.unique(labels)])
 
     def zero_groups(self, v: Vector, radius: Vector) -> Mask:
-        """|v_j| < lam l1_ratio forces w_j = 0, and so does |soft(v_g, lam l1_ratio)| < lam (1 - l1_ratio) weights_g for
-        its group; |v'_j| <= |v_j| + reach_j.
+        """|v'_j| < lam l1_ratio forces w_j = 0; |soft(v'_g, lam l1_ratio)| < lam (1 - l1_ratio) weights_g forces
+        w_g = 0; and |v'_j| <= |v_j| + radius_j.
         """
         worst = (np.abs(v) + radius) * (1.0 + self.evaluation)
         rest = self.norms(np.maximum(0.0, worst - self.lam * self.l1_ratio))
-        # what is lost in the difference is a part of the threshold
+        # the rounding error of worst - lam l1_ratio is relative to lam l1_ratio <= lam
         bound = self.lam * ((1.0 - self.l1_ratio) * self._weight * (1.0 - self.evaluation) - self.evaluation)
         return np.asarray((worst < self.lam * self.l1_ratio) | (rest < bound)[self._label])
 

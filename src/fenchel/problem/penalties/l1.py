@@ -1,4 +1,4 @@
-"""The Lasso's norm: R* is an indicator, so dual points must be made feasible first."""
+"""The L1 norm: R* is an indicator function, so dual points must be made feasible first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fenchel.problem.vectors import set_positive, soft
 
 @dataclass(frozen=True)
 class L1(NormPenalty):
-    """lam |w|_1: the Lasso. The dual norm is the largest absolute entry."""
+    """lam |w|_1: the Lasso. The dual norm is |v|_inf."""
 
     lam: float
     separable = True

@@ -66,7 +66,7 @@ class LpSquared(Penalty):
         return times_square(self.lam / 2.0, p_norm(w, self.p)) if np.isfinite(self.slack(w)) else np.inf
 
     def slack(self, w: Vector) -> float:
-        """A w longer than the radius by rounding only stands for the w shrunk onto the ball."""
+        """|w|_p / radius - 1 if positive and within rounding: w then stands for its projection onto the ball."""
         if self.radius is None:
             return 0.0
         excess = p_norm(w, self.p) / self.radius - 1.0
@@ -89,9 +89,7 @@ class LpSquared(Penalty):
         return direction * min(length / self.lam, self.ball)
 
     def prox(self, w: Vector, t: Vector | float) -> Vector:
-        """x + c |x|^(p-1) = |w| elementwise with c = t lam |x|_p^(2-p): the norm |x|_p is the root of a decreasing
-        function.
-        """
+        """|x_j| + c |x_j|^(p-1) = |w_j| with c = t lam |x|_p^(2-p): |x|_p is the root of a decreasing function."""
         size, tau = np.abs(w), float(np.min(t)) * self.lam
         length = p_norm(w, self.p)
         if length == 0.0:
@@ -101,15 +99,15 @@ class LpSquared(Penalty):
         def at(c: float) -> Vector:
             return np.sign(w) * solve_power(size, c, r)
 
-        def reached(log_s: float) -> float:
+        def log_norm(log_s: float) -> float:
             return float(np.log(p_norm(at(tau * np.exp(log_s * (2.0 - self.p))), self.p)))
 
-        # the norm lies between |x(length)|_p and length; its logarithm, since it may be tiny
+        # the norm lies between |x(length)|_p and length; in logarithms, since it may be tiny
         high = float(np.log(length))
-        low = reached(high)
+        low = log_norm(high)
         if not np.isfinite(low):
             return np.zeros_like(w)
-        log_s = high if low >= high else bracketed_root(lambda t: reached(t) - t, low, high)
+        log_s = high if low >= high else bracketed_root(lambda t: log_norm(t) - t, low, high)
         x = at(tau * np.exp(log_s * (2.0 - self.p)))
         if p_norm(x, self.p) <= self.ball:
             return x
@@ -136,8 +134,8 @@ class LpSquared(Penalty):
 def solve_power(a: Vector, c: float, r: float) -> Vector:
     """The x >= 0 with x + c x^r = a, for a >= 0, c >= 0, 0 < r <= 1.
 
-    In y = log x the logarithm of the left side is convex and increasing with slope in [r, 1]; Newton from the right
-    descends to the root.
+    In y = log x the logarithm of the left side is convex and increasing with slope in [r, 1]: Newton's method from the
+    right converges monotonically.
     """
     if c == 0.0:
         return a.copy()

@@ -146,15 +146,13 @@ class Entropy(Penalty):
         return super().value_upper(w) + 2.0 * self.slack(w) * (abs(self.value(w)) + self.lam)
 
     def conjugate(self, v: Vector) -> float:
-        # shifted by hand: scaling by a tiny lam must not overflow
+        # shifted before the division: v / lam must not overflow for tiny lam
         top = float(v.max())
         with np.errstate(under="ignore", over="ignore"):
             return top + self.lam * float(logsumexp((v - top) / self.lam))
 
     def conjugate_upper(self, v: Vector, error: Vector) -> float:
-        """R* increases in every coordinate, so R*(v + error) is the bound; the logarithm of the sum is off by an
-        absolute amount.
-        """
+        """R*(v + error): R* increases in every coordinate. The rounding error of the logarithm is absolute."""
         v = v + error + 4 * UNIT_ROUNDOFF * np.abs(v)
         value = self.conjugate(v)
         largest = float(np.abs(v).max())
@@ -165,11 +163,9 @@ class Entropy(Penalty):
             return np.asarray(softmax((v - v.max()) / self.lam))
 
     def prox(self, w: Vector, t: Vector | float) -> Vector:
-        """x_j + tau log x_j = w_j - nu with tau = t lam: x_j = tau omega((w_j - nu)/tau - log tau); nu makes the
-        sum 1.
-        """
+        """x_j + tau log x_j = w_j - nu, tau = t lam: x_j = tau omega((w_j - nu)/tau - log tau), with sum_j x_j = 1."""
         tau = float(np.min(t)) * self.lam
-        if tau > 1e15 * (1.0 + float(np.abs(w).max())):  # x_j <= 1 is nothing beside tau log x_j
+        if tau > 1e15 * (1.0 + float(np.abs(w).max())):  # x_j <= 1 is negligible beside tau log x_j
             return np.asarray(softmax(w / tau))
         if tau < 1e-300:
             return Simplex().project(w)
@@ -186,7 +182,7 @@ class Entropy(Penalty):
         return np.asarray(x / x.sum())
 
     def subgradients(self, w: Vector, tol: float) -> Subgradients:
-        """lam (log w + 1) plus any multiple of the ones: the simplex has a normal there."""
+        """lam (log w + 1) plus any multiple of the ones vector, the normal of the simplex."""
         d = len(w)
         point = self.lam * (np.log(np.maximum(w, 1e-300)) + 1.0)
         return Subgradients(point, np.ones((d, 1)), np.array([-np.inf]), np.array([np.inf]))

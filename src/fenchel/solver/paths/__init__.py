@@ -1,1 +1,1 @@
-"""Solutions along a grid of lam, and along all lam."""
+"""Solutions along a grid of lam, and for all lam of an interval."""

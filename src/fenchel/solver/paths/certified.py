@@ -1,6 +1,6 @@
 """certified_path: finitely many models, one of which is proven good enough at every lam of an interval.
 
-The proof. R is lam times a function of w, so P_lam(w, b) is affine in lam for every model, and the optimum
+Proof. R is lam times a function of w, so P_lam(w, b) is affine in lam for every model, and the optimum
 
     P*(lam) = min over (w, b) of P_lam(w, b)
 
@@ -9,14 +9,14 @@ is a minimum of affine functions: concave. Hence, for a model and two lams low <
     (1 - eps) P_lam(w, b) <= P*(lam)   at lam = low and at lam = high   proves it for all lam between,
 
 since the left side is affine and the right side concave. Lower bounds on P* are dual values at low and at high, or the
-chord between dual values further out, which a concave function exceeds as well. So the whole interval rests on finitely
-many certificates, each rounded outwards; nothing is sampled.
+chord between dual values further out, which lies below a concave function. So finitely many certificates, each rounded
+outwards, prove the whole interval.
 
-The walk. Let a and b be two lams with their models. The larger of what is missing at either is missing most where
-P_lam of the two models cross: there the two are judged, by the chord and by the same mixture of the two dual points
-(D is jointly concave in alpha and lam, so that is above the chord). Where it is not enough, a model is put there: the
-mixture of the two models where its own certificate will do (between two kinks of a Lasso path it is exact), a solver's
-where it will not. The path is walked from the largest lam down; how far to the next solve follows from the last.
+Search, from the largest lam down. The smaller gap of two models at neighbouring lams is largest where their P_lam
+cross. There both are certified, by the chord and by the same mixture of their dual points (D is jointly concave in
+alpha and lam, so that is above the chord). If that is not enough, a model is inserted there: the mixture of the two
+models if its certificate suffices (between two kinks of a Lasso path it is exact), else a solver's. The distance to the
+next lam is adapted to the last one.
 """
 
 from __future__ import annotations
@@ -28,14 +28,11 @@ import numpy as np
 
 from fenchel.problem import Problem
 from fenchel.problem.checks import require_flag
-from fenchel.solver.paths.interval_search import Walk
+from fenchel.solver.paths.interval_search import TUNING, IntervalSearch
 from fenchel.solver.paths.intervals import CertifiedPath
 from fenchel.solver.progress import Bar
 from fenchel.solver.result import NotCertifiedWarning
 from fenchel.solver.solve import Clock
-
-#: The largest share of eps that may be spent at a solution's own lam: what is left must reach the next.
-MOST = 0.8
 
 
 def certified_path(
@@ -54,41 +51,40 @@ def certified_path(
 
         P_lam(w, b) - P*(lam) <= eps P_lam(w, b).
 
-    P_lam(w, b) is affine in lam and the optimum P*(lam) concave. So what is proven of a model at two lams is proven
-    between them, and a few certificates do for all lams; the page on paths has the argument. Any loss
-    goes with any penalty that is lam times a function of the weights, with weights of samples and an intercept.
+    P_lam(w, b) is affine in lam and P*(lam) concave, so a bound on the relative gap of a model at two lams holds
+    between them: a few certificates suffice (see the page on paths). For any loss and any penalty that is lam times a
+    function of the weights, with sample weights and an intercept.
 
     Parameters
     ----------
     problem : Problem
-        Its own lam plays no role.
+        Its own lam is not used.
     lam_min, lam_max : float
-        0 < lam_min < lam_max. `problem.lam_max()` is where the weights of a sparse model become zero.
+        0 < lam_min < lam_max. At `problem.lam_max()` the weights of a sparse model become zero.
     eps : float, default 1e-3
         Between 0 and 1.
     share : float, default 0.1
-        The share of eps that a solve may leave at its own lam, at most 0.8. A smaller one makes every solve
-        longer, and the solves fewer.
+        The tolerance of each solve as a fraction of eps, at most 0.8. A smaller one makes solves longer, and fewer.
     max_seconds : float, optional
         For all solves together.
     progress : bool, default False
         Show a progress bar.
     warn : bool, default True
-        Whether a path that ends before lam_min gives a warning.
+        Whether to warn if the path ends before lam_min.
     **options
         Passed on to `solve`: the solver and its options, max_iter, random_state, n_threads, callback.
 
     Returns
     -------
     CertifiedPath
-        Ctrl-C, or the end of the time, leaves what is proven so far: from some lam up to lam_max.
+        After Ctrl-C or max_seconds: proven from some lam up to lam_max.
     """
     for flag, name in ((progress, "progress"), (warn, "warn")):
         require_flag(flag, name)
-    walk = _checked(problem, lam_min, lam_max, eps, share, Clock(max_seconds), options)
+    search = _checked(problem, lam_min, lam_max, eps, share, Clock(max_seconds), options)
     with Bar("certified path", progress) as bar, np.errstate(all="ignore"):
-        why = walk.run(bar)
-    found = walk.path()
+        why = search.run(bar)
+    found = search.path()
     if warn and not found.complete:
         reached = f"lam from {found.low:g} to {found.lam_max:g} only" if found.knots else "no lam"
         warnings.warn(f"proven for {reached}: {why}", NotCertifiedWarning, stacklevel=2)
@@ -99,17 +95,17 @@ def certified_path(
 def fixed_grid(
     problem: Problem, lam_min: float, lam_max: float, eps: float = 1e-3, *, share: float = 0.1, **options: Any
 ) -> int:
-    """The fewest lams, in equal ratios from lam_max to lam_min, whose solutions prove what `certified_path` proves.
+    """The fewest lams, in equal ratios from lam_max to lam_min, whose solutions prove the same as `certified_path`.
 
-    To compare with: it is found by solving on one grid after the other. The parameters are those of `certified_path`.
+    A baseline, found by solving on one grid after the other. The parameters are those of `certified_path`.
     """
-    walk = _checked(problem, lam_min, lam_max, eps, share, Clock(None), options)
+    search = _checked(problem, lam_min, lam_max, eps, share, Clock(None), options)
 
     def enough(count: int) -> bool:
-        above = walk.solve(lam_max, None)
+        above = search.solve(lam_max, None)
         for lam in np.geomspace(lam_max, lam_min, count)[1:]:
-            below = walk.solve(float(lam), above)
-            if not walk.meet(below, above).proves(eps):
+            below = search.solve(float(lam), above)
+            if not search.cross(below, above).proves(eps):
                 return False
             above = below
         return True
@@ -126,8 +122,8 @@ def fixed_grid(
 
 def _checked(
     problem: Problem, lam_min: float, lam_max: float, eps: float, share: float, clock: Clock, options: dict[str, Any]
-) -> Walk:
-    """The walk, or an error before any work."""
+) -> IntervalSearch:
+    """The search, with its arguments checked."""
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
     for value, name in ((lam_min, "lam_min"), (lam_max, "lam_max"), (eps, "eps"), (share, "share")):
@@ -135,20 +131,18 @@ def _checked(
             raise ValueError(f"{name} must be a positive finite number, got {value!r}")
     if not lam_min < lam_max:
         raise ValueError(f"lam_min must be below lam_max, got {lam_min!r} and {lam_max!r}")
-    if not (eps < 1 and share <= MOST):
-        raise ValueError(f"eps must be below 1 and share at most {MOST}, got {eps!r} and {share!r}")
+    if not (eps < 1 and share <= TUNING.most_share):
+        raise ValueError(f"eps must be below 1 and share at most {TUNING.most_share}, got {eps!r} and {share!r}")
     for name in sorted({"tol", "atol", "start"} & set(options)):
-        raise TypeError(f"{name} has no place here: eps and share say how good each solve must be")
+        raise TypeError(f"certified_path has no option {name}: the tolerance of a solve is share * eps")
     _require_proportional(problem, float(lam_min), float(lam_max))
-    return Walk(problem, float(lam_min), float(lam_max), float(eps), float(share), clock, options)
+    return IntervalSearch(problem, float(lam_min), float(lam_max), float(eps), float(share), clock, options)
 
 
 def _require_proportional(problem: Problem, lam_min: float, lam_max: float) -> None:
-    """Raise unless R is lam times a function of w, as far as one w can tell: the proof rests on it."""
+    """Raise unless R is proportional to lam, tested at one w: the proof needs it."""
     w = np.where(np.arange(problem.shape[1]) % 2, 1.0, 2.0)
     w = w / float(w.sum())  # inside every penalty's domain, the simplex included
     at_min, at_max = (problem.penalty.with_lam(lam).value(w) / lam for lam in (lam_min, lam_max))
     if np.isfinite(at_min + at_max) and not abs(at_min - at_max) <= 1e-9 * abs(at_min):
-        raise TypeError(
-            f"{problem.penalty!r} is not proportional to lam: the objective is not affine in lam, and nothing is proven"
-        )
+        raise TypeError(f"{problem.penalty!r} is not proportional to lam, which certified_path needs")

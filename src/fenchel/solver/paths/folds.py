@@ -1,4 +1,4 @@
-"""What paths on the folds of one search share: quantities of X that each would compute again."""
+"""Quantities of X that the folds of one search share."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from fenchel.steps.working_set.primal_cd import is_cheap
 
 @np.errstate(all="ignore")
 def shared_design(problem: Statement, **options: Any) -> Design | None:
-    """X for paths on some of these samples, all others with weight zero, where that is quicker than copies of them.
+    """X for paths on folds given by sample weights of zero, if that is faster than copies of the folds; else None.
 
-    It holds the columns in sixteen bits, for the compiled path; or, of least squares with few weights, the Gram matrix,
-    from which folds take off what the samples left out have in it. None where nothing is worth sharing.
+    Its cache has the columns in 16 bits, for the compiled path; or, for least squares with few weights, the Gram
+    matrix, from which each fold subtracts the terms of the samples left out.
     """
     request = Request.of(**options)
     solver = choose(problem, request.solver, request.options, request.tol, is_path=True)

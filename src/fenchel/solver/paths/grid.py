@@ -1,4 +1,4 @@
-"""path: solutions along a grid of lam, each begun where the last one ended."""
+"""path: solutions along a grid of lam, with warm starts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fenchel.solver.result import NotCertifiedWarning, Result, Trace
 from fenchel.solver.solve import Clock, Request, follow, not_certified, solve, solve_request
 from fenchel.steps.choose import choose
 
-#: The grid unless another is asked for: so many lams, the last this part of the first.
+#: The default grid: number of lams, and ratio of the last to the first.
 N_LAMS, EPS = 100, 1e-3
 
 
@@ -42,7 +42,7 @@ class Path(Sequence[Result]):
     lams : array of m
         The largest first.
     results : tuple of m results
-        What `solve` returns, for the whole problem at each lam.
+        The results of `solve` for the whole problem at each lam.
     """
 
     lams: Vector
@@ -50,7 +50,7 @@ class Path(Sequence[Result]):
 
     @property
     def width(self) -> int:
-        """How many weights a model has."""
+        """The number of weights of a model."""
         return len(self.results[0].w) if self.results else 0
 
     @cached_property
@@ -69,7 +69,7 @@ class Path(Sequence[Result]):
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """What is proven at each lam."""
+        """The certificate of each lam."""
         return tuple(result.certificate for result in self.results)
 
     @property
@@ -79,7 +79,7 @@ class Path(Sequence[Result]):
 
     @cached_property
     def nonzeros(self) -> NDArray[np.intp]:
-        """How many weights are not zero at each lam."""
+        """The number of nonzero weights at each lam."""
         return frozen(np.count_nonzero(self.coefs, axis=0))
 
     def __len__(self) -> int:
@@ -119,52 +119,52 @@ def path(
     warn: bool = True,
     **options: Any,
 ) -> Path:
-    """Solve a problem along a grid of lam, the largest first, each solve begun where the last one ended.
+    """Solve a problem along a grid of lam, the largest first, with warm starts.
 
-    Weights that the last solution proves to be zero at the next lam (the gap-safe rule) are left out of the design
-    there. Every certificate is for the whole problem all the same.
+    Weights that the last solution proves to be zero at the next lam (gap-safe rule) are left out there. Every
+    certificate is for the whole problem.
 
     Parameters
     ----------
     problem : Problem
-        Its own lam plays no role.
+        Its own lam is not used.
     lams : array of positive numbers, optional
         In any order. By default n_lams of them, in equal ratios, from `problem.lam_max()`, where the weights become
-        zero, down to eps times that; penalties that make no zeros have no such lam, and need lams.
+        zero, to eps times that; required for penalties without a lam_max.
     eps : float in (0, 1), optional
-        The last lam of the default grid as a part of the first; 1e-3 if not given.
+        The ratio of the last to the first lam of the default grid; 1e-3 by default.
     n_lams : int, optional
-        How many lams the default grid has; 100 if not given.
+        The number of lams of the default grid; 100 by default.
     tol : float, default 1e-4
-        The relative gap of every solution.
+        The tolerance for the relative gap of each solution.
     screen : bool, default True
-        Whether to leave out what is proven zero. Columns are copied for it where that leaves out half of them; the
-        solver "primal_cd" does so by itself.
+        Whether to leave out weights that are proven zero. The other columns are copied if they are at most half of all;
+        the solver "primal_cd" screens itself.
     max_seconds : float, optional
         For all lams together.
     progress : bool, default False
         Show a progress bar.
     warn : bool, default True
-        Whether solutions short of the tolerance give a warning.
+        Whether to warn if a solution misses the tolerance.
     **options
         Passed on to `solve`: the solver and its options, atol, max_iter, random_state, n_threads, callback.
 
     Returns
     -------
     Path
-        Ctrl-C, or the end of the time, leaves the solutions found so far, the last with the certificate that it has.
+        After Ctrl-C or max_seconds: the solutions found so far, the last with its current certificate.
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
     for flag, name in ((screen, "screen"), (progress, "progress"), (warn, "warn")):
         require_flag(flag, name)
     if "start" in options:
-        raise TypeError("a path has no start: the largest lam begins at zero, each other where the last ended")
+        raise TypeError("path has no option 'start': the largest lam starts at zero, each other at the last solution")
     for name in sorted({"supports", "interrupted", "options"} & options.keys()):
         raise TypeError(f"path has no option {name!r}")
     for name in options.keys() - signature(solve).parameters.keys():
         for near in get_close_matches(name, ("lams", "eps", "n_lams", "screen", "max_seconds"), n=1, cutoff=0.75):
-            raise TypeError(f"path has no option {name!r}; is {near} meant?")
+            raise TypeError(f"path has no option {name!r}; did you mean {near}?")
     grid = _grid(problem, lams, eps, n_lams)
     clock, results = Clock(max_seconds), list[Result]()
     with Bar(f"path of {len(grid)} lams", progress) as bar:
@@ -190,10 +190,7 @@ def along(
     clock: Clock | None = None,
     **options: Any,
 ) -> Iterator[Result]:
-    """Solve a problem with one penalty after the other; weights and multipliers carry over to the next.
-
-    Columns that are proven zero at the next lam are left out of the design there, unless the solver does so itself.
-    """
+    """Solve a problem with one penalty after the other, with warm starts and, unless the solver does it, screening."""
     request, clock = Request.of(**options), clock or Clock(None)  # `path` warns once for all
     chosen = choose(problem, request.solver, request.options, request.tol, start is not None, len(penalties) > 1)
     if chosen.screens or not screen or not isinstance(problem, Problem):
@@ -207,7 +204,7 @@ def along(
 
 
 def _until_interrupted(results: Iterator[Result]) -> Iterator[Result]:
-    """The results; Ctrl-C between two solves ends them, before the first it ends the program."""
+    """The results, until Ctrl-C between two solves; before the first result Ctrl-C is raised."""
     found = False
     while True:
         try:
@@ -227,7 +224,7 @@ def _grid(problem: Problem, lams: Any, eps: float | None, n_lams: int | None) ->
     if lams is not None:
         for value, name in ((eps, "eps"), (n_lams, "n_lams")):
             if value is not None:
-                raise ValueError(f"{name} describes the default grid, and has no effect beside lams")
+                raise ValueError(f"{name} is for the default grid; do not pass it with lams")
         grid = as_vector(lams, np.size(lams), "lams")
         if not len(grid) or not np.all(grid > 0):
             raise ValueError("lams must be positive numbers, at least one")
@@ -242,15 +239,13 @@ def _grid(problem: Problem, lams: Any, eps: float | None, n_lams: int | None) ->
 
 
 def largest_lam(problem: Problem, name: str) -> float:
-    """`problem.lam_max()`, or an error that asks for what could be given instead."""
+    """`problem.lam_max()`, or an error that asks for the argument `name` instead."""
     try:
         top = problem.lam_max()
     except TypeError as error:
-        raise TypeError(f"{error}; give {name}") from error
+        raise TypeError(f"{error}; pass {name}") from error
     if not 0.0 < top < np.inf:
-        raise ValueError(
-            f"lam_max is {top:g}: w = 0 is optimal for every lam; give {name} if a path is wanted all the same"
-        )
+        raise ValueError(f"lam_max is {top:g}, so w = 0 is optimal for every lam; pass {name} to override")
     return top
 
 
@@ -258,7 +253,7 @@ def _warn(results: Sequence[Result], asked: int) -> None:
     short = [result for result in results if result.status not in ("certified", "callback")]
     if len(results) < asked or short:
         worst = max(short or results, key=lambda result: result.certificate.relative_gap)
-        reached = f"{len(results)} of {asked} lams were reached, {len(short)} of them short of the tolerance"
+        reached = f"{len(results)} of {asked} lams were reached, {len(short)} of them miss the tolerance"
         ended = "" if len(results) == asked else ": interrupted, or out of time"
         text = f"{reached}: {not_certified(worst)}" if short else reached + ended
         warnings.warn(text, NotCertifiedWarning, stacklevel=3)

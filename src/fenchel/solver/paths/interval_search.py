@@ -1,4 +1,4 @@
-"""The walk of `certified_path` from the largest lam down: models, and what proves them good between their lams."""
+"""The search of `certified_path` from the largest lam down: models, and their bounds between their lams."""
 
 from __future__ import annotations
 
@@ -20,15 +20,25 @@ from fenchel.solver.progress import Bar
 from fenchel.solver.result import Result
 from fenchel.solver.solve import Clock, Request, solve_request
 
-#: The share of eps that a mixture of two models may use at its own lam.
-MIXTURE = 0.8
-#: Two lams as close as this (relatively) are one: more cannot be proven in double precision.
-CLOSEST = 1e-9
+
+@dataclass(frozen=True)
+class SearchTuning:
+    """Tolerances and step sizes of the search; the runs that set the values are not recorded."""
+
+    most_share: float = 0.8  # largest tolerance of a solve, as a fraction of eps: the rest is for the interval
+    mixture: float = 0.8  # tolerance of a mixture of two models at its own lam, as a fraction of eps
+    closest: float = 1e-9  # smallest relative distance of two lams: less cannot be proven in double precision
+    first_step: float = 8.0  # first step in log lam, in units of sqrt(eps)
+    most_growth: float = 2.0  # bounds on the factor between two steps
+    least_growth: float = 0.4
+
+
+TUNING = SearchTuning()
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A model at its own lam: what is known there, and P_lam = loss + lam size elsewhere."""
+    """A model at its own lam with its bounds there; P_lam = loss + lam size elsewhere."""
 
     anchor: Anchor
     w: Vector
@@ -49,24 +59,24 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
-    """Two models at the lam where they are equally good: what is proven of each, and their mixture there."""
+class Crossing:
+    """Two models at the lam where their objectives cross: bounds for each, and their mixture."""
 
     judge: Judge
     joint: tuple[Anchor, Anchor]  # of the model above, of the model below
     mixture: tuple[Vector, float, Vector]  # w, b, alpha
 
     def proves(self, eps: float) -> bool:
-        """Whether both are good enough, and so are good enough from here to their own lams."""
+        """Whether both are eps-optimal here, and therefore from here to their own lams."""
         return all(anchor.proves(eps) for anchor in self.joint)
 
 
-class CutShort(Exception):
-    """Ctrl-C, the end of the time, or of what double precision can prove."""
+class Incomplete(Exception):
+    """The search ends early: Ctrl-C, the time limit, or rounding."""
 
 
-class Walk:
-    """Nodes from the largest lam down, what joins them, and nodes below that wait to be joined."""
+class IntervalSearch:
+    """Nodes from the largest lam down, the bounds between them, and pending nodes below."""
 
     def __init__(
         self, problem: Problem, lam_min: float, lam_max: float, eps: float, share: float, clock: Clock, options: Any
@@ -77,72 +87,72 @@ class Walk:
         self.n_solves = 0
         self.nodes: list[Node] = []
         self.joints: list[tuple[Anchor, Anchor]] = []  # between nodes k and k + 1: of the upper one, of the lower one
-        self.waiting: list[Node] = []
-        self.step = 8.0 * np.sqrt(eps)  # in log lam
-        self.growth = 2.0
+        self.pending: list[Node] = []
+        self.step = TUNING.first_step * np.sqrt(eps)  # in log lam
+        self.growth = TUNING.most_growth
 
     def run(self, bar: Bar) -> str:
-        """Walk down to lam_min; why it ended before, if it did."""
+        """Search down to lam_min; the reason if it ends before."""
         try:
             self.nodes.append(self.solve(self.lam_max, None))
             while self.nodes[-1].lam > self.lam_min:
                 self.advance()
                 done = np.log(self.lam_max / self.nodes[-1].lam) / np.log(self.lam_max / self.lam_min)
                 bar.show(done, f"lam {self.nodes[-1].lam:.3g}, {self.n_solves} solves, {len(self.nodes)} models")
-        except CutShort as reason:
+        except Incomplete as reason:
             return str(reason)
         except KeyboardInterrupt:  # between two solves
             return "interrupted"
         return ""
 
     def advance(self) -> None:
-        """Join the last node to the next one below, or put another between them."""
+        """Prove the interval between the last node and the next one below, or insert another node."""
         above = self.nodes[-1]
-        if not self.waiting:
-            self.waiting.append(self.solve(self._next_lam(above.lam), above))
-        meeting = self.meet(self.waiting[-1], above)
-        if not meeting.proves(self.eps):
-            self.waiting.append(self.bridge(meeting))
+        if not self.pending:
+            self.pending.append(self.solve(self._next_lam(above.lam), above))
+        crossing = self.cross(self.pending[-1], above)
+        if not crossing.proves(self.eps):
+            self.pending.append(self.insert(crossing))
             return
-        self.joints.append(meeting.joint)
-        self.nodes.append(self.waiting.pop())
-        if not self.waiting:
-            self.step, self.growth = self.step * self.growth, 2.0
+        self.joints.append(crossing.joint)
+        self.nodes.append(self.pending.pop())
+        if not self.pending:
+            self.step, self.growth = self.step * self.growth, TUNING.most_growth
 
     def _next_lam(self, lam: float) -> float:
         left = np.log(lam / self.lam_min)
         return self.lam_min if left <= 1.2 * self.step else float(lam * np.exp(-self.step))
 
-    def meet(self, below: Node, above: Node) -> Meeting:
-        """Where two models are equally good, and what is proven of both there."""
-        lam = meeting_point(below, above)
-        if not above.lam - below.lam > CLOSEST * above.lam:
-            raise CutShort(f"eps={self.eps:g} cannot be proven in double precision around lam = {lam:g}")
-        share = (lam - below.lam) / (above.lam - below.lam)
-        alpha = (1.0 - share) * below.alpha + share * above.alpha
+    def cross(self, below: Node, above: Node) -> Crossing:
+        """The bounds of two models where their objectives cross."""
+        lam = crossing_lam(below, above)
+        if not above.lam - below.lam > TUNING.closest * above.lam:
+            raise Incomplete(f"eps={self.eps:g} cannot be proven in double precision around lam = {lam:g}")
+        t = (lam - below.lam) / (above.lam - below.lam)
+        alpha = (1.0 - t) * below.alpha + t * above.alpha
         judge = Judge(self.problem.with_lam(lam))
         judge.try_multipliers(alpha, how="multipliers between two solutions")
         value, error = between(lam, (below.lam, below.anchor.lower), (above.lam, above.anchor.lower))
         lower = max(value - error, judge.best.lower)
         first, second = (Anchor(lam, judge.consider(node.w, node.b).upper, lower) for node in (above, below))
-        w, b = (1.0 - share) * below.w + share * above.w, (1.0 - share) * below.b + share * above.b
-        return Meeting(judge, (first, second), (w, b, alpha))
+        w, b = (1.0 - t) * below.w + t * above.w, (1.0 - t) * below.b + t * above.b
+        return Crossing(judge, (first, second), (w, b, alpha))
 
-    def bridge(self, meeting: Meeting) -> Node:
-        """A node where two models met and were not good enough: their mixture, or else what a solver finds from it."""
-        judge, (w, b, _) = meeting.judge, meeting.mixture
+    def insert(self, crossing: Crossing) -> Node:
+        """A node at a crossing where neither model is good enough: their mixture, or else a solver's from there."""
+        judge, (w, b, _) = crossing.judge, crossing.mixture
         judge.consider(w, b)
         judge.try_gradient()
-        needed = judge.gap / (MIXTURE * self.eps * max(abs(judge.primal.value), NOTHING))
-        if not self.waiting[1:]:  # the first between two solves says how far apart they may be
-            self.growth = float(np.clip((0.7 / needed) ** 0.5, 0.4, 2.0))
+        needed = judge.gap / (TUNING.mixture * self.eps * max(abs(judge.primal.value), NOTHING))
+        if not self.pending[1:]:  # the first node between two solves determines the next step
+            self.growth = float(np.clip((0.7 / needed) ** 0.5, TUNING.least_growth, TUNING.most_growth))
         if needed > 1.0:
-            return self.solve(judge.problem.penalty.lam, meeting.mixture)
+            return self.solve(judge.problem.penalty.lam, crossing.mixture)
         certificate = judge.certificate(self.share * self.eps)
         return self._node(judge.problem, judge.w, judge.b, judge.best.alpha, certificate, solved=False)
 
     def solve(self, lam: float, start: Any) -> Node:
-        """A node that a solver finds."""
+        """A node from a solver."""
         problem = self.problem.with_lam(lam)
         self.n_solves += 1
         if start is None:
@@ -155,12 +165,12 @@ class Walk:
 
     def _require_usable(self, result: Result, lam: float) -> None:
         if result.status == "interrupted":
-            raise CutShort("interrupted")
+            raise Incomplete("interrupted")
         if self.clock.over:
-            raise CutShort("the time is over")
+            raise Incomplete("max_seconds is exceeded")
         if result.certificate.relative_gap > 0.9 * self.eps:
-            raise CutShort(
-                f"at lam = {lam:g} {result.solver} proved no more than a relative gap of "
+            raise Incomplete(
+                f"at lam = {lam:g} {result.solver} reached a relative gap of only "
                 f"{result.certificate.relative_gap:.2g} ({result.status})"
             )
 
@@ -174,7 +184,7 @@ class Walk:
         return Node(anchor, frozen(w), float(b), frozen(alpha), certificate, size, solved)
 
     def path(self) -> CertifiedPath:
-        """What is proven: the nodes with the intervals between their joints."""
+        """The nodes with their proven intervals."""
         knots = []
         for k, node in enumerate(self.nodes):
             anchors = [self.joints[k - 1][1]] if k else []
@@ -186,9 +196,9 @@ class Walk:
         return CertifiedPath(self.eps, self.lam_min, self.lam_max, tuple(knots), self.n_solves)
 
 
-def meeting_point(below: Node, above: Node) -> float:
-    """The lam where the objectives of two models cross, kept inside; the middle where they are one."""
-    rise = below.size - above.size
-    lam = (above.loss - below.loss) / rise if rise > 0.0 else np.nan
+def crossing_lam(below: Node, above: Node) -> float:
+    """The lam between two models where their objectives cross; the geometric mean if they do not."""
+    slope = below.size - above.size
+    lam = (above.loss - below.loss) / slope if slope > 0.0 else np.nan
     inside = below.lam < lam < above.lam
     return float(lam if inside else np.sqrt(below.lam) * np.sqrt(above.lam))

@@ -1,4 +1,4 @@
-"""What proves a model good for a whole interval of lam, and the list of models that covers one."""
+"""Models with the intervals of lam for which they are proven eps-optimal."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from fenchel.data.typing import Vector
 from fenchel.draw.paths import plot_certified_path
 from fenchel.draw.tables import table
 
-#: What a few operations may lose, many times over.
+#: Bound on the relative rounding error of a few operations.
 SPARE = 16 * UNIT_ROUNDOFF
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """P_lam(w, b) from above and the optimum P*(lam) from below, in exact arithmetic, at one lam."""
+    """Upper bound on P_lam(w, b) and lower bound on P*(lam), in exact arithmetic, at one lam."""
 
     lam: float
     upper: float
@@ -43,13 +43,13 @@ class Anchor:
 def between(lam: float, left: tuple[float, float], right: tuple[float, float]) -> tuple[float, float]:
     """The chord through two points (lam, value) at a lam between them, and a bound on its rounding error."""
     (a, at_a), (b, at_b) = left, right
-    share = (lam - a) / (b - a) if b > a else 0.0
-    return (1.0 - share) * at_a + share * at_b, SPARE * (abs(at_a) + abs(at_b))
+    t = (lam - a) / (b - a) if b > a else 0.0
+    return (1.0 - t) * at_a + t * at_b, SPARE * (abs(at_a) + abs(at_b))
 
 
 @dataclass(frozen=True, eq=False)
 class Knot:
-    """A model, and the interval of lam where it is proven to be eps-optimal.
+    """A model, and the interval of lam for which it is proven eps-optimal.
 
     Attributes
     ----------
@@ -61,8 +61,7 @@ class Knot:
     certificate : Certificate
         At lam.
     solved : bool
-        Whether a solver found it; if not, it lies on the line between its neighbours, where its certificate was good
-        enough without.
+        Whether a solver found it; if not, it is a mixture of its neighbours with a sufficient certificate.
     """
 
     lam: float
@@ -81,7 +80,7 @@ class Knot:
         return self.anchors[-1].lam
 
     def gap(self, lam: float) -> float:
-        """A bound on P_lam(w, b) - P*(lam): the chord between those that were proven on either side."""
+        """A bound on P_lam(w, b) - P*(lam): the chord between the bounds at the neighbouring anchors."""
         for left, right in pairwise(self.anchors):
             if left.lam <= lam <= right.lam:
                 value, error = between(lam, (left.lam, left.gap), (right.lam, right.gap))
@@ -91,7 +90,7 @@ class Knot:
         raise ValueError(f"lam is {lam:g}, but this model is proven from {self.low:g} to {self.high:g} only")
 
     def objective(self, lam: float) -> float:
-        """A bound on P_lam(w, b) from above; it is affine in lam."""
+        """An upper bound on P_lam(w, b), which is affine in lam."""
         ends = self.anchors[0], self.anchors[-1]
         value, error = between(lam, *((end.lam, end.upper) for end in ends))
         return value + error
@@ -106,11 +105,11 @@ class CertifiedPath(Sequence[Knot]):
     eps : float
         P_lam(w, b) - P*(lam) <= eps P_lam(w, b) for the model of every lam.
     lam_min, lam_max : float
-        The interval that was asked for.
+        The requested interval.
     knots : tuple of knots
-        The largest lam first; each begins where the last one ends.
+        The largest lam first, with adjoining intervals.
     n_solves : int
-        How often a solver was called.
+        The number of solves.
     """
 
     eps: float
@@ -121,7 +120,7 @@ class CertifiedPath(Sequence[Knot]):
 
     @property
     def low(self) -> float:
-        """Everything from here to lam_max is proven; lam_min, unless the search was cut short."""
+        """The smallest proven lam: lam_min, unless the search ended early."""
         return self.knots[-1].low if self.knots else self.lam_max
 
     @property
@@ -131,7 +130,7 @@ class CertifiedPath(Sequence[Knot]):
 
     @property
     def lams(self) -> Vector:
-        """Where the models were found, the largest first."""
+        """The lams of the knots, the largest first."""
         return np.array([knot.lam for knot in self.knots])
 
     @property
@@ -147,7 +146,7 @@ class CertifiedPath(Sequence[Knot]):
     def at(self, lam: float) -> tuple[Knot, float]:
         """The model that is proven eps-optimal at lam, and the bound on its gap there."""
         if not self.knots:
-            raise ValueError("nothing was proven: the search ended before it had a model")
+            raise ValueError("nothing is proven: the search ended before its first model")
         if not self.low <= lam <= self.lam_max:
             raise ValueError(f"lam is {lam!r}, but the path is proven from {self.low:g} to {self.lam_max:g}")
         lows = [-knot.low for knot in self.knots]
@@ -162,19 +161,19 @@ class CertifiedPath(Sequence[Knot]):
 
     def __str__(self) -> str:
         if not self.knots:
-            return f"Nothing is proven: the search ended before it had a model; {self.n_solves} solves."
-        said = (
+            return f"Nothing is proven: the search ended before its first model; {self.n_solves} solves."
+        head = (
             f"For every lam from {self.low:.6g} to {self.lam_max:.6g} one of {len(self)} models is proven to be within"
         )
         if not self.complete:
-            said = f"Cut short of {self.lam_min:.6g}. {said}"
+            head = f"Incomplete: ended before {self.lam_min:.6g}. {head}"
         rows = [
             (f"{k.lam:.6g}", f"{k.low:.6g}", f"{k.high:.6g}", f"{np.count_nonzero(k.w)}", "yes" if k.solved else "no")
             for k in self.knots
         ]
-        head = f"{said}\n{100 * self.eps:g} % of the best possible; {self.n_solves} solves."
+        head = f"{head}\n{100 * self.eps:g} % of the best possible; {self.n_solves} solves."
         return f"{head}\n{table(('lam', 'from', 'to', 'nonzeros', 'solved'), rows)}"
 
     def plot(self, title: str = "") -> Any:
-        """Draw the weights and what is proven of them; see `fenchel.report.plot_certified_path`."""
+        """Draw the weights and the proven gaps; see `fenchel.report.plot_certified_path`."""
         return plot_certified_path(self, title=title)

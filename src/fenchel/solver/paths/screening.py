@@ -1,8 +1,8 @@
-"""Sequential screening: weights proven zero at the next lam, from what is known at this one, are left out."""
+"""Sequential screening: weights that the last solution proves to be zero at the next lam are left out."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,35 +14,41 @@ from fenchel.solver.solve import Clock, Request, solve_request
 from fenchel.steps.base import Model
 from fenchel.steps.choose import choose
 
-#: The largest share of the columns that is worth a copy of its own.
-WORTH_A_COPY = 0.5
+
+@dataclass(frozen=True)
+class ScreeningTuning:
+    """When the remaining columns are copied. Not measured."""
+
+    most_kept: float = 0.5  # largest fraction of the columns
+
+
+TUNING = ScreeningTuning()
 
 
 def solve_near(problem: Problem, start: Any, request: Request, clock: Clock) -> Result:
-    """Solve from a start near the optimum, without the columns that the start proves to be zero there.
+    """Solve from a start near the optimum, without the columns that the start proves to be zero.
 
     The start's weights and multipliers give a gap, and the gap-safe rule (`Certificate.zeros`) the weights that are
-    zero in every optimum. The others are solved for; their model is then certified on the whole problem, all columns
-    included, and where that falls short of the tolerance the solver goes on with the whole of it. `start` is a result
-    or a tuple (w, b, alpha).
+    zero in every optimum. The reduced problem is solved, and its model certified on the whole problem; if that misses
+    the tolerance, the solver continues with the whole problem. `start` is a result or a tuple (w, b, alpha).
     """
     problem = problem.replace(X=problem.X.using(request.n_threads))
     tol, atol = request.tol, request.atol
     everything = np.ones(problem.shape[1], dtype=bool)
     if choose(problem, request.solver, request.options, tol, has_start=True).screens:
-        return solve_request(problem, request, start, clock)  # it leaves out columns itself
+        return solve_request(problem, request, start, clock)
     provable = problem.penalty.restricted(everything) is not None and np.isfinite(problem.loss.smoothness)
-    if not (provable and problem.is_stored):  # nothing can be proven zero, or no column can be left out
+    if not (provable and problem.is_stored):
         return solve_request(problem, request, start, clock)
     w, b, alpha = (start.w, start.b, start.alpha) if isinstance(start, Result) else start
     judge = Judge(problem)
     with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong
         judge.consider(w, b)
-        judge.try_multipliers(alpha, how="the multipliers before")
+        judge.try_multipliers(alpha, how="multipliers of the start")
         judge.try_gradient()
         keep = ~judge.evidence.zeros()
     stored = keep[: problem.X.n_features]
-    if not (stored.any() and keep.sum() <= WORTH_A_COPY * len(keep)):
+    if not (stored.any() and keep.sum() <= TUNING.most_kept * len(keep)):
         return solve_request(problem, request, start, clock)
     reduced = problem.replace(X=problem.design.restricted(keep), penalty=problem.penalty.restricted(keep))
     part = solve_request(reduced, request, (w[keep], b, alpha), clock)

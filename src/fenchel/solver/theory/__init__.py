@@ -1,4 +1,4 @@
-"""How many steps suffice: the theorems of the papers, as functions of a problem's constants."""
+"""Sufficient numbers of steps: the theorems of the papers, as functions of a problem's constants."""
 
 from fenchel.solver.theory.bounds import GapBound, LipschitzBound, SmoothBound
 from fenchel.solver.theory.descent import descent_lipschitz, descent_smooth, elastic_net, lasso

@@ -1,4 +1,4 @@
-"""What a theorem says of coordinate descent or ascent: steps for a gap, the gap after steps."""
+"""Convergence bounds of coordinate descent and ascent: steps for a gap, the gap after steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fenchel.data.typing import Vector
 
 
 class GapBound(Protocol):
-    """What a theorem says: steps for a gap, and the gap after steps."""
+    """A convergence bound: steps for a gap, and the gap after steps."""
 
     @property
     def n(self) -> int:
@@ -23,15 +23,15 @@ class GapBound(Protocol):
         """Steps after which the expected duality gap is at most `gap`."""
 
     def gap(self, iterations: ArrayLike) -> Vector:
-        """A bound on the expected duality gap after so many steps; infinite while the theorem says nothing."""
+        """A bound on the expected duality gap after so many steps; infinite where the theorem does not apply."""
 
     def dual(self, iterations: ArrayLike) -> Vector:
-        """A bound on the expected suboptimality of what the steps work on: of D for ascent, of P for descent."""
+        """A bound on the expected suboptimality of D for ascent, of P for descent."""
 
 
 @dataclass(frozen=True)
 class SmoothBound:
-    """The last iterate of a linear rate: Theorem 5 of the SDCA paper, with K = n + R^2 / (lam gamma) for
+    """Linear rate of the last iterate: Theorem 5 of the SDCA paper, with K = n + R^2 / (lam gamma) for
     (1/gamma)-smooth losses, and Theorem 8 of the certificates paper::
 
     E[D* - D(alpha_T)] <= initial exp(-T / K),          E[P(w_T) - D(alpha_T)] <= K initial exp(-T / K).
@@ -57,9 +57,9 @@ class SmoothBound:
 
 @dataclass(frozen=True)
 class LipschitzBound:
-    """The average (or a random one) of the iterates after step T0: Theorems 2 and 11 of the SDCA paper (Lipschitz
-    losses), Theorem 9 of the certificates paper (bounded coordinates, beta for lam). With G = R^2 max (u - a)^2 over
-    what the coordinates may be, and t0 steps to forget the start::
+    """Rate of the average (or a random one) of the iterates after step T0: Theorems 2 and 11 of the SDCA paper
+    (Lipschitz losses), Theorem 9 of the certificates paper (bounded coordinates, beta for lam). With
+    G = R^2 max (u - a)^2 over the domain of the coordinates, and t0 steps to forget the start::
 
         E[D* - D(alpha_t)]  <= 2 G / (lam (2 n + t - t0))                             for t >= t0
         E[P(w) - D(alpha)]  <= 2 G / (lam (2 n + T0 - t0)) + G / (2 lam (T - T0))     for T0 >= t0, T >= T0 + n
@@ -77,12 +77,12 @@ class LipschitzBound:
         return ceil(self.forget + self.n + 5.0 * self.spread / (self.lam * gap))
 
     def average_from(self, gap: float) -> int:
-        """T0 = t0 + 4 G / (lam gap): the steps after which the average begins."""
+        """T0 = t0 + 4 G / (lam gap), the first step of the average."""
         require_positive(gap=gap)
         return ceil(self.forget + 4.0 * self.spread / (self.lam * gap))
 
     def gap(self, iterations: ArrayLike, average_from: ArrayLike | None = None) -> Vector:
-        """The bound after T steps, for an average from T0 on; without one, for the theorem's own choice of T0."""
+        """The bound after T steps, for an average from T0 on; by default for the theorem's T0."""
         T = np.asarray(iterations, dtype=np.float64)
         if average_from is None:
             left = T - self.forget - self.n

@@ -1,14 +1,13 @@
-"""How many steps of coordinate descent suffice (Duenner, Forte, Takac and Jaggi 2016, Theorems 8 and 9, Corollaries 10
-and 11).
+"""Sufficient steps of coordinate descent (Duenner, Forte, Takac and Jaggi 2016, Theorems 8 and 9, Corollaries 10, 11).
 
-Algorithm 1 of the paper, one random coordinate a step, minimises (A): f(A x) + sum_j g_j(x_j) over N coordinates, with
-f (1/beta)-smooth and columns |A_j| <= R. Expectations are over coordinates drawn uniformly with replacement. It makes
-no difference whether a step minimises (A) exactly or the upper bound that smoothness gives: the proofs use the bound.
+Algorithm 1 of the paper, one random coordinate per step, minimises (A): f(A x) + sum_j g_j(x_j) over N coordinates,
+with f (1/beta)-smooth and columns |A_j| <= R. Expectations are over coordinates drawn uniformly with replacement. A
+step may minimise (A) exactly, or the upper bound by smoothness: the proofs use the bound.
 
-Here f is the mean loss, whatever the weights of the samples: for an L-smooth loss it is L-smooth in the norm
-|z|^2 = (1/W) sum_i s_i z_i^2, so that beta = 1/L and R^2 = max_j (1/W) sum_i s_i x_ij^2. The paper prints sums in
-places and means in others (Table 1 has a mean for the logistic loss, B = m log(2) / lam is that of a sum, and the
-logistic loss is 1/4-smooth, not 1-smooth), and Corollary 10 prints R where Theorem 9 has R^2.
+Here f is the weighted mean loss: for an L-smooth loss it is L-smooth in the norm |z|^2 = (1/W) sum_i s_i z_i^2, so
+beta = 1/L and R^2 = max_j (1/W) sum_i s_i x_ij^2. The paper mixes sums and means (Table 1 has a mean for the logistic
+loss, B = m log(2) / lam is that of a sum, and the logistic loss is 1/4-smooth, not 1-smooth), and Corollary 10 prints R
+where Theorem 9 has R^2.
 
     solve(problem, solver="approx", over="weights", accelerate=False)     # Algorithm 1 on the weights
     solve(problem, solver="sdca", sampling="uniform", accelerate=False)   # and on the multipliers
@@ -32,11 +31,11 @@ def descent_smooth(n: int, radius: float, mu: float, beta: float, initial: float
     Parameters
     ----------
     n : int
-        Coordinates, N above.
+        The number of coordinates, N above.
     radius : float
         R, the largest |A_j|.
     mu, beta : float
-        Strong convexity of every g_j; f is (1/beta)-smooth.
+        Every g_j is mu-strongly convex; f is (1/beta)-smooth.
     initial : float
         A bound on the suboptimality of the start.
     """
@@ -64,13 +63,13 @@ def descent_lipschitz(n: int, radius: float, lipschitz: float, beta: float, init
 def lasso(problem: Problem) -> LipschitzBound:
     """Corollary 10: descent on the weights of an L1 problem, from zero.
 
-    Theorem 9 after Lipschitzing every lam |w_j| with B = f(0) / lam, which no later iterate exceeds: P never rises. The
-    gap is that of the Lipschitzed problem, at least that of the certificate, whose ball is of the 1-norm.
+    Theorem 9 after Lipschitzing every lam |w_j| with B = f(0) / lam, a bound on all iterates: P never increases. The
+    gap is that of the Lipschitzed problem, at least that of the certificate, which uses a ball of the 1-norm.
 
     Parameters
     ----------
     problem : Problem
-        With a smooth loss that is nowhere negative, L1, and no intercept.
+        With a smooth nonnegative loss, L1, and no intercept.
     """
     _require(problem, L1)
     zero = _at_zero(problem)
@@ -87,14 +86,14 @@ def elastic_net(problem: Problem, over: str = "weights") -> SmoothBound:
         over weights     K = d + d L max_j (1/W) sum_i s_i x_ij^2 / mu,
         over samples     K = n + L max_i |x_i|^2 / mu.
 
-    For entries of one size the second terms agree, d L x^2 / mu, and the first ones decide: fewer steps over weights
-    where there are more samples than weights, over samples where there are more weights. (The paper's d are samples.)
-    But a step on a weight costs a column, and one on a sample a row: in epochs the order is reversed.
+    For entries of equal size the second terms agree, d L x^2 / mu, and the first ones decide: fewer steps over weights
+    if there are more samples than weights, and vice versa. (The paper's d are samples.) But a step on a weight costs a
+    column, and one on a sample a row: in epochs the order is reversed.
 
     Parameters
     ----------
     problem : Problem
-        With a smooth loss that is nowhere negative, ElasticNet, and no intercept; of equal weights for "samples".
+        With a smooth nonnegative loss, ElasticNet, and no intercept; with equal sample weights for "samples".
     over : {"weights", "samples"}, default "weights"
     """
     require_one_of(over, ("weights", "samples"), "over")
@@ -111,7 +110,7 @@ def elastic_net(problem: Problem, over: str = "weights") -> SmoothBound:
 
 def _require(problem: Problem, penalty: type) -> None:
     if not isinstance(problem, Problem):
-        raise TypeError(f"the corollaries are about a fenchel.Problem, got {problem!r}")
+        raise TypeError(f"the corollaries need a fenchel.Problem, got {problem!r}")
     if not isinstance(problem.penalty, penalty) or problem.intercept:
         raise TypeError(f"the corollary needs an {penalty.__name__} penalty and no intercept; got {problem!r}")
     if not np.isfinite(problem.loss.smoothness):
@@ -119,12 +118,12 @@ def _require(problem: Problem, penalty: type) -> None:
 
 
 def _at_zero(problem: Problem) -> float:
-    """f(0), which bounds the suboptimality of w = 0 and that of alpha = 0: losses are nowhere negative."""
+    """f(0), a bound on the suboptimality of w = 0 and of alpha = 0: losses are nonnegative."""
     return problem.mean(problem.loss.value(np.zeros(problem.shape[0]), problem.y))
 
 
 def _widest_column(problem: Problem) -> float:
-    """The largest root mean square of a column."""
+    """R, the largest root mean square of a column."""
     widest = float(problem.X.column_norms(2.0, problem.weights).max()) / float(np.sqrt(problem.total_weight))
     if widest == 0.0:
         raise ValueError("every column of X is zero")

@@ -1,11 +1,11 @@
-"""How many steps of stochastic dual coordinate ascent suffice (Shalev-Shwartz and Zhang 2013, Theorems 2, 5 and 11).
+"""Sufficient steps of stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2013, Theorems 2, 5 and 11).
 
 Expectations are over samples drawn uniformly with replacement; a step is one sample, n steps are an epoch. The
-problem is the plain mean of n losses plus lam/2 |w|^2, without an intercept.
+objective is the unweighted mean of n losses plus lam/2 |w|^2, without an intercept.
 
-The paper takes |x_i| <= 1. For |x_i| <= R put x' = x / R, w' = R w and lam' = lam / R^2: scores, P, D and every step
-on a multiplier are the same, so its bounds hold with lam / R^2 for lam. It also takes D(alpha*) - D(0) <= 1, which
-follows from 0 <= phi <= phi(0) <= 1; `initial` is any other bound on that difference, such as the mean of phi(0).
+The paper assumes |x_i| <= 1. For |x_i| <= R put x' = x / R, w' = R w and lam' = lam / R^2: scores, P, D and every step
+are the same, so its bounds hold with lam / R^2 for lam. It also assumes D(alpha*) - D(0) <= 1, which follows from
+0 <= phi <= phi(0) <= 1; `initial` is any other bound on that difference, such as the mean of phi(0).
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ def sdca_lipschitz(
 ) -> LipschitzBound:
     """Theorem 2, for a Lipschitz loss; from zero.
 
-    G = 4 L^2, since multipliers lie in [-L, L]; where they keep one sign, G = L^2 (Remark 4, for the hinge). The
-    steps to forget the start are t0 = max(0, ceil(n log(2 lam n initial / G))), by the proof. (Remark 4 puts the t0
-    of G = 4 L^2 beside G = L^2, which the proof does not give.)
+    G = 4 L^2, since multipliers lie in [-L, L]; if they keep one sign, G = L^2 (Remark 4, for the hinge). By the proof
+    t0 = max(0, ceil(n log(2 lam n initial / G))). (Remark 4 combines the t0 of G = 4 L^2 with G = L^2, which the proof
+    does not give.)
 
     Parameters
     ----------
     lipschitz : float, default 1
         L.
     one_sided : bool, default False
-        Whether the multipliers of a sample keep one sign: the losses of a margin, such as the hinge.
+        Whether the multipliers of a sample keep one sign: for margin losses, such as the hinge.
     n, lam, radius, initial
         As for `sdca_smooth`.
     """
@@ -66,9 +66,9 @@ def sdca_sgd(
 ) -> LipschitzBound:
     """Theorem 11: the same after one epoch of Modified-SGD (init="sgd"), which is not counted.
 
-    For samples that are independent and of one distribution, that epoch leaves E[D* - D] <= 2 (L R)^2 log(e n) / (lam
-    n) (Theorem 9), so t0 = max(0, ceil(n log(4 (L R)^2 log(e n) / G))). The expectation is over the data, too.
-    (Remark 13 repeats the mistake of Remark 4: with G = L^2, t0 is n log(4 log(e n)).)
+    For i.i.d. samples that epoch gives E[D* - D] <= 2 (L R)^2 log(e n) / (lam n) (Theorem 9), so
+    t0 = max(0, ceil(n log(4 (L R)^2 log(e n) / G))). The expectation is over the data as well. (Remark 13 repeats the
+    mistake of Remark 4: with G = L^2, t0 is n log(4 log(e n)).)
 
     The parameters are those of `sdca_lipschitz`.
     """
@@ -82,12 +82,12 @@ def sdca(problem: Problem, init: str = "zeros") -> GapBound:
     Parameters
     ----------
     problem : Problem
-        With an L2 penalty, no intercept, equal weights, and a loss that is nowhere negative.
+        With an L2 penalty, no intercept, equal sample weights, and a nonnegative loss.
     init : {"zeros", "sgd"}, default "zeros"
         As in `solve(solver="sdca")`.
     """
     if not isinstance(problem, Problem):
-        raise TypeError(f"the theorems are about a fenchel.Problem, got {problem!r}")
+        raise TypeError(f"the theorems need a fenchel.Problem, got {problem!r}")
     loss, y, n = problem.loss, problem.y, problem.shape[0]
     if not problem.penalty.quadratic or problem.intercept:
         raise TypeError(f"the theorems need an L2 penalty and no intercept; got {problem!r}")

@@ -1,1 +1,1 @@
-"""Exact solutions where X is the identity: total variation and trends."""
+"""Denoising, X the identity: total variation and trend filtering."""

@@ -1,4 +1,4 @@
-"""Total-variation denoising of lines and images, by exact solutions for lines."""
+"""Total-variation denoising of signals and images."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
 
 
 def not_denoising(problem: Problem) -> str | None:
-    """What keeps a problem from being (1/(2n)) |w - y|^2 + lam |D w|_1; None if it is that."""
+    """Why a problem is not (1/(2n)) |w - y|^2 + lam |D w|_1; None if it is."""
     if not isinstance(problem.penalty, FusedL1) or not isinstance(problem.loss, Squared):
         return "needs the squared loss with FusedL1"
     if problem.intercept:
-        return "has no place for an intercept"
+        return "does not support an intercept"
     if not problem.weightless:
-        return "takes no sample weights"
-    return None if problem.X.is_identity else "denoises: X must be the identity (scipy.sparse.eye_array(n))"
+        return "does not support sample weights"
+    return None if problem.X.is_identity else "needs X to be the identity (scipy.sparse.eye_array(n))"
 
 
 def fused_penalty(problem: Problem) -> FusedL1:
@@ -57,25 +57,25 @@ class DenoisedImage:
     down: float
 
     def rows(self, y: Vector) -> Vector:
-        """Every row denoised."""
+        """Each row of y denoised."""
         return kernels.total_variation_of_rows(y, *self.shape, self.across, self.problem.X.threads)
 
 
 @dataclass(frozen=True)
 class TotalVariation(Solver[tuple[DenoisedImage, ImageSplit | None]]):
-    """(1/(2n)) |w - y|^2 + lam |D w|_1 for D the differences of neighbours on a line or in an image.
+    """(1/(2n)) |w - y|^2 + lam |D w|_1 for D the differences of neighbours in a signal or an image.
 
-    A line is solved exactly, in one step of O(n): dynamic programming, then every constant piece is computed anew.
+    A signal is solved exactly in one step of O(n): dynamic programming, then the mean of each constant piece.
 
     An image has the dual  min 1/2 |y - a - b|^2, a = D_rows'u and b = D_columns'u with |u| <= n lam. The best a for a
-    given b is y - b less its rows denoised, and vice versa. Alternating between the two is a proximal
-    gradient method on the function of b alone, with steps of length 1, and is accelerated with restarts (Chambolle and
-    Pock 2015). u is feasible in every step, which therefore has a dual bound.
+    given b is y - b minus its rows denoised, and vice versa. Alternating between the two is a proximal gradient method
+    on the function of b alone, with step size 1, accelerated with restarts (Chambolle and Pock 2015). u is feasible in
+    every step, which gives a dual bound.
     """
 
     name = "tv"
     any_storage = True
-    summary = "X the identity, neighbours on a line or in an image: exact lines, in turns"
+    summary = "X the identity, neighbours in a signal or an image: exact, or alternating over rows and columns"
     requires = frozenset[Trait]()
     steps_per_check = 40
     passes_per_step = 1
@@ -87,7 +87,7 @@ class TotalVariation(Solver[tuple[DenoisedImage, ImageSplit | None]]):
             return reason
         penalty = fused_penalty(problem)
         if penalty.chain is None and penalty.grid is None:
-            return "needs the differences of neighbours on a line or in an image"
+            return "needs the differences of neighbours in a signal or an image"
         return None
 
     def begin(self, problem: Problem, start: Start, seed: int) -> tuple[DenoisedImage, ImageSplit | None]:
@@ -111,7 +111,7 @@ class TotalVariation(Solver[tuple[DenoisedImage, ImageSplit | None]]):
                 raise Overflow("the targets or lam exceed double precision")
             return image, ImageSplit(w, u, u, u, 1.0, 1, 0.0, 0.0)
         if image.shape[0] == 1:
-            raise Overflow("a line is solved in one step, as exactly as double precision allows")
+            raise Overflow("a signal is solved in one step, to double precision")
         return image, accelerated(image, at)
 
     def progress(self, state: tuple[DenoisedImage, ImageSplit | None]) -> Progress:
@@ -140,14 +140,14 @@ class TotalVariation(Solver[tuple[DenoisedImage, ImageSplit | None]]):
 
 
 def accelerated(image: DenoisedImage, at: ImageSplit) -> ImageSplit:
-    """From the extrapolated b: the best a, then the best b for it; momentum is dropped where it points uphill."""
+    """The best a for the extrapolated b, then the best b for it; a restart if the momentum points uphill."""
     momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * at.momentum**2))
     beta = (at.momentum - 1.0) / momentum
     threads = image.problem.X.threads
     w, a, b, (variation, square, aw, bw, uphill) = kernels.alternating_step(
         image.y, at.b, at.before, beta, *image.shape, image.across, image.down, threads
     )
-    # b is optimal for w, so that only the rows have a gap
+    # b is optimal for w, so only the rows contribute to the gap
     gap = image.across * variation - aw
     primal = 0.5 * square + image.across * variation + bw
     if not np.isfinite(primal):

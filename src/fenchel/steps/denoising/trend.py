@@ -1,8 +1,7 @@
 """Trend filtering: denoising with a banded D by an interior-point method (Kim, Koh, Boyd and Gorinevsky 2009).
 
 The dual min 1/2 |D'z - t|^2 over -1 <= z <= 1 is solved by Mehrotra's predictor-corrector steps, two banded
-least-squares problems each. The signal is rebuilt from its jumps as a spline whose differences are exact in floating
-point.
+least-squares problems each. The signal is integrated from its jumps, with differences that are exact in floating point.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from fenchel.steps.denoising.total_variation import fused_penalty, not_denoising
 
 @dataclass(frozen=True)
 class TrendTuning:
-    """Not measured by a recorded run; guesses that tests hold."""
+    """Not measured."""
 
-    widest_band: int = 64  # most rows after it that a row of D may overlap with
-    boundary: float = 0.995  # fraction of the distance to the boundary that a step may go
-    shortest: float = 1e-8  # steps shorter than this end the iteration
-    active: float = 0.99  # multipliers larger than this in absolute value may belong to a jump
-    patience: int = 10  # steps without a smaller gap before it ends
+    widest_band: int = 64  # largest bandwidth of D D'
+    boundary: float = 0.995  # largest step, as a fraction of the distance to the boundary
+    shortest: float = 1e-8  # shorter steps end the iteration
+    active: float = 0.99  # smallest |z_k| of a jump
+    patience: int = 10  # steps without a smaller gap that end the iteration
 
 
 TUNING = TrendTuning()
@@ -40,9 +39,8 @@ TUNING = TrendTuning()
 class Spline:
     """w with D w = jumps, near a target.
 
-    Rounding w to double precision adds noise to all its k-th differences, which a large lam multiplies. So w consists
-    of multiples of one power of two, few enough bits long for its differences to be exact; where a jump is zero, it is
-    zero exactly.
+    Rounding w to double precision adds noise to all its k-th differences, which a large lam multiplies. So w is rounded
+    to multiples of a power of two, with few enough bits for exact differences: zero jumps are exactly zero.
     """
 
     D: PowerDifferences
@@ -67,12 +65,12 @@ class Spline:
         return np.rint(w / quantum) * quantum
 
     def sparse(self, jumps: Vector) -> Vector:
-        """The same with jumps and initial differences rounded to the multiples, and summed up without error."""
+        """The same with jumps and initial differences rounded to the multiples, and integrated exactly."""
         w = self.through(jumps)
-        quantum = 2.0 * self._quantum(w)  # rounding may move w beyond the power of two that its largest entry is below
+        quantum = 2.0 * self._quantum(w)  # rounding may move the largest entry beyond its power of two
         steps = np.rint(jumps / (self.D.scale * quantum))
         begin = np.zeros(self.D.order)
-        for _ in range(3):  # from zero, then corrections for the rounding of `begin`
+        for _ in range(3):  # corrects the rounding of `begin`
             rest = w / quantum - _integrated(steps, begin)
             smooth = self._polynomials @ (self._polynomials.T @ rest)
             begin = begin + np.rint([np.diff(smooth[: self.D.order], j)[0] for j in range(self.D.order)])
@@ -85,7 +83,7 @@ class Spline:
 
 @dataclass(frozen=True, eq=False)
 class BandedOperator:
-    """The rows of D' (the columns of D) sorted by their first entry, and the width of the band."""
+    """The rows of D' sorted by their first entry, and the width of the band."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int64]
@@ -123,9 +121,7 @@ class DualBox:
 
 @dataclass(frozen=True, eq=False)
 class InteriorPoint:
-    """A point inside the box, the multipliers of its two sides, and the signal with the smallest gap so far, with its
-    u.
-    """
+    """A point inside the box, the multipliers of its two sides, and the best signal so far with its u."""
 
     z: Vector
     high: Vector
@@ -141,15 +137,15 @@ class InteriorPoint:
 
 @dataclass(frozen=True)
 class Trend(Solver[tuple[DualBox, InteriorPoint]]):
-    """(1/(2n)) |w - y|^2 + lam |D w|_1 where rows of D overlap only with their neighbours.
+    """(1/(2n)) |w - y|^2 + lam |D w|_1 with a banded D.
 
     A step solves two banded least-squares problems, in O(n); the number of steps hardly depends on n. The multipliers
-    of the box are the jumps D w, far more accurate than those of t - D'z: w is rebuilt from them.
+    of the box are the jumps D w, much more accurate than those of t - D'z: w is integrated from them.
     """
 
     name = "trend"
     any_storage = True
-    summary = "X the identity, other differences: an interior point on the dual box"
+    summary = "X the identity, other differences: an interior-point method on the dual"
     requires = frozenset[Trait]()
     steps_per_check = 10
     passes_per_step = 1
@@ -165,11 +161,9 @@ class Trend(Solver[tuple[DualBox, InteriorPoint]]):
             return reason
         penalty = fused_penalty(problem)
         if penalty.grid is not None:
-            return "takes no image; 'tv' does"
+            return "does not support images; 'tv' does"
         width = penalty.on(problem.shape[1]).overlap
-        return (
-            None if width <= TUNING.widest_band else f"needs rows of D that overlap with few others (here with {width})"
-        )
+        return None if width <= TUNING.widest_band else f"needs a banded D (here D D' has bandwidth {width})"
 
     def begin(self, problem: Problem, start: Start, seed: int) -> tuple[DualBox, InteriorPoint]:
         penalty = fused_penalty(problem)
@@ -187,9 +181,9 @@ class Trend(Solver[tuple[DualBox, InteriorPoint]]):
     def step(self, state: tuple[DualBox, InteriorPoint]) -> tuple[DualBox, InteriorPoint]:
         box, at = state
         if at.since > TUNING.patience:
-            raise Overflow("the interior-point method is at the end of double precision")
+            raise Overflow("the interior-point method is limited by rounding errors")
         new = newton(box, at)
-        # at the end a gap of zero asks for a last certificate
+        # at the end, a gap of zero triggers a last check
         return box, replace(at, gap=0.0, since=TUNING.patience + 1) if new is None else better(box, at, new)
 
     def progress(self, state: tuple[DualBox, InteriorPoint]) -> Progress:
@@ -204,14 +198,14 @@ class Trend(Solver[tuple[DualBox, InteriorPoint]]):
 
 
 def newton(box: DualBox, at: InteriorPoint) -> InteriorPoint | None:
-    """One predictor-corrector step; None at the end of double precision."""
+    """One predictor-corrector step; None if rounding errors prevent progress."""
     z, high, low = at.z, at.high, at.low
     above, below = 1.0 - z, 1.0 + z
     mean = float(high @ above + low @ below) / (2 * len(z))
     weight = np.sqrt(high / above + low / below)
 
     def direction(first: Vector, second: Vector) -> tuple[Vector, Vector, Vector]:
-        """z and the multipliers move so that their products with the slacks change by these."""
+        """The step of z and of the multipliers that changes their products with the slacks by `first`, `second`."""
         dz = box.band.solve(at.rest, weight, (low - high - first / above + second / below) / weight)
         return dz, (first + high * dz) / above, (second - low * dz) / below
 
@@ -252,7 +246,7 @@ def better(box: DualBox, at: InteriorPoint, new: InteriorPoint) -> InteriorPoint
 
 
 def signals(box: DualBox, at: InteriorPoint) -> list[Vector]:
-    """Signals for a point, in the units of y: n lam (t - D'z), or those rebuilt from the jumps."""
+    """Signals for a point, in the units of y: n lam (t - D'z), or integrated from the jumps."""
     if box.spline is None:
         return [box.size * at.rest]
     jumps = box.size * (at.high - at.low)

@@ -1,1 +1,1 @@
-"""Dual coordinate ascent (SDCA), for one score a sample and for several."""
+"""Dual coordinate ascent (SDCA), for one or several scores per sample."""

@@ -1,4 +1,4 @@
-"""Average and random iterates of a run: the outputs of Theorems 2 and 5 of the SDCA paper beside the last iterate."""
+"""Average and random iterates of a run: the outputs of Theorems 2 and 5 of the SDCA paper."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fenchel.data.typing import Vector
 
 @dataclass
 class AveragingWindow:
-    """Sum of the mean iterates of the epochs since `first`, and one iterate of them drawn at random."""
+    """The sum of the mean iterates of the epochs since `first`, and one of their iterates drawn at random."""
 
     first: int
     total: Vector
@@ -19,7 +19,7 @@ class AveragingWindow:
     count: int = 0
 
     def add(self, mean: Vector, inside: Vector, rng: np.random.Generator) -> None:
-        """One more epoch: its mean and one of its iterates, which every epoch has the same chance to contribute."""
+        """Add the mean iterate of an epoch; `inside`, one of its iterates, is drawn with probability 1 / count."""
         self.count += 1
         self.total += mean
         if rng.integers(self.count) == 0:

@@ -1,8 +1,8 @@
 """Dual ascent over blocks of k multipliers (Shalev-Shwartz and Zhang 2013, in the form for vector-valued scores).
 
-The step of sample i maximises D over its block alpha_i, with B following by the link: as in `sdca`, for penalties whose
-link is a soft threshold, and with the same proximal-point loop on the intercepts. For a loss with kinks and an L2
-penalty, where single blocks converge slowly, a Newton step on all free multipliers (`multiclass_face`) follows.
+The step of sample i maximises D over its block alpha_i, and B follows by the link, a soft threshold; the intercepts
+have the proximal-point loop of `sdca`. For a loss with kinks and an L2 penalty, where single blocks converge slowly,
+Newton steps on all free multipliers follow (`multiclass_face`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ from fenchel.steps.dual_ascent.threads import EpochThreads
 
 @dataclass
 class BlockState:
-    """Multipliers alpha (n x k), and u = V' / mu (d x k, padded) with the intercepts as last row: changed in place by
-    the kernel.
-    """
+    """Multipliers alpha (n x k), and u = V' / mu (d x k, padded) with the intercepts as last row; modified in place."""
 
     problem: MulticlassProblem
     loss: CompiledMulticlassLoss
@@ -41,7 +39,7 @@ class BlockState:
     sampler: Sampler
     threads: EpochThreads
     epochs: int = 0
-    allowance: float = 0.0  # work that steps on faces may take: that of the epochs so far, less what they have taken
+    allowance: float = 0.0  # work left for steps on faces: that of the epochs so far, less theirs
     margin: float = np.inf
     primal: float = np.inf
     gap: float = np.inf
@@ -57,10 +55,10 @@ class BlockState:
 
 @dataclass(frozen=True)
 class BlockSDCA(Solver[BlockState]):
-    """One pass over the samples in a new random order a step; each sample's block is set to its best value.
+    """One step is a pass over the samples in random order, with exact maximisation over each sample's block.
 
-    Samples of a loss with kinks whose blocks are far from changing are left out, and visited again before the run may
-    stop. Data stored by columns are copied by rows, once.
+    Shrinking for losses with kinks: samples whose blocks are far from changing are left out until the next check. Data
+    stored by columns are copied by rows, once.
     """
 
     name = "sdca"
@@ -129,20 +127,18 @@ class BlockSDCA(Solver[BlockState]):
             state.primal = loss / W + self._penalty(state)
         last, state.gap, state.partial = state.gap, gap / W, not whole and np.isinf(problem.loss.smoothness)
         state.rate = min(max(state.gap / last, 0.1), 1.0) if last > 0.0 else 1.0
-        # a step costs about 20 products for each class beside its passes over a row
+        # a step costs about 20 products per class beside its passes over a row
         state.allowance += fraction * (float(problem.design.nnz * state.u.shape[1]) + 20.0 * state.alpha.size)
         if state.epochs % FACE_TUNING.epochs == 0 and np.isinf(problem.loss.smoothness) and threshold(penalty) == 0.0:
             self._finish(state)
         return state
 
     def progress(self, state: BlockState) -> Progress:
-        """P and the gap from the terms computed in the last epoch, the gap extrapolated to its end by the last rate;
-        samples left out count nothing.
-        """
+        """P and gap as summed over the last epoch; the gap is extrapolated to its end by the last rate."""
         return Progress(state.primal, state.gap * state.rate * state.threads.gap_factor, state.passes, state.partial)
 
     def include_all(self, state: BlockState) -> None:
-        """Visit the samples that were left out again."""
+        """End shrinking: visit all samples again."""
         state.sampler.restore()
         state.margin = np.inf
 
@@ -160,7 +156,7 @@ class BlockSDCA(Solver[BlockState]):
         return penalty.value(self.candidates(state)[0].w.ravel())
 
     def _finish(self, state: BlockState) -> None:
-        """A loss with kinks: steps on all free multipliers at once, if there are few."""
+        """For a loss with kinks: Newton steps on all free multipliers, if there are few."""
         problem, model = state.problem, self.candidates(state)[0]
         best = ascend_faces(problem, state.alpha, model.w, model.b, state.allowance)
         if best is None:
@@ -175,7 +171,7 @@ class BlockSDCA(Solver[BlockState]):
 
     @staticmethod
     def _intercepts(state: BlockState) -> Vector:
-        """centre + (1 / rho) mean alpha: the intercepts that belong to the multipliers."""
+        """centre + (1 / rho) mean alpha: the intercepts of the multipliers."""
         problem = state.problem
         return state.centre + state.inverse_rho / problem.total_weight * (problem.weights @ state.alpha)
 

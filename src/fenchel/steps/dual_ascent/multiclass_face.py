@@ -1,13 +1,13 @@
-"""The best dual point on a face: all free multipliers of a piecewise linear loss at once.
+"""Newton steps on a face of the dual: all free multipliers of a piecewise linear loss at once.
 
-Dual ascent soon identifies which entries of the p_i are zero, and converges slowly in the others. On the face where the
-zeros stay zero, D is a concave quadratic for an L2 penalty. With t_ij a step that moves mass from the largest entry
-p_im to p_ij, its maximiser makes the margins g = (c_j + z_j) - (c_m + z_m) vanish::
+Dual ascent soon identifies which entries of the p_i are zero, and converges slowly in the others. On the face with
+these zeros D is a concave quadratic for an L2 penalty. With t_ij a step that moves mass from the largest entry p_im to
+p_ij, its maximiser makes the margins g = (c_j + z_j) - (c_m + z_m) vanish::
 
     sum over (i', j') of  s_i' t_i'j' x_i.x_i' (e_j - e_m).(e_j' - e_m') / (lam W)  =  g_ij
 
-and a quadratic on the intercepts adds a constant to x_i.x_i'. One dense linear system; where the step leaves the
-simplex, entries that would be negative become zero, and the next face is smaller.
+and a quadratic on the intercepts adds a constant to x_i.x_i'. It is one dense linear system; if the step leaves the
+simplex, negative entries become zero, and the next face is smaller.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class FaceTuning:
-    """When steps on faces are made; not measured by a recorded run, guesses that tests hold."""
+    """When steps on faces are made. Not measured."""
 
     epochs: int = 10  # epochs of dual ascent between two attempts
-    most_free: int = 2500  # most free multipliers for which the system is solved
-    most_faces: int = 40  # most faces in one attempt
-    system_cost: float = 0.1  # cost of a system divided by its size cubed, in products of a pass over the data
-    zero: float = 1e-13  # entries of a distribution up to this count as zero
+    most_free: int = 2500  # most free multipliers of a system
+    most_faces: int = 40  # most faces per attempt
+    system_cost: float = 0.1  # cost of a system divided by its size cubed, in products of a pass
+    zero: float = 1e-13  # largest p_ij that counts as zero
     intercept_step: float = 100.0  # 1 / rho of the quadratic on the intercepts, in mean squared norms of the free rows
 
 
@@ -43,7 +43,7 @@ TUNING = FaceTuning()
 
 @dataclass(frozen=True)
 class FacePoint:
-    """Multipliers and intercepts after steps on faces, and their cost in products of a pass over the data."""
+    """Multipliers and intercepts after steps on faces, and their cost in products of a pass."""
 
     alpha: Vector
     b: Vector
@@ -51,9 +51,9 @@ class FacePoint:
 
 
 def ascend_faces(problem: MulticlassProblem, alpha: Vector, B: Vector, b: Vector, allowance: float) -> FacePoint | None:
-    """The best points of a few faces, each inside the last; None if even one costs more than the allowance."""
+    """Newton steps on a sequence of faces, each inside the last; None if one costs more than the allowance."""
     P = probabilities(off_of(alpha, problem.y), problem.y)
-    P[TUNING.zero > P] = 0.0  # an entry of the true class is what the others leave of 1
+    P[TUNING.zero > P] = 0.0  # the entry of the true class is 1 minus the others
     free = np.flatnonzero(((P > 0.0).sum(axis=1) > 1) & (problem.weights > 0))
     size = int((P[free] > 0.0).sum()) - len(free)
     cost = TUNING.system_cost * float(size) ** 3
@@ -77,7 +77,7 @@ class Face:
         X = problem.design.matrix[free].astype(np.float64)
         gram = X @ X.T
         self.gram = np.asarray(gram.toarray() if sp.issparse(gram) else gram)
-        # a quadratic on the intercepts, as in the epochs, but so weak that one step is nearly that without it
+        # a quadratic on the intercepts, as in the epochs, but weak enough to be almost negligible
         self.inverse_rho = TUNING.intercept_step * float(np.mean(np.diag(self.gram))) if problem.intercept else 0.0
         self.gram = self.gram + (problem.design.constant**2 + self.inverse_rho)
         self.s = problem.weights[free]
@@ -89,7 +89,7 @@ class Face:
         self.C[np.arange(len(free)), problem.y[free]] -= 1.0
 
     def step(self) -> bool:
-        """Step towards the best point of the face; whether an entry became zero before it was attained."""
+        """Step towards the maximiser on the face; whether an entry became zero on the way."""
         move = self._solve()
         if move is None:
             return False
@@ -99,7 +99,7 @@ class Face:
         if theta >= 1.0:
             self._add(move)
             return False
-        # to the first entry that becomes zero, or to the projection of the full step: whichever increases D more
+        # stop at the first entry that becomes zero, or project the full step: whichever increases D more
         first = np.where(longest <= theta, 0.0, np.maximum(self.P + theta * move, 0.0)) - self.P
         beyond = np.maximum(self.P + move, 0.0)
         beyond = beyond / beyond.sum(axis=1, keepdims=True) - self.P
@@ -118,7 +118,7 @@ class Face:
         self.b -= self.scale * self.inverse_rho * weighted.sum(axis=0)
 
     def _solve(self) -> Vector | None:
-        """The step to the best point of the face; least squares, since free samples may outnumber the weights."""
+        """The step to the maximiser on the face; least squares, since free samples may outnumber the weights."""
         rows, k = np.arange(len(self.P)), self.P.shape[1]
         top, free = np.argmax(self.P, axis=1), self.P > 0.0
         free[rows, top] = False

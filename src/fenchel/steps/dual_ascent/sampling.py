@@ -1,4 +1,4 @@
-"""The order in which coordinate ascent visits the samples, and which samples it leaves out."""
+"""The order in which coordinate ascent visits the samples, and shrinking."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from fenchel.problem import Problem
 
 @dataclass
 class Sampler:
-    """Orders for one epoch after another.
+    """The order of the samples in each epoch.
 
-    "permutation" visits every sample once, in a new random order of blocks of consecutive samples (of one sample, if
-    `block` is 1); "cyclic" in the order of the data; "uniform" and "importance" draw with replacement. Samples can be
-    left out: for good, once their multipliers are proven (`settle`), or until the next `restore` (the kernel compacts
-    `order` in place, and `keep` records how many are left).
+    "permutation" visits every sample once, in a new random order of blocks of consecutive samples; "cyclic" in the
+    order of the data; "uniform" and "importance" draw with replacement. Samples are left out for good once their
+    multipliers are proven (`settle`), or until `restore` (the kernel compacts `order`; `keep` records its new length).
     """
 
     sampling: str
@@ -37,8 +36,8 @@ class Sampler:
     def of(cls, problem: Problem, sampling: str, seed: int, q: Vector, block: int = 1) -> Sampler:
         """For a problem with q_i = s_i |x_i|^2 / (mu W).
 
-        Importance (Zhao and Zhang 2015): proportional to gamma + q_i for a (1/gamma)-smooth loss, to sqrt(s_i q_i) for
-        one that is only Lipschitz.
+        Importance (Zhao and Zhang 2015): p_i proportional to gamma + q_i for a (1/gamma)-smooth loss, to sqrt(s_i q_i)
+        for a Lipschitz loss.
         """
         pool = np.flatnonzero(problem.weights > 0).astype(np.int64)
         sampler = cls(sampling, np.random.default_rng(seed), pool, block=block)
@@ -46,18 +45,18 @@ class Sampler:
             smoothness = problem.loss.smoothness
             p = 1.0 / smoothness + q if np.isfinite(smoothness) else np.sqrt(problem.weights * q)
             p = p / p.sum() if p.sum() > 0 else np.full_like(p, 1.0 / len(p))
-            uniform = 0.1  # the fraction drawn uniformly, so that rows of zeros are visited, too
+            uniform = 0.1  # fraction drawn uniformly, so that rows of zeros are visited as well
             sampler.probability = (1.0 - uniform) * p + uniform / len(p)
         return sampler
 
     @property
     def visits_once(self) -> bool:
-        """Whether every sample is visited at most once an epoch."""
+        """Whether every sample is visited at most once per epoch."""
         return self.sampling in ("permutation", "cyclic")
 
     @property
     def whole(self) -> bool:
-        """Whether the next epoch leaves out proven samples only."""
+        """Whether the next epoch visits all samples but the proven ones."""
         return self.active == len(self.pool)
 
     def next(self) -> NDArray[np.int64]:
@@ -76,10 +75,7 @@ class Sampler:
         return np.asarray(self.pool[np.minimum(np.searchsorted(edges, edges[-1] * self.rng.random(size)), size - 1)])
 
     def _shuffled(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The blocks of an order in a new order; single samples if there are fewer than 64 blocks to permute.
-
-        After samples were left out, a block is what follows one another in the order that remains.
-        """
+        """A random permutation of blocks of the order; of single samples if there are fewer than 64 blocks."""
         block = self.block if len(order) >= 64 * self.block else 1
         end = len(order) // block * block
         blocks = order[:end].reshape(-1, block)
@@ -92,11 +88,11 @@ class Sampler:
         self.active = count
 
     def restore(self) -> None:
-        """Visit all samples again but those whose multipliers are proven."""
+        """Visit all samples again, but the proven ones."""
         self.order, self.active = self.pool.copy(), len(self.pool)
 
     def settle(self, proven: NDArray[np.bool_]) -> None:
-        """Leave out samples whose multipliers are proven, for good."""
+        """Leave out samples for good whose multipliers are proven."""
         self.proven += int(np.count_nonzero(proven[self.pool]))
         self.pool = self.pool[~proven[self.pool]]
         self.restore()

@@ -1,14 +1,13 @@
 """Stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2013), in the compiled core.
 
-One multiplier after another is set to its best value; the weights follow by the penalty's link. With
+D is maximised over one multiplier after another; the weights follow by the penalty's link. With
 q_i = s_i |x_i|_*^2 / (mu W) the step for sample i maximises
 
     -phi*(-a_i'; y_i) - z_i (a_i' - a_i) - q_i (a_i' - a_i)^2 / 2,
 
 which is the change of D for L2, and a lower bound on it for any other mu-strongly convex penalty (prox-SDCA). A
 constant column c is a quadratic on the intercept, lam/2 (b/c)^2. An unpenalised intercept has a quadratic around a
-centre that moves to b after every epoch: the proximal-point method, whose steps drive the sum of the multipliers to
-zero.
+centre that moves to b after every epoch: the proximal-point method, which drives sum_i s_i alpha_i to zero.
 """
 
 from __future__ import annotations
@@ -33,28 +32,26 @@ from fenchel.steps.dual_ascent.threads import EpochThreads
 
 @dataclass(frozen=True)
 class SDCA(Solver[SDCAState]):
-    """One pass over the samples a step; each sample's multiplier is set to its best value.
+    """One step is a pass over the samples, with exact maximisation over each multiplier.
 
     Parameters
     ----------
     sampling : {"permutation", "uniform", "cyclic", "importance"}, default "permutation"
         The order of the samples in an epoch.
     block : int, optional
-        Permutations move blocks of this many consecutive samples, 8 by default, so that memory is read sequentially; 1
-        for permutations of single samples.
+        Number of consecutive samples that a permutation keeps together, 8 by default, for sequential memory access.
     init : {"zeros", "sgd"}, default "zeros"
-        "sgd" makes the first epoch one of Modified-SGD (section 4 of the paper); "zeros" begins at the start given.
+        "sgd": the first epoch is Modified-SGD (section 4 of the paper); "zeros": begin at the given start.
     output : {"last", "average", "random"}, default "last"
-        What is certified beside the last iterate: the average over the last half of the run or more, or one iterate
-        from it at random. The model with the smallest gap is kept.
+        What is certified beside the last iterate: the average over the last half of the run or more, or a random
+        iterate from it. The model with the smallest gap is kept.
     shrink : bool, optional
-        Leave out samples whose multipliers seem final (they are visited again before the run may stop), and for good
-        those whose multipliers a certificate proves. On by default where every sample is visited once an epoch, and
-        without momentum.
+        Leave out samples whose multipliers seem final (until the next check), and for good those whose multipliers a
+        certificate proves. On by default if every sample is visited once per epoch, without momentum.
     accelerate : bool, optional
-        Solve a sequence of better conditioned problems, with momentum. L2 only, and then by default where the loss is
-        smooth, the problem ill conditioned (L |x_i|^2 / (lam n) of 3 and more, in the mean), n at least d / 2, and no
-        intercept unpenalised. Given up where the gap does not fall.
+        Solve a sequence of better conditioned problems, with momentum. For L2 only; by default if the loss is smooth,
+        the problem ill conditioned (mean L |x_i|^2 / (lam n) >= 3), n >= d / 2, and there is no unpenalised intercept.
+        Dropped if the gap does not decrease.
     """
 
     sampling: str = "permutation"
@@ -77,17 +74,17 @@ class SDCA(Solver[SDCAState]):
         for name, flag in (("shrink", self.shrink), ("accelerate", self.accelerate)):
             if flag is not None:
                 require_flag(flag, f"sdca: {name}")
-                object.__setattr__(self, name, bool(flag))  # np.False_ is not False, which `is` compares with below
+                object.__setattr__(self, name, bool(flag))  # np.False_ is not False
         if self.block is not None:
             require_count(self.block, "sdca: block", "samples")
         if self.block is not None and self.sampling != "permutation":
-            raise ValueError(f"sdca: block belongs to permutations; sampling is {self.sampling!r}")
+            raise ValueError(f'sdca: block needs sampling="permutation"; sampling is {self.sampling!r}')
         if self.shrink and self.sampling not in ("permutation", "cyclic"):
-            raise ValueError(f"sdca: shrink=True needs every sample once an epoch; sampling is {self.sampling!r}")
+            raise ValueError(f"sdca: shrink=True needs every sample once per epoch; sampling is {self.sampling!r}")
         if self.shrink and self.accelerate:
-            raise ValueError("sdca: with accelerate=True the problem changes every epoch, and nothing can be shrunk")
+            raise ValueError("sdca: shrink=True and accelerate=True exclude each other")
         if self.accelerate and self.init == "sgd":
-            raise ValueError('sdca: accelerate=True begins at the start given; init="sgd" is another way to begin')
+            raise ValueError('sdca: accelerate=True and init="sgd" exclude each other')
 
     @property
     def ignores_start(self) -> bool:
@@ -104,11 +101,9 @@ class SDCA(Solver[SDCAState]):
 
     @staticmethod
     def suits(problem: Problem, tol: float) -> bool:
-        """Whether "auto" should take it: always with L2, which has momentum; else if samples are many and epochs are
-        few.
+        """Whether "auto" takes it: for L2 (momentum) and losses with kinks, else for many samples and few epochs.
 
-        The order of the samples is random. On little data FISTA, for losses that it can solve, gives the same result
-        for a row of weight 2 as for the row twice.
+        On few samples FISTA is deterministic: a row of weight 2 gives the same result as a repeated row.
         """
         if problem.penalty.quadratic or Trait.DIFFERENTIABLE_LOSS not in problem.loss.traits:
             return True
@@ -124,13 +119,13 @@ class SDCA(Solver[SDCAState]):
         sampler = Sampler.of(problem, self.sampling, seed, q, self.block or TUNING.block)
         averaging = None if self.output == "last" else SuffixAverage(problem.shape[0], sampler.rng)
         alpha, u = start.alpha.copy(), np.zeros(width + 1)
-        # with replacement two threads may draw the same sample, and one change of its multiplier would be lost; in
-        # orders that are not random, the threads' samples may differ in distribution
+        # with replacement two threads may draw the same sample, and one update would be lost; in the order of the data
+        # the threads' samples may differ in distribution
         threads = EpochThreads(design, width + 1, alone=self.sampling != "permutation")
         state = SDCAState(problem, ascent, norms, alpha, u, inverse_rho, sampler, averaging, momentum, threads)
         if self.init == "sgd":
             alpha[:] = 0.0
-            # every sample once, whatever the sampling: a multiplier is set, not changed
+            # every sample once for any sampling: multipliers are set, not updated
             order = sampler.next() if sampler.visits_once else sampler.rng.permutation(sampler.pool)
             ascent.first_epoch(order, alpha, u)
             return state
@@ -141,9 +136,7 @@ class SDCA(Solver[SDCAState]):
         return state
 
     def _momentum(self, problem: Problem, norms: Vector) -> Momentum | None:
-        """Momentum with kappa = min(L, 1) mean |x_i|^2 / n - lam, so that q_i is about 1 / min(L, 1); None where it is
-        not used.
-        """
+        """Momentum with kappa = min(L, 1) mean |x_i|^2 / n - lam (then q_i is about 1 / min(L, 1)); None if unused."""
         if not (self.accelerate or (self.accelerate is None and not self.shrink and self._may_accelerate(problem))):
             return None
         lam, smoothness = problem.penalty.lam, problem.loss.smoothness
@@ -154,7 +147,7 @@ class SDCA(Solver[SDCAState]):
         return Momentum(lam, max(min(smoothness, 1.0) * size - lam, 0.0), zero, zero)
 
     def _may_accelerate(self, problem: Problem) -> bool:
-        """L2 from the start given, without an intercept, whose own centre moves too; few rows are nearly orthogonal."""
+        """L2 without an intercept (whose centre moves as well), and enough rows: few are nearly orthogonal."""
         (n, d), plain = problem.shape, problem.penalty.quadratic and not problem.design.constant
         return plain and self.init == "zeros" and not problem.intercept and 2 * n >= d
 
@@ -166,9 +159,9 @@ class SDCA(Solver[SDCAState]):
         whole, order = sampler.whole, sampler.next()
         state.passes += len(order) / state.problem.shape[0]
         if state.problem.intercept:
-            # the quadratic's centre moves to b: with the same multipliers, b moves by their mean / rho
+            # the quadratic's centre moves to b: for the same multipliers b moves by their mean / rho
             state.u[-1] += state.mean_multiplier() * state.inverse_rho
-        # where the centre moves, a multiplier that did not change may do so in the next epoch
+        # with momentum the centre moves, and a multiplier that did not change may change in the next epoch
         shrinks = sampler.visits_once and self.shrink is not False and state.momentum is None
         margin = state.margin if shrinks else np.inf
         loss, gap, move, kept = self._pass(state, order, margin)
@@ -176,8 +169,7 @@ class SDCA(Solver[SDCAState]):
             sampler.keep(kept)
             state.margin = move if move > 0.0 else np.inf
         W = state.problem.total_weight
-        # of a smooth loss, samples left out add to the gap the square of their distance from the optimum: next to
-        # nothing
+        # for a smooth loss the samples left out add only their squared distance from the optimum to the gap
         state.partial = not whole and not np.isfinite(state.problem.loss.smoothness)
         if whole and not sampler.proven:
             state.primal = loss / W + state.problem.penalty.value(state.weights())
@@ -185,7 +177,7 @@ class SDCA(Solver[SDCAState]):
         if state.momentum is not None:
             state.gap += state.momentum.mismatch(state.u[:-1])
             if state.momentum.helps(state.gap):
-                # the centre moves, and the weights by a fraction of that: three numbers, rounded
+                # roundings of the new centre and weights
                 sizes = state.size + length(state.momentum.centre)
                 state.momentum.advance(state.u[:-1])
                 state.drift += 8.0 * UNIT_ROUNDOFF * (sizes + state.size + length(state.momentum.centre))
@@ -204,21 +196,19 @@ class SDCA(Solver[SDCAState]):
         return models
 
     def progress(self, state: SDCAState) -> Progress:
-        """P and the gap from the terms computed in the last epoch, the gap extrapolated to its end by the last rate;
-        samples left out count nothing.
-        """
+        """P and gap as summed over the last epoch; the gap is extrapolated to its end by the last rate."""
         return Progress(state.primal, state.gap * state.rate * state.threads.gap_factor, state.passes, state.partial)
 
     def include_all(self, state: SDCAState) -> None:
-        """Visit the samples that were left out again."""
+        """End shrinking: visit all samples again."""
         state.sampler.restore()
         state.margin = np.inf
 
     def observe(self, state: SDCAState, z: Vector, primal: float, gap: float) -> None:
         """After a check: visit all samples again, but those whose multipliers it proves.
 
-        |w - w*| <= sqrt(2 gap / mu) puts the optimal score of sample i within r_i = |x_i|_* sqrt(2 gap / mu) of z_i.
-        Where the loss is linear on that interval, minus its slope is the optimal multiplier.
+        |w - w*| <= sqrt(2 gap / mu), so the optimal score of sample i is within r_i = |x_i|_* sqrt(2 gap / mu) of z_i.
+        If the loss is linear on that interval, minus its slope is the optimal multiplier.
         """
         self.include_all(state)
         state.threads.checked(gap)
@@ -240,7 +230,7 @@ class SDCA(Solver[SDCAState]):
             state.u[-1] = state.mean_multiplier() * state.inverse_rho
 
     def _pass(self, state: SDCAState, order: NDArray[np.int64], margin: float) -> tuple[float, float, float, int]:
-        """One epoch of the kernel; with averaging, also the mean and a random one of its iterates."""
+        """One epoch of the kernel; with averaging, also its mean iterate and a random one."""
         if state.averaging is None:
             plan = state.threads.plan(len(order))
             loss, gap, move, kept, path, moves = state.ascent.epoch(order, state.alpha, state.u, margin, None, *plan)
@@ -248,16 +238,16 @@ class SDCA(Solver[SDCAState]):
             state.moved(path, moves, *plan)
             return loss, gap, move, kept
         # split at a random step, whose iterate may be drawn
-        held, steps = np.zeros_like(state.alpha), len(order)
+        earlier, steps = np.zeros_like(state.alpha), len(order)
         cut = int(state.sampler.rng.integers(1, steps + 1))
-        first = state.ascent.epoch(order[:cut], state.alpha, state.u, margin, held, 1, 1)
+        first = state.ascent.epoch(order[:cut], state.alpha, state.u, margin, earlier, 1, 1)
         state.moved(*first[4:])
         inside = state.alpha.copy()
-        later = np.zeros_like(held)
+        later = np.zeros_like(earlier)
         second = state.ascent.epoch(order[cut:], state.alpha, state.u, margin, later, 1, 1)
         state.moved(*second[4:])
-        # a change at step k holds for the iterates after it: alpha_end - (1/steps) sum_k k (change at step k)
-        mean = state.alpha - (held + later + cut * (state.alpha - inside)) / steps
+        # mean iterate: alpha_end - (1/steps) sum_k k (change at step k)
+        mean = state.alpha - (earlier + later + cut * (state.alpha - inside)) / steps
         state.averaging.add(mean, inside)
         kept = first[3] + second[3]
         order[first[3] : kept] = order[cut : cut + second[3]]

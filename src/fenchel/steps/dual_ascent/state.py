@@ -1,4 +1,4 @@
-"""The state of dual coordinate ascent: multipliers, weights, momentum, and a bound on the rounding of the weights."""
+"""The state of dual coordinate ascent: multipliers, weights, momentum, and a bound on the weights' rounding error."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class SDCATuning:
     their effect. The runs that set the values are not recorded.
     """
 
-    block: int = 8  # consecutive samples that a permutation keeps in a row: those of a cache line of multipliers
-    ill_conditioned: float = 3.0  # L |x_i|^2 / (lam n) from which momentum is used
-    falls: float = 0.7  # momentum is given up unless the gap falls to this times its least value
+    block: int = 8  # consecutive samples that a permutation keeps together: a cache line of multipliers
+    ill_conditioned: float = 3.0  # mean L |x_i|^2 / (lam n) from which momentum is used
+    decrease: float = 0.7  # momentum is dropped unless the gap decreases to this times its smallest value
     patience: int = 10  # within this many epochs
     many_epochs: float = 1000.0  # epochs above which "auto" prefers an accelerated first-order method
-    few_rows: int = 5000  # rows up to which "auto" prefers FISTA, to which weight 2 is the row twice
+    few_rows: int = 5000  # rows up to which "auto" prefers FISTA, which is deterministic
 
 
 TUNING = SDCATuning()
@@ -45,15 +45,15 @@ class Momentum:
 
         centre' = w + beta (w - w_last),    beta = (1 - r) / (1 + r),    r = sqrt(lam / (lam + kappa)),
 
-    so that about sqrt((lam + kappa) / lam) epochs suffice instead of (lam + kappa) / lam. Momentum that points uphill
-    is dropped for a step (O'Donoghue and Candes 2015). Weights are changed in place when the centre moves.
+    so that about sqrt((lam + kappa) / lam) epochs suffice instead of (lam + kappa) / lam. If momentum points uphill, it
+    is omitted for a step (O'Donoghue and Candes 2015). Moving the centre changes the weights in place.
     """
 
     lam: float
     kappa: float
     centre: Vector
     last: Vector
-    best_gap: float = np.inf  # the gap when it last fell by enough, and epochs since then
+    best_gap: float = np.inf  # at the last sufficient decrease, and epochs since then
     idle: int = 0
 
     @property
@@ -63,11 +63,9 @@ class Momentum:
         return float((1.0 - r) / (1.0 + r))
 
     def helps(self, gap: float) -> bool:
-        """Whether the gap is falling; for nearly orthogonal rows epochs without momentum are better than the condition
-        number says.
-        """
+        """Whether the gap decreases; it may not for nearly orthogonal rows, whose condition number is pessimistic."""
         self.idle += 1
-        if gap < TUNING.falls * self.best_gap:
+        if gap < TUNING.decrease * self.best_gap:
             self.best_gap, self.idle = gap, 0
         return self.idle <= TUNING.patience
 
@@ -84,14 +82,14 @@ class Momentum:
         return (v + self.kappa * self.centre) / (self.lam + self.kappa)
 
     def mismatch(self, w: Vector) -> float:
-        """|lam w - v|^2 / (2 lam): the gap less that of the inner problem."""
+        """|lam w - v|^2 / (2 lam): the gap of P minus that of the inner problem."""
         difference = self.kappa * (self.centre - w)
         return float(difference @ difference) / (2.0 * self.lam)
 
 
 @dataclass
 class SDCAState:
-    """Multipliers alpha, and u = v / mu with the intercept as last entry: changed in place by the kernel."""
+    """Multipliers alpha, and u = v / mu with the intercept as last entry; modified in place by the kernel."""
 
     problem: Problem
     ascent: kernels.Ascent
@@ -112,7 +110,7 @@ class SDCAState:
     drift: float = np.inf  # bound on the rounding error of u, |u - v(alpha) / mu|_2
 
     def refresh(self) -> None:
-        """Compute u from the multipliers anew, without the accumulated rounding of the steps."""
+        """Recompute u from the multipliers, without the accumulated rounding errors of the steps."""
         problem = self.problem
         v = problem.dual_vector(self.alpha)[: len(self.u) - 1]
         self.u[:-1] = v / problem.penalty.strong_convexity if self.momentum is None else self.momentum.weights(v)
@@ -125,22 +123,22 @@ class SDCAState:
 
     @property
     def curvature(self) -> float:
-        """mu of the problem whose steps are made, mu + kappa with momentum: v = mu u."""
+        """mu of the inner problem, mu + kappa with momentum: v = mu u."""
         mu, momentum = self.problem.penalty.strong_convexity, self.momentum
         return mu if momentum is None else mu + momentum.kappa
 
     @property
     def size(self) -> float:
-        """|u|, where a penalised intercept is one of the weights."""
+        """A bound on |u|, penalised intercept included."""
         return length(self.u[:-1]) + (abs(self.u[-1] / c) if (c := self.problem.design.constant) else 0.0)
 
     def moved(self, path: float, moves: int, threads: int = 1, rounds: int = 1) -> None:
-        """Add to the drift what the rounding of an epoch's steps adds at most.
+        """Add a bound on the rounding errors of an epoch's steps to the drift.
 
-        A step adds c x_i to u, with |c x_i|^2 <= change^2 s_i q_i / (mu W): the sum of those lengths is at most
-        sqrt(moves path / (mu W)), `path` being the sum of s_i q_i change^2, and |u| never exceeded what it is now plus
-        that sum. Each step rounds the addend, a few times, and the sum. Threads make steps in copies of u longer by
-        less than their number, and a sum of the copies with factors of 5/3 in all, threads + 3 roundings, ends a round.
+        A step adds c x_i to u, with |c x_i|^2 <= change^2 s_i q_i / (mu W): the sum of these lengths is at most
+        sqrt(moves path / (mu W)), with path = sum s_i q_i change^2, and |u| was never larger than now plus that sum.
+        Each step rounds the addend, a few times, and the sum. With threads, steps in copies of u are longer by a factor
+        below their number, and each round ends with a sum of the copies, of factors 5/3 in all: threads + 3 roundings.
         """
         lengths = np.sqrt(moves * path / (self.curvature * self.problem.total_weight)) * (1.0 + 1e-6)
         if threads > 1:
@@ -149,7 +147,7 @@ class SDCAState:
         self.drift += rounding * (1.0 + 1e-6) + moves * 1e-300
 
     def scores(self, w: Vector, b: float) -> Scores | None:
-        """X w + b, with error bounds from the norms of the rows: no further pass over the data."""
+        """X w + b, with error bounds from the norms of the rows."""
         if not self.problem.penalty.quadratic:
             return None
         rounding, lengths = gamma(w.size + DEPTH), self.norms
@@ -159,7 +157,7 @@ class SDCAState:
 
     @property
     def residual(self) -> Residual | None:
-        """|lam w - v|, which is kappa |centre - w| with momentum and zero without, and its error bound."""
+        """|lam w - v|: kappa |centre - w| with momentum, else zero; and its error bound."""
         if not (self.problem.penalty.quadratic and np.isfinite(self.drift)):
             return None
         error = self.curvature * (self.drift + 8.0 * UNIT_ROUNDOFF * self.size) * (1.0 + 1e-6)
@@ -180,7 +178,7 @@ class SDCAState:
         return float(np.sum(self.problem.weights * self.alpha)) / self.problem.total_weight
 
     def weights(self, alpha: Vector | None = None) -> Vector:
-        """The weights of the current u, possibly a view of it, or those of other multipliers."""
+        """The weights of the current u (possibly a view), or of other multipliers."""
         problem = self.problem
         if alpha is not None:
             return problem.link(alpha)
@@ -191,17 +189,15 @@ class SDCAState:
 
 
 def intercept_step(loss: Loss | MulticlassLoss, mean_square: float, mu: float) -> float:
-    """1 / rho of the proximal steps on an unpenalised intercept, for rows of that mean squared norm.
+    """1 / rho = max(mean |x_i|^2 / mu, 4 / min(L, 1)) of the proximal steps on an unpenalised intercept.
 
-    The largest of mean |x_i|^2 / mu, by which the scores move with the weights, and 4 / L, which matters for large mu.
+    The first is the rate at which scores move with the weights; the second matters for large mu.
     """
     return max(mean_square / mu, 4.0 / min(loss.smoothness, 1.0))
 
 
 def ascent_of(problem: Problem, norms: Vector, mu: float) -> tuple[kernels.Ascent, Vector, float]:
-    """The compiled epochs of a problem whose rows have these dual norms; q_i, the derivative of a score by its own
-    multiplier; and 1 / rho of the intercept.
-    """
+    """The compiled epochs of a problem whose rows have these dual norms; q_i = dz_i / dalpha_i; and 1 / rho."""
     loss, link, W = problem.loss.kernel(), problem.penalty.kernel(), problem.total_weight
     assert loss is not None
     assert link is not None

@@ -1,7 +1,6 @@
-"""How many threads share an epoch of dual ascent, and how often they exchange their weights.
+"""The number of threads of an epoch of dual ascent, and the rounds between exchanges of their weights.
 
-Threads visit disjoint samples, each with a copy of the weights; a round ends with an exchange that adds up their
-changes.
+Threads visit disjoint samples, each with a copy of the weights; a round ends by summing their changes.
 """
 
 from __future__ import annotations
@@ -17,21 +16,19 @@ from fenchel.data.storage import cores
 
 @dataclass(frozen=True)
 class ThreadTuning:
-    """When threads share an epoch; `python -m benchmarks.threads` shows their effect.
+    """When to use threads for an epoch; `python -m benchmarks.threads` shows their effect.
 
     The runs that set the values are not recorded.
     """
 
-    work_per_thread: int = 100_000  # multiplications that take a thread longer than it takes to start
-    steps_per_round: int = 100  # fewest samples of a thread between two exchanges
-    copies_per_round: float = 4  # multiplications between two exchanges, in numbers of weights,
-    least_copies: float = 2  # and how many an epoch must have of them for every thread
-    most_rounds: int = 32  # most exchanges in an epoch
-    least_rounds: int = 4  # fewest exchanges in an epoch all of whose steps move the weights
-    gap_factor: float = 1.5  # for the gap summed by the threads, each of which does not see the others' moves
-    least_cpu: float = (
-        0.6  # fraction of their cores that threads must get: with less, twice in a row, they are given up
-    )
+    work_per_thread: int = 100_000  # fewest multiplications per thread
+    steps_per_round: int = 100  # fewest samples per thread and round
+    copies_per_round: float = 4  # fewest multiplications per round, in numbers of weights
+    least_copies: float = 2  # fewest multiplications per thread and epoch, in numbers of weights
+    most_rounds: int = 32  # most rounds per epoch
+    least_rounds: int = 4  # fewest rounds per epoch if all its steps move the weights
+    gap_factor: float = 1.5  # for the gap summed by the threads, which do not see each other's moves
+    least_cpu: float = 0.6  # fraction of their cores that threads must get; if less, twice in a row, use one thread
 
 
 TUNING = ThreadTuning()
@@ -39,7 +36,7 @@ TUNING = ThreadTuning()
 
 @dataclass
 class EpochThreads:
-    """Threads for the epochs of one run; given up for good once they make no progress or do not get their cores."""
+    """Threads for the epochs of one run; only one after an epoch without progress, or without enough CPU time."""
 
     design: Design
     weights: int
@@ -61,7 +58,7 @@ class EpochThreads:
         return self.threads, rounds
 
     def done(self, busy: float) -> None:
-        """After an epoch: the fraction of its steps that moved the weights; also checks whether it got its cores."""
+        """After an epoch: record the fraction of its steps that moved the weights, and check its CPU time."""
         self.busy = busy
         if self.threads > 1:
             wall, cpu = time.perf_counter() - self.wall, time.process_time() - self.cpu
@@ -82,6 +79,6 @@ class EpochThreads:
         return 1, 1
 
     def checked(self, gap: float) -> None:
-        """After a check with this gap: if it did not fall, the threads' moves may undo one another."""
+        """After a check: if the gap did not decrease, the threads' moves may cancel each other; use one."""
         self.alone = self.alone or self.gap <= gap < np.inf
         self.gap = gap

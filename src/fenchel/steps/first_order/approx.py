@@ -1,9 +1,8 @@
 """APPROX: accelerated proximal coordinate descent (Fercoq and Richtarik 2015), in the compiled core.
 
 Problem (A) of the certificates paper (Duenner, Forte, Takac and Jaggi 2016), f(A x) + sum_g psi_g(x_g), with one random
-block g a step. It is the objective itself over blocks of weights (Lasso, elastic net, group Lasso), or minus the dual
-over samples (the SVM). The expected suboptimality falls as 1/t^2; a step costs no more than its columns of A, however
-many weights there are (`_core/ascent/approx.hpp`).
+block g per step: the objective over blocks of weights (Lasso, elastic net, group Lasso), or minus the dual over samples
+(SVM). The expected suboptimality is O(1/t^2); a step costs only its columns of A (`_core/ascent/approx.hpp`).
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
 
 @dataclass(frozen=True)
 class APPROXTuning:
-    """Not measured by a recorded run; guesses that tests hold."""
+    """Not measured."""
 
-    first_period: int = 5  # least epochs between two restarts
-    slow: float = 0.25  # the period is doubled if the gap is more than this times that at the last restart,
-    fast: float = 0.01  # and halved if it is less than this times that
+    first_period: int = 5  # fewest epochs between two restarts
+    slow: float = 0.25  # ratio of gaps at restarts above which the period is doubled
+    fast: float = 0.01  # ratio of gaps at restarts below which the period is halved
     widest_group: int = 500  # most weights of a group whose largest eigenvalue is computed; else the trace bounds it
 
 
@@ -41,8 +40,8 @@ TUNING = APPROXTuning()
 class ApproxState(ABC):
     """The iterates x = z + square u; `images` holds A z and A u, interleaved entry by entry.
 
-    An epoch draws as many blocks as there are. `curvature` is L_g of every block (the intercept's last) over weights,
-    q_i over samples.
+    An epoch draws as many blocks as there are. `curvature` is L_g of each block of weights (the intercept last), or q_i
+    of each sample.
     """
 
     problem: Problem
@@ -60,7 +59,7 @@ class ApproxState(ABC):
     passes: float = 0.0
     since: int = 0  # epochs since the last restart
     period: int = TUNING.first_period  # epochs until the next one
-    level: float = np.inf  # the gap when one was due last
+    level: float = np.inf  # the gap at the last one
 
     def __post_init__(self) -> None:
         if not np.all(np.isfinite(self.curvature)):
@@ -79,15 +78,15 @@ class ApproxState(ABC):
         self.refresh()
 
     def refresh(self) -> None:
-        """Compute the images anew, without the accumulated rounding of the steps."""
+        """Recompute the images, without the accumulated rounding errors of the steps."""
         self.images = np.column_stack([self.image(self.z), self.image(self.u)]).ravel()
 
     def epoch(self, restarts: bool) -> None:
         """As many steps as there are blocks; then a restart, if one is due.
 
-        Where P grows quadratically around its optimum, restarts after a suitable number of epochs make the rate 1/t^2 a
-        linear one (Fercoq and Qu 2020). That number is not known in advance: the period is doubled if the gap has
-        hardly fallen since the last restart, and halved if it has fallen by a large factor.
+        If P grows quadratically around its optimum, restarts after a suitable number of epochs make convergence linear
+        (Fercoq and Qu 2020). That period is unknown: it is doubled if the gap has hardly decreased since the last
+        restart, and halved if it has decreased by a large factor.
         """
         order = self.pool[self.rng.integers(len(self.pool), size=len(self.pool))]
         self.advance(order)
@@ -175,7 +174,7 @@ class OverWeights(ApproxState):
 
 @dataclass
 class OverSamples(ApproxState):
-    """Multipliers of single samples; images are v / mu, from which the link makes weights."""
+    """Multipliers of single samples; images are v / mu, the argument of the link."""
 
     rows: Design = field(kw_only=True)
 
@@ -216,7 +215,7 @@ class OverSamples(ApproxState):
         self.gap = gap / W
 
     def candidate(self) -> Candidate:
-        # a mean of points in the domain, but for rounding
+        # x is a mean of points in the domain, up to rounding
         return Candidate(self._weights(), 0.0, np.clip(self.x, *self.problem.domain))
 
     def _weights(self) -> Vector:
@@ -225,7 +224,7 @@ class OverSamples(ApproxState):
 
 
 def group_curvature(columns: Design, blocks: Blocks, problem: Problem) -> Vector:
-    """The largest eigenvalue of X_g' S X_g / W for every group g, or its trace: the curvature of the mean square."""
+    """The largest eigenvalue of X_g' S X_g / W for each group g, or its trace."""
     s = problem.weights / problem.total_weight
     with np.errstate(over="ignore"):
         curvature = blocks.sums(columns.column_norms(2.0, s) ** 2)
@@ -241,27 +240,26 @@ def group_curvature(columns: Design, blocks: Blocks, problem: Problem) -> Vector
 
 @dataclass(frozen=True)
 class APPROX(Solver[ApproxState]):
-    """An epoch a step: as many blocks as there are, drawn uniformly with replacement.
+    """One step is an epoch: as many blocks as there are, drawn uniformly with replacement.
 
-    Data stored in the other order (by rows for steps over weights, by columns for steps over samples) are copied once.
+    Data stored by rows for steps over weights, or by columns for steps over samples, are copied once.
 
     Parameters
     ----------
     over : {"weights", "samples"}, optional
-        What moves. "weights" needs a smooth loss and L1, ElasticNet, GroupL2 or L2; "samples" needs L2 or ElasticNet,
-        and no intercept. By default weights where the loss is smooth and the penalty is not L2, else samples.
+        "weights" needs a smooth loss and L1, ElasticNet, GroupL2 or L2; "samples" needs L2 or ElasticNet, and no
+        intercept. By default weights if the loss is smooth and the penalty is not L2, else samples.
     accelerate : bool, default True
         False for plain randomised coordinate descent, Algorithm 1 of the certificates paper.
     restart : bool, optional
-        Drop the momentum at intervals, as long as it takes for the gap to fall to a quarter; on by default if
-        `accelerate` is.
+        Drop the momentum periodically, about each time the gap has decreased to a quarter; by default if `accelerate`.
     """
 
     over: str | None = None
     accelerate: bool = True
     restart: bool | None = None
     name = "approx"
-    summary = "to compare with: accelerated coordinate descent"
+    summary = "baseline: accelerated coordinate descent"
     requires = frozenset({Trait.COMPILED_LOSS})
     steps_per_check = 20
     passes_per_step = 2
@@ -273,12 +271,12 @@ class APPROX(Solver[ApproxState]):
         if self.restart is not None:
             require_flag(self.restart, "approx: restart")
             if not self.accelerate:
-                raise ValueError("approx: with accelerate=False there is no momentum, and nothing to restart")
+                raise ValueError("approx: restart needs accelerate=True")
 
     def obstacle(self, problem: Problem) -> str | None:
         loss, penalty = problem.loss, problem.penalty
         if problem.X.constant:
-            return "has no penalised intercept; state it with intercept=True, which is not penalised"
+            return "has no penalised intercept; use intercept=True for an unpenalised one"
         if self._side(problem) == "weights":
             if not np.isfinite(loss.smoothness):
                 return f"over weights needs a loss with a Lipschitz derivative, which {loss!r} is not"
@@ -287,7 +285,7 @@ class APPROX(Solver[ApproxState]):
             return None
         if not isinstance(penalty.kernel(), kernels.Linear | kernels.Threshold):
             return f"over samples needs L2 or ElasticNet, got {penalty!r}"
-        return "over samples has no intercept, which would couple all multipliers" if problem.intercept else None
+        return "over samples does not support an intercept" if problem.intercept else None
 
     def begin(self, problem: Problem, start: Start, seed: int) -> ApproxState:
         if self._side(problem) == "samples":
@@ -309,7 +307,7 @@ class APPROX(Solver[ApproxState]):
         return Progress(state.primal, state.gap, state.passes)
 
     def observe(self, state: ApproxState, z: Vector, primal: float, gap: float) -> None:
-        """After a check: compute the images anew."""
+        """After a check: recompute the images."""
         state.refresh()
 
     def _side(self, problem: Problem) -> str:
@@ -320,6 +318,6 @@ class APPROX(Solver[ApproxState]):
 
 
 def _blocks(problem: Problem) -> Blocks | None:
-    """How the penalty acts on blocks of weights; L2 on every weight, without a threshold."""
+    """The penalty on blocks of weights; L2 as a ridge on single weights."""
     d, penalty = problem.shape[1], problem.penalty
     return Blocks.single(d, 0.0, penalty.strong_convexity) if penalty.quadratic else penalty.blocks(d)

@@ -1,11 +1,11 @@
 """FISTA with backtracking and adaptive restart (Beck and Teboulle 2009; O'Donoghue and Candes 2015).
 
-At the extrapolated point y = x_k + (t_k - 1) / t_{k+1} (x_k - x_{k-1}), with T the relative steps of `ScaledOperator`,
+At the extrapolated point y = x_k + (t_k - 1) / t_{k+1} (x_k - x_{k-1}), with T the step sizes of `ScaledOperator`,
 
     x_{k+1} = prox_{T/L}(y - (T/L) grad f(y)).
 
-L grows until (grad f(x) - grad f(y)).(x - y) <= L |x - y|^2, a test without cancellation, and shrinks by 3 % after
-every step. The passes over samples and weights are compiled where loss and penalty allow it, else in NumPy.
+L is doubled until (grad f(x) - grad f(y)).(x - y) <= L |x - y|^2, a test without cancellation, and reduced by 3 % after
+each step. The passes over samples and weights are compiled if loss and penalty are, else in NumPy.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from fenchel.steps.linear_algebra.scaled_operator import ScaledOperator
 
 @dataclass(frozen=True)
 class FISTATuning:
-    """Not measured by a recorded run; guesses that tests hold."""
+    """Not measured."""
 
-    rounding: float = 2.0**-50  # relative error allowed to the terms that cancel in the test of L
-    momentum_kept: float = 0.5  # fraction of t that a restart keeps: momentum was wrong in some directions, not in all
-    limit: float = 2.0  # most that L may exceed smoothness times squared norm, since that norm is an estimate
+    rounding: float = 2.0**-50  # relative rounding error of the terms in the test of L
+    momentum_kept: float = 0.5  # factor of t at a restart
+    limit: float = 2.0  # largest L, in units of smoothness times squared norm (an estimate)
 
 
 TUNING = FISTATuning()
@@ -53,7 +53,7 @@ class SamplePasses:
         return z, a, float(a.sum())
 
     def curvature(self, x: Vector, z: Vector, a: Vector) -> tuple[float, float]:
-        """sum_i s_i (phi'(x_i) - phi'(z_i)) (x_i - z_i), and the size of the terms that cancel in it."""
+        """sum_i s_i (phi'(x_i) - phi'(z_i)) (x_i - z_i), and the sum of absolute values of its terms."""
         problem, loss = self.problem, self.problem.loss.kernel()
         if loss is not None:
             return kernels.curvature_of_samples(loss, x, z, a, problem.y, problem.weights)
@@ -80,7 +80,7 @@ class WeightPasses:
         self, now: Vector, before: Vector, factor: float, v: Vector, t: float
     ) -> tuple[Vector, float, float, bool]:
         """x = prox(y + t steps v) with y = now + factor (now - before); |x - y|^2 and (y - x).(x - now) in the metric
-        1 / steps; and whether x is finite.
+        1 / steps; whether x is finite.
         """
         if self.blocks is not None and isinstance(self.steps, np.ndarray):
             threshold, ridge = self.blocks.threshold, self.blocks.ridge
@@ -166,8 +166,8 @@ class FISTA(Solver[FistaState]):
         return [own] if state.face is None else state.face.candidates(own)
 
     def _descend(self, state: FistaState, factor: float) -> tuple[FistaPoint, float, float]:
-        """One proximal gradient step from y = now + factor (now - before), with L doubled until it is large enough; and
-        (y - x).(x - now), which is positive where the momentum points uphill.
+        """One proximal gradient step from y = now + factor (now - before), with backtracking; L; and (y - x).(x - now),
+        which is positive if the momentum points uphill.
         """
         operator, now, before, curvature = state.operator, state.now, state.before, state.curvature
         W, shift = operator.problem.total_weight, now.shift + factor * (now.shift - before.shift)

@@ -1,7 +1,7 @@
-"""Least squares on a face of lam |D w|_1: an exact end for first-order steps on the fused Lasso.
+"""Least squares on a face of lam |D w|_1: exact minimisers for first-order steps on the fused Lasso.
 
-Where the jumps (D w)_k that are not zero, and their signs, are known, the fused Lasso is a linear system. First-order
-steps find the jumps long before they find the weights, and the weights they stop at depend on the order of every sum.
+Given the nonzero jumps (D w)_k and their signs, the fused Lasso is a linear system. First-order steps identify the
+jumps long before the weights converge.
 """
 
 from __future__ import annotations
@@ -25,27 +25,26 @@ from fenchel.steps.base import Candidate
 
 @dataclass(frozen=True)
 class FusedFaceTuning:
-    """Not measured; guesses that tests hold. A face is to cost little beside the steps between two certificates."""
+    """Limits that keep a face cheap beside the steps between two checks. Not measured."""
 
-    rounds: int = 5  # faces that one search may try
-    narrow: int = 20  # the dimension that any face may have
-    squares_per_weight: int = 2  # the dimension k of a wider one has k^2 <= this times d
-    widest_dense: int = 200  # weights, for a D whose null spaces take a singular value decomposition
-    near: float = 1e-4  # weights that differ by no more than this part of the largest are one model
+    rounds: int = 5  # most faces per search
+    narrow: int = 20  # largest dimension of a face for any D,
+    squares_per_weight: int = 2  # or k with k^2 <= this times d
+    widest_dense: int = 200  # most weights for a D whose null spaces need a singular value decomposition
+    near: float = 1e-4  # relative difference of weights up to which two models count as the same
     worst_condition: float = 1e14  # of A'A; beyond it the minimiser on the face counts as not unique
+    at_bound: float = 1e-10  # relative distance from lam up to which a multiplier counts as at its bound
 
 
 TUNING = FusedFaceTuning()
-#: How far from lam, relative to it, a multiplier counts as rounded and not as different.
-AT_BOUND = 1e-10
 
 
 class FusedFace:
-    """The search for the minimiser of P = (1/(2W)) sum_i s_i (x_i.w + b - y_i)^2 + lam |D w|_1 from near-optimal w.
+    """Active-set search for the minimiser of P = (1/(2W)) sum_i s_i (x_i.w + b - y_i)^2 + lam |D w|_1 from near it.
 
-    It begins on the face of w. A jump that changes its sign on the way to the face's minimiser is dropped. Where the
-    multipliers u of D w are unique, a jump is added where |u| is largest, until |u| <= lam: that is the optimum. P
-    falls all the time if w lies on the face.
+    It starts on the face of w. A jump that changes its sign on the way to the face's minimiser is removed. If the
+    multipliers u of D w are unique, a jump is added where |u| is largest, until |u| <= lam: the optimum. P decreases
+    monotonically if w lies on the face.
     """
 
     def __init__(self, problem: Problem, penalty: FusedL1) -> None:
@@ -56,27 +55,24 @@ class FusedFace:
 
     @classmethod
     def of(cls, problem: Problem) -> FusedFace | None:
-        """For the squared loss with FusedL1; None for other problems, and where squares of the targets overflow."""
+        """For the squared loss with FusedL1; None for other problems, or if squares of the targets overflow."""
         penalty = problem.penalty
         if not (isinstance(penalty, FusedL1) and isinstance(problem.loss, Squared)):
             return None
         return cls(problem, penalty) if np.isfinite(sum_of_squares(problem.y)) else None
 
     def minimiser(self, w: Vector, u: Vector | None = None) -> tuple[Vector, float] | None:
-        """Weights and intercept of the best face found.
-
-        None where the face is too wide, or without a unique minimiser.
+        """Weights and intercept of the last face; None if it is too wide or has no unique minimiser.
 
         Parameters
         ----------
         w : array
             Weights near the optimum.
         u : array, optional
-            Multipliers of D w within [-lam, lam]: there is a jump where they are at a bound. By default, the jumps are
-            those of w.
+            Multipliers of D w within [-lam, lam], with jumps where they are at a bound. By default the jumps of w.
         """
         D, lam = self.D, self.lam
-        sign = np.sign(D.apply(w) if u is None else np.where(np.abs(u) >= lam * (1.0 - AT_BOUND), u, 0.0))
+        sign = np.sign(D.apply(w) if u is None else np.where(np.abs(u) >= lam * (1.0 - TUNING.at_bound), u, 0.0))
         if self._last is not None and np.array_equal(sign, self._last):
             return self._found
         self._last, found = sign.copy(), None
@@ -86,7 +82,7 @@ class FusedFace:
                 break
             old, new = D.apply(w), D.apply(best[0])
             turned = np.flatnonzero(sign * new < 0.0)
-            if len(turned):  # go as far as the first jump that vanishes
+            if len(turned):  # stop at the first jump that vanishes
                 fraction = np.clip(old[turned] / (old[turned] - new[turned]), 0.0, 1.0)
                 first = int(np.argmin(fraction))
                 w = w + float(fraction[first]) * (best[0] - w)
@@ -98,14 +94,14 @@ class FusedFace:
             v = self.problem.dual_vector(self.problem.y - self.problem.scores(*best))
             multipliers = np.where(sign == 0.0, D.potential(v), 0.0)
             most = int(np.argmax(np.abs(multipliers)))
-            if abs(multipliers[most]) <= lam * (1.0 + AT_BOUND):
+            if abs(multipliers[most]) <= lam * (1.0 + TUNING.at_bound):
                 break
             sign[most] = np.sign(multipliers[most])
         self._found = found
         return found
 
     def candidates(self, own: Candidate) -> list[Candidate]:
-        """The face's minimiser beside a solver's own model; alone if they agree but for the last digits."""
+        """The solver's model and the face's minimiser; only the latter if they agree closely."""
         best = self.minimiser(own.w, own.u)
         if best is None:
             return [own]
@@ -114,10 +110,10 @@ class FusedFace:
         return [exact] if near else [own, exact]
 
     def _on_face(self, sign: Vector) -> tuple[Vector, float] | None:
-        """The minimiser of the loss + lam sign.D w over w with D w = 0 where sign is 0.
+        """The minimiser of the loss + lam sign.D w over w with (D w)_k = 0 where sign_k = 0.
 
-        With w = Q c, A the centred scores of the columns of Q and r the centred targets, both times sqrt(s / W), it is
-        A'A c = A'r - lam Q'D'sign.
+        With w = Q c, A the centred scores of the columns of Q and r the centred targets, both times sqrt(s / W), it
+        solves A'A c = A'r - lam Q'D'sign.
         """
         problem, Q = self.problem, _basis(self.D, sign == 0.0)
         if Q is None:
@@ -138,7 +134,7 @@ class FusedFace:
 
 
 def _basis(D: Differences, flat: Mask) -> sp.csr_array | None:
-    """Columns that span the w with (D w)_k = 0 for all flat k: indicators of connected weights, where D is a graph."""
+    """A basis of the w with (D w)_k = 0 for all flat k: indicators of connected components if D is a graph."""
     d = D.shape[1]
     if not np.any(flat):
         return sp.eye_array(d, format="csr")

@@ -5,9 +5,9 @@ One step T of Chambolle and Pock (2011) on the saddle point of P and D, in a res
 
     x_{k+1} = (k / (k + 1)) (2 T(x_k) - x_k) + (1 / (k + 1)) anchor.
 
-The anchor moves to T(x_k) once the fixed-point error |x_k - T(x_k)| has fallen: to 0.2 of the first since the last
-restart, to 0.8 if it begins to rise, or after 0.36 of all steps, as in PDLP (Applegate et al. 2021;
-values of Lu and Yang 2023).
+A restart moves the anchor to T(x_k) when the fixed-point error |x_k - T(x_k)| is 0.2 of the first one since the last
+restart, 0.8 of it and increasing, or after 0.36 of all steps, as in PDLP (Applegate et al. 2021; values of Lu and Yang
+2023).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SaddleState:
     """Point, anchor, counters, fixed-point errors, and the ratio of dual to primal step sizes."""
 
     point: Iterate
-    output: Iterate  # T(point), inside the domains: what is certified
+    output: Iterate  # T(point), inside the domains; certified
     anchor: Iterate
     weight: float
     inner: int
@@ -71,7 +71,7 @@ class Saddle:
         rows = 0 if self.D is None else self.D.shape[0]
         self.dual_scale, norm2 = 1.0, self.operator.norm2
         if self.D is not None and rows:
-            # relative step of u, so that D has the norm of X
+            # relative step size of u, so that the scaled D has the norm of the scaled X
             size = float(np.max(abs(self.D) @ (self.operator.steps * (abs(self.D).T @ np.ones(rows)))))
             self.dual_scale = norm2 / size
             norm2 *= 2.0
@@ -155,9 +155,7 @@ class Saddle:
         return self._rebalance(origin, self._images(w, 0.0, alpha, np.zeros(self.rows)), 1.0, smoothing=0.0)
 
     def _rebalance(self, a: Iterate, b: Iterate, weight: float, smoothing: float = 0.5) -> float:
-        """The ratio of the distances between two iterates in the dual and in the primal, averaged geometrically with
-        the last ratio.
-        """
+        """The ratio of dual to primal distance of two iterates, geometrically averaged with the last ratio."""
         primal, dual = self._lengths(a, b)
         if not (1e-200 < primal < 1e200 and 1e-200 < dual < 1e200):
             return weight
@@ -166,7 +164,7 @@ class Saddle:
 
 @dataclass(frozen=True)
 class PDHGState:
-    """The iteration, where it is, and the faces of a fused Lasso."""
+    """The iteration, its state, and the faces of a fused Lasso."""
 
     saddle: Saddle
     at: SaddleState
@@ -175,14 +173,11 @@ class PDHGState:
 
 @dataclass(frozen=True)
 class PDHG(Solver[PDHGState]):
-    """Primal-dual steps with restarts, primal and dual step sizes balanced at each restart.
-
-    The certificate uses the same steps to raise the dual bound of a given model.
-    """
+    """Primal-dual steps with restarts, primal and dual step sizes balanced at each restart."""
 
     name = "pdhg"
     any_storage = True
-    summary = "anything convex: primal-dual steps"
+    summary = "any loss and penalty: primal-dual steps"
     requires = frozenset[Trait]()
     steps_per_check = 30
     passes_per_step = 2

@@ -15,17 +15,17 @@ from fenchel.problem import Problem
 from fenchel.steps.base import length
 from fenchel.steps.linear_algebra.gram import gram_of, price_of_gram
 
-#: Proof constant: an entry of X w or X'a is a sum of `terms` products, in any order, within gamma(terms + DEPTH) of the
-#: exact one relative to the sum of absolute values. The terms count one rounding each (`gamma`), and DEPTH allows for
-#: those of the products, of a scaling, of the intercept that is added, and of the few scalars around them.
+#: Proof constant: an entry of X w or X'a is a sum of `terms` products, in any order, with an error of at most
+#: gamma(terms + DEPTH) times the sum of absolute values: one rounding per term, and DEPTH for the products, a scaling,
+#: the added intercept and a few scalars.
 DEPTH = 80
 
 
 @dataclass(frozen=True)
 class AugmentedDesign:
-    """[X, c]: c = 1 for an unpenalised intercept, the design's constant for a penalised one, absent (0) without any.
+    """[X, c]: c = 1 for an unpenalised intercept, the design's constant for a penalised one, 0 (absent) without any.
 
-    `ridge` holds the penalty's weight on every column. Rows are given by their indices; X is never copied.
+    `ridge` is the penalty's weight of each column. Rows are given by their indices; X is never copied.
     """
 
     problem: Problem
@@ -44,13 +44,13 @@ class AugmentedDesign:
 
     @cached_property
     def largest(self) -> float:
-        """max |x_ij|, computed now: X may have been changed in place since it was validated."""
+        """max |x_ij|, computed now: X may have been changed in place since its check."""
         design = self.problem.design
         return largest_entry(design.matrix, design.by_rows, design.threads, "X")
 
     @cached_property
     def frobenius_bound(self) -> float:
-        """An upper bound on the Frobenius norm of [X, c]: every stored entry counts as the largest."""
+        """An upper bound on the Frobenius norm of [X, c]: sqrt(nnz) max |x_ij| for X."""
         entries, n = self.problem.design.nnz, self.problem.shape[0]
         return float(np.hypot(np.sqrt(entries) * self.largest, np.sqrt(n) * self.column)) * (1.0 + 1e-12)
 
@@ -79,7 +79,7 @@ class AugmentedDesign:
         return np.append(product, self.column * a.sum()) if self.column else product
 
     def hessian_product(self, rows: NDArray[np.int64], h: Vector, p: Vector) -> Vector:
-        """[X, c]' diag(h) [X, c] p over some rows, in one pass where there is no column c."""
+        """[X, c]' diag(h) [X, c] p over some rows, in one pass if there is no column c."""
         if not self.column:
             return self.problem.design.lines.scatter_some(rows, h, p, self.problem.design.threads)
         return self.combine(rows, h * self.scores(rows, p))
@@ -95,10 +95,8 @@ class AugmentedDesign:
         return gram
 
     @cached_property
-    def price_of_gram(self) -> float:
-        """The cost of the Gram matrix of all rows, in products with [X, c]; infinite for dense rows, where a sample
-        is always cheaper.
-        """
+    def gram_cost(self) -> float:
+        """The cost of the Gram matrix of all rows, in products with [X, c]; infinite for dense X, where samples win."""
         design = self.problem.design
         return price_of_gram(design) if design.is_sparse else np.inf
 

@@ -20,18 +20,18 @@ def conjugate_gradients(
     residual_goal: float | None = None,
     energy_goal: Callable[[float], float] = lambda first: 0.0,
 ) -> tuple[Vector, Vector, int]:
-    """H x = g, approximately, for a positive definite H that is given by its products.
+    """Solve H x = g approximately, for a positive definite H given by its products.
 
-    Also ends where rounding leaves d'H d or r'M r no longer positive.
+    Also ends if rounding makes d'H d or r'M r nonpositive.
 
     Parameters
     ----------
     hessian, precondition : callable
         x -> H x, and r -> M r for M about the inverse of H.
     g : array
-        The right-hand side, of any shape; inner products are sums over all its entries.
+        The right-hand side, of any shape; inner products are sums over all entries.
     max_steps : int
-        The most products with H.
+        The largest number of products with H.
     residual_goal : float, optional
         End at |r|^2 <= residual_goal, before M is applied to that residual.
     energy_goal : callable, optional
@@ -42,7 +42,7 @@ def conjugate_gradients(
     x, r : array
         The solution and its residual g - H x.
     steps : int
-        Products with H that were made.
+        The number of products with H.
     """
     x, r, steps = np.zeros_like(g), g, 0
     d = precondition(r)

@@ -1,10 +1,10 @@
 """Newton systems: (ridge + [X, c]' diag(h) [X, c]) p = g over the rows where h is not zero.
 
-Narrow problems factor a d x d Gram matrix over at most a few rows for every column. That is the matrix itself when no
-more rows have h > 0. Otherwise it is a random sample of the rows, the preconditioner of conjugate gradients, kept for
-as long as few steps suffice. Row i is drawn with a probability proportional to its part of the scaled diagonal, h_i
-sum_j x_ij^2 / (ridge_j + H_jj), so that columns with few nonzeros are represented: m rows for d columns then leave a
-condition number of about ((1 + r) / (1 - r))^2, r = sqrt(d / m). Wide problems use the diagonal of H.
+For few columns a d x d Gram matrix is factored: of all rows with h > 0 if there are few, else of a random sample, as
+the preconditioner of conjugate gradients, reused while few steps suffice. Row i is drawn with probability proportional
+to h_i sum_j x_ij^2 / (ridge_j + H_jj), so that columns with few nonzeros are represented: m rows for d columns give a
+condition number of about ((1 + r) / (1 - r))^2, r = sqrt(d / m). For many columns the preconditioner is the diagonal
+of H.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from fenchel.steps.linear_algebra.conjugate_gradients import Operator, conjugate
 class NewtonSystemTuning:
     """When a Gram matrix is factored, sampled or avoided.
 
-    `python -m benchmarks.race` and `python -m benchmarks.race --sparse` show their effect; the runs that set them are
-    not recorded. `max_steps` is a guess that tests hold.
+    `python -m benchmarks.race` and `python -m benchmarks.race --sparse` show their effect; the runs that set the values
+    are not recorded. `max_steps` is not measured.
     """
 
-    widest: int = 1000  # most columns of a matrix that is factored: 8 MB
-    dense_rows: int = 8  # rows of a sample for every column, of a dense X, whose Gram matrix is made by BLAS
-    sparse_rows: int = 32  # the same for a sparse X
-    few_rows: int = 5000  # up to this many rows no sample is drawn, so that weight 2 is exactly the row twice
-    max_steps: int = 250  # most conjugate-gradient steps for one system
-    stale_after: int = 6  # steps after which a sampled factor is no longer used for the next system
-    gram_price: float = 8.0  # a Gram matrix of all rows is formed if it costs no more than this many products with X
+    widest: int = 1000  # most columns of a factored matrix: 8 MB
+    dense_rows: int = 8  # sampled rows per column of a dense X, whose Gram matrix is computed by BLAS
+    sparse_rows: int = 32  # sampled rows per column of a sparse X
+    few_rows: int = 5000  # most rows without a sample, so that weight 2 is exactly equivalent to a repeated row
+    max_steps: int = 250  # most conjugate-gradient steps per system
+    stale_after: int = 6  # steps after which a sampled factor is not reused for the next system
+    most_gram_cost: float = 8.0  # largest cost of a Gram matrix of all rows, in products with X
 
 
 TUNING = NewtonSystemTuning()
@@ -44,7 +44,7 @@ TUNING = NewtonSystemTuning()
 
 @dataclass
 class NewtonSystem:
-    """Solves one Newton system after another; keeps the factor of a sample between them."""
+    """Solves a sequence of Newton systems; reuses the factor of a sample."""
 
     design: AugmentedDesign
     rng: np.random.Generator
@@ -54,16 +54,16 @@ class NewtonSystem:
     def solve(self, rows: NDArray[np.int64], h: Vector, g: Vector, accuracy: float) -> tuple[Vector, Vector]:
         """p, and the residual g - (ridge + H) p: zero for a direct solve, else |residual|^2 <= accuracy."""
         design = self.design
-        curved = np.flatnonzero(h)
-        if len(curved) < 0.7 * len(h):
-            rows, h = rows[curved], h[curved]
+        nonzero = np.flatnonzero(h)
+        if len(nonzero) < 0.7 * len(h):
+            rows, h = rows[nonzero], h[nonzero]
         ridge = self._ridge(h)
         width = len(ridge)
         if width > TUNING.widest:
             p, r = self._iterate(rows, h, g, ridge, self._diagonal(rows, h, ridge), accuracy)
         else:
             most = sample_size(design.problem.design, width)
-            if len(curved) <= most or design.price_of_gram <= TUNING.gram_price:
+            if len(nonzero) <= most or design.gram_cost <= TUNING.most_gram_cost:
                 self.factor = None
                 p, r = _back_substitute(self._factored(rows, h, ridge), g), np.zeros_like(g)
             else:
@@ -72,7 +72,7 @@ class NewtonSystem:
         return p, r + (ridge - design.ridge) * p
 
     def _ridge(self, h: Vector) -> Vector:
-        """The penalty's ridge, and a small one for an unpenalised intercept, whose own curvature may be almost zero."""
+        """The penalty's ridge, and a small one for an unpenalised intercept, whose curvature may be almost zero."""
         ridge, problem = self.design.ridge.copy(), self.design.problem
         if problem.intercept:
             curvature = self.design.column**2 * float(h.sum())
@@ -90,8 +90,7 @@ class NewtonSystem:
         return self._factored(rows[drawn], h[drawn] / chance[drawn], ridge)
 
     def _factored(self, rows: NDArray[np.int64], h: Vector, ridge: Vector) -> Vector:
-        # positive definite in exact arithmetic; where rounding hides it, a little more ridge still gives a descent
-        # direction
+        # positive definite in exact arithmetic; if rounding breaks it, a larger ridge still gives a descent direction
         for more in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
             H = self.design.gram(rows, h)
             self.passes += len(rows) / self.design.problem.shape[0]
@@ -103,7 +102,7 @@ class NewtonSystem:
         raise Overflow("the Hessian overflows; rescale the features or lam")
 
     def _diagonal_fractions(self, rows: NDArray[np.int64], h: Vector, ridge: Vector) -> Vector:
-        """h_i sum_j x_ij^2 / (ridge_j + H_jj) for every row i."""
+        """h_i sum_j x_ij^2 / (ridge_j + H_jj) for each row i."""
         self.passes += 2 * len(rows) / self.design.problem.shape[0]
         return h * self.design.row_squares(rows, 1.0 / (ridge + self.design.diagonal(rows, h)))
 
@@ -114,7 +113,7 @@ class NewtonSystem:
     def _iterate(
         self, rows: NDArray[np.int64], h: Vector, g: Vector, ridge: Vector, precondition: Operator, accuracy: float
     ) -> tuple[Vector, Vector]:
-        """Preconditioned conjugate gradients; a sampled factor that needs many steps is not used again."""
+        """Preconditioned conjugate gradients; a sampled factor that needs many steps is discarded."""
 
         def hessian(p: Vector) -> Vector:
             return self.design.hessian_product(rows, h, p) + ridge * p
@@ -127,7 +126,7 @@ class NewtonSystem:
 
 
 def sample_size(design: Design, width: int) -> int:
-    """The most rows over which a Gram matrix of this width is formed."""
+    """The largest number of rows of a Gram matrix of this width."""
     return max(TUNING.few_rows, width * (TUNING.sparse_rows if design.is_sparse else TUNING.dense_rows))
 
 

@@ -1,4 +1,4 @@
-"""The operator of first-order methods: weights to centred scores, with a relative step for every weight."""
+"""The operator of first-order methods: weights to centred scores, with a step size for each weight."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class ScaledOperator:
     """(w, b') -> (X - 1 mean') w + b', with b' = b + mean.w.
 
     Centring (only with an intercept) makes the intercept's column orthogonal to the others. `steps` are the relative
-    steps of the weights: inverse squared column norms where the penalty allows one per coordinate, so that the scale of
-    the features does not matter. `norm2` is the squared operator norm in the metric of the steps and of the weights
-    s / W, by power iteration and 5 % larger.
+    step sizes of the weights: inverse squared column norms if the penalty allows one per coordinate, so that the scale
+    of the features does not matter. `norm2` is the squared operator norm in the metric of the steps and of s / W, by
+    power iteration, plus 5 %.
     """
 
     problem: Problem
@@ -28,7 +28,7 @@ class ScaledOperator:
 
     @classmethod
     def of(cls, problem: Problem, seed: int = 0) -> ScaledOperator:
-        """Column means, steps and the norm for a problem."""
+        """The operator of a problem."""
         d = problem.shape[1]
         s, W = problem.weights, problem.total_weight
         mean = problem.X.rmatvec(s) / W if problem.intercept else np.zeros(d)

@@ -1,1 +1,1 @@
-"""Newton's method in the primal, for one score a sample and for several."""
+"""Newton's method in the primal, for one or several scores per sample."""

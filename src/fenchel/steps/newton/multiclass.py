@@ -1,9 +1,9 @@
 """Newton's method with conjugate gradients for smooth losses of k scores and a quadratic penalty.
 
 At scores Z, with J_i the Hessian of the loss of sample i, the Hessian of P maps a direction (D, c) with scores
-U = X D' + c to (1/W) sum_i s_i J_i u_i x_i' + lam D: two passes over the data, whatever k and d. The J_i have the
-vector of ones in their null space. With tr(J_i)/(k - 1) (I - 11'/k) in place of J_i, the Hessian is (I - 11'/k) (x) G +
-lam, G = (1/W) sum_i s_i tr(J_i)/(k - 1) x_i x_i'. For few features G is factorised: the preconditioner.
+U = X D' + c to (1/W) sum_i s_i J_i u_i x_i' + lam D: two passes over the data for any k and d. The J_i have the vector
+of ones in their null space. With tr(J_i)/(k - 1) (I - 11'/k) in place of J_i, the Hessian is (I - 11'/k) (x) G + lam,
+G = (1/W) sum_i s_i tr(J_i)/(k - 1) x_i x_i'. For few features this is factorised as the preconditioner.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from fenchel.steps.newton import state as single_score
 
 @dataclass(frozen=True)
 class MulticlassNewtonTuning:
-    """When "auto" takes it, and how its steps go.
+    """When "auto" takes Newton's method, and parameters of its steps.
 
-    Not measured by a recorded run; `python -m benchmarks.race` shows the effect of the first two, and the others are
-    guesses that tests hold.
+    `python -m benchmarks.race` shows the effect of the first two; the runs that set them are not recorded. The others
+    are not measured.
     """
 
-    few_features: int = 2000  # widest X whose d x d matrix is formed for the preconditioner
-    epochs: float = 20.0  # epochs of dual ascent for each factor e, above which Newton steps cost less
-    max_steps: int = 300  # most conjugate-gradient steps for one Newton step
+    few_features: int = 2000  # largest d for which a d x d matrix is formed for the preconditioner
+    epochs: float = 20.0  # epochs of dual ascent per factor e of the gap, above which Newton steps cost less
+    max_steps: int = 300  # most conjugate-gradient steps per Newton step
     first_epochs: int = 5  # epochs of dual ascent before the first Newton step
 
 
@@ -46,9 +46,7 @@ TUNING = MulticlassNewtonTuning()
 
 @dataclass(frozen=True)
 class MulticlassNewtonState:
-    """A model as a k x (d + 1) matrix with the intercepts in the last column, and its scores; `cold` before the first
-    epochs of dual ascent.
-    """
+    """A model as a k x (d + 1) matrix, intercepts in the last column, and its scores; `cold` before dual ascent."""
 
     problem: MulticlassProblem
     model: Vector
@@ -58,9 +56,9 @@ class MulticlassNewtonState:
 
 @dataclass(frozen=True)
 class MatrixNewton(Solver[MulticlassNewtonState]):
-    """One Newton step with a line search a step; the conjugate gradients stop early while the gradient is large.
+    """Newton steps with a line search; conjugate gradients stop early while the gradient is large.
 
-    A cold start on many rows begins with a few passes of dual ascent, unless X is stored by columns.
+    A cold start on many rows begins with a few epochs of dual ascent, unless X is stored by columns.
     """
 
     name = "newton"
@@ -71,8 +69,8 @@ class MatrixNewton(Solver[MulticlassNewtonState]):
 
     @staticmethod
     def suits(problem: MulticlassProblem, tol: float) -> bool:
-        """Whether "auto" should take it: dual ascent needs about 1 + beta |x|^2 / (lam n) epochs for every factor e,
-        and Newton steps need a small d.
+        """Whether "auto" takes it: for small d, if dual ascent needs many epochs, 1 + beta |x|^2 / (lam n) per factor e
+        of the gap.
         """
         n, d = problem.shape
         if n <= newton_system.TUNING.few_rows and d <= single_score.TUNING.narrow:
@@ -99,7 +97,7 @@ class MatrixNewton(Solver[MulticlassNewtonState]):
             if _objective(problem, model, state.Z + size * U) <= value + 1e-4 * size * slope + 1e-15 * abs(value):
                 return _state(problem, model[:, :-1], model[:, -1])
             size *= 0.5
-        raise Overflow("no step along Newton's direction goes down in double precision; rescale the features or lam")
+        raise Overflow("the line search fails in double precision; rescale the features or lam")
 
     def candidates(self, state: MulticlassNewtonState) -> Sequence[Candidate]:
         return [Candidate(state.model[:, :-1].copy(), state.model[:, -1].copy())]
@@ -124,8 +122,7 @@ def _after_dual_ascent(problem: MulticlassProblem) -> MulticlassNewtonState:
 def _newton_direction(state: MulticlassNewtonState, gradient: Vector, value: float) -> tuple[Vector, Vector]:
     """H D = -gradient by preconditioned conjugate gradients, and the scores of D.
 
-    They end at r'M r <= g'M g min(0.01, sqrt(g'M g / |P|)): the smaller the gradient, the more accurate, so that the
-    last Newton steps converge superlinearly.
+    They end at r'M r <= g'M g min(0.01, sqrt(g'M g / |P|)), so that Newton's method converges superlinearly.
     """
     problem = state.problem
     P = probabilities(problem.loss.off_class(state.Z, problem.y), problem.y)
@@ -154,7 +151,7 @@ def preconditioner(problem: MulticlassProblem, trace: Vector) -> Operator:
         return lambda R: R / diagonal
     kept = np.flatnonzero(s > 0.0)
     most = sample_size(problem.design, d + 1)
-    if len(kept) > most:  # a sample preconditions as well
+    if len(kept) > most:  # a sample is enough for a preconditioner
         drawn = np.random.default_rng(0).choice(kept, most, replace=False)
         s, kept = s * (float(s[kept].sum()) / float(s[drawn].sum())), np.sort(drawn)
     G = _gram(problem, kept, s[kept], own)
@@ -185,7 +182,7 @@ def _gram(problem: MulticlassProblem, rows: NDArray[np.int64], s: Vector, own: f
     sums = np.asarray(design.matrix.T @ weights)
     G = np.zeros((d + 1, d + 1), order="F")
     G[:stored, :stored] = gram_of(design, rows, s)
-    for place, value in ((stored, design.constant), (d, own)):  # the first is the second if there is no constant column
+    for place, value in ((stored, design.constant), (d, own)):  # without a constant column stored == d
         G[place, :stored], G[place, place] = value * sums, value * value * total
     if stored < d:
         G[d, stored] = own * design.constant * total
@@ -199,7 +196,7 @@ def _adjoint(problem: MulticlassProblem, A: Vector) -> Vector:
 
 
 def _ridge(problem: MulticlassProblem, model: Vector) -> Vector:
-    """The penalty's gradient (or Hessian times a direction); intercepts have none."""
+    """The gradient of R (or its Hessian times a direction); 0 for intercepts."""
     return np.column_stack([problem.penalty.strong_convexity * model[:, :-1], np.zeros(len(model))])
 
 

@@ -3,12 +3,12 @@
 P, with a smooth loss, has the gradient lam w - v(a) at a = -phi'(z) and the Hessian lam I + (1/W) X' diag(s h) X with
 h = phi''(z). A loss with kinks is smoothed around a centre c (`SampleState`): the minimiser of mean psi + R corresponds
 to the maximiser of D(a) - (tau/2) mean (a - c)^2. Moving c to that maximiser is the proximal-point method on the dual
-(Rockafellar 1976), and lowering tau makes it converge superlinearly. Only samples between two pieces have a second
-derivative, so that Newton systems have few rows; and only samples near a kink can change their multipliers, so that
-between two moves of the centre only those are active. The others are evaluated before the centre moves.
+(Rockafellar 1976), and decreasing tau makes it converge superlinearly. Only samples between two pieces have a nonzero
+second derivative, so Newton systems have few rows; only samples near a kink can change their multipliers, so between
+two moves of the centre only these are active. The others are evaluated before the centre moves.
 
-The first steps are made on a random subset of the samples, the next ones on larger subsets, the last ones on all: far
-from the optimum a subset gives about the same direction.
+The first steps use a random subset of the samples, later ones larger subsets, the last ones all: far from the optimum a
+subset gives about the same direction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fenchel.steps.newton.state import TUNING, NewtonState, SampleState, levels
 
 @dataclass(frozen=True)
 class Newton(Solver[NewtonState]):
-    """One Newton step with a line search a step; conjugate gradients where the Hessian is too wide to factor."""
+    """Newton steps with a line search; conjugate gradients if the Hessian is too large to factor."""
 
     name = "newton"
     summary = "few columns, or curvature that changes little: Newton steps in the primal"
@@ -44,11 +44,11 @@ class Newton(Solver[NewtonState]):
 
     @staticmethod
     def suits(problem: Problem, tol: float) -> bool:
-        """Whether "auto" should take it.
+        """Whether "auto" takes it.
 
-        Yes where the Hessian is narrow; with kinks and many rows, unless a few epochs of coordinate ascent suffice.
-        Where the Hessian is wide, if coordinate ascent would need very many epochs and second derivatives change little
-        from step to step; or if an unpenalised intercept slows it down and there are more samples than columns.
+        Small Hessian: yes; with kinks and many rows, unless a few epochs of coordinate ascent suffice. Large Hessian:
+        if coordinate ascent would need very many epochs and the second derivatives change little from step to step, or
+        if it is slowed down by an unpenalised intercept and there are more samples than columns.
         """
         few_rows = newton_system.TUNING.few_rows
         n, width = problem.shape[0], problem.shape[1] + problem.intercept
@@ -72,20 +72,20 @@ class Newton(Solver[NewtonState]):
         assert loss is not None
         design, rng = AugmentedDesign.of(problem), np.random.default_rng(seed)
         w = np.append(start.w, start.b) if problem.intercept else start.w.copy()
-        # one step solves a quadratic, and a start may be too near the optimum for a subset to improve it
+        # one step solves a quadratic; and a given start may be too near the optimum for a subset to improve it
         at_once = problem.loss.quadratic or start.w.any()
         rows, *later = levels(problem, problem.shape[0] if at_once else len(w), rng)
         z = design.scores(rows, w) if w.any() else np.zeros(len(rows))
         samples = SampleState(problem, loss, rows, z, start.alpha[rows], 1.0)
         if problem.loss.kinks(problem.y[:1]):
-            # the scale of the scores, also for a start whose scores are at the kinks already
+            # the scale of the scores, also for a start whose scores are all at kinks
             far, size = (float(np.average(x, weights=samples.s)) for x in (samples.distance(), np.abs(samples.y)))
             samples.tau = TUNING.first_tau * max(far, 0.01 * size) or 1.0
             samples.respond()
         return NewtonState(NewtonSystem(design, rng), later, w, samples)
 
     def step(self, state: NewtonState) -> NewtonState:
-        """One Newton step; after it, if the smoothed problem is solved well enough, the centre moves and tau falls."""
+        """One Newton step; then, if the smoothed problem is solved well enough, move the centre and decrease tau."""
         active = state.active
         q, residual = state.system.solve(active.rows, active.s * active.h / state.W, state.gradient, _accuracy(state))
         dz = state.design.scores(active.rows, -q)
@@ -96,7 +96,7 @@ class Newton(Solver[NewtonState]):
         if state.has_kinks and _smoothed_problem_is_solved(state):
             _move_centre(state)
         elif state.inner % TUNING.inner_steps == 0:
-            state.activate_all()  # in case samples that were left out matter
+            state.activate_all()  # samples left out may matter
         return state.widen() if state.later and subset_is_solved else state
 
     def candidates(self, state: NewtonState) -> Sequence[Candidate]:
@@ -108,28 +108,28 @@ class Newton(Solver[NewtonState]):
         return [Candidate(w.copy(), b, alpha, residual=state.residual, scores=state.scores)]
 
     def progress(self, state: NewtonState) -> Progress:
-        """P and the gap after the last step; infinite while steps are made on a subset of the samples."""
+        """P and the gap after the last step; an infinite gap on a subset of the samples."""
         passes = state.passes + state.system.passes
         return Progress(state.primal, np.inf if state.later else state.gap, passes)
 
 
 def _accuracy(state: NewtonState) -> float:
-    """A bound on |residual|^2 for the next Newton system, such that it adds a small fraction of the gap."""
+    """The tolerance for |residual|^2 of the next Newton system: a small fraction of the gap."""
     lam, g = state.problem.penalty.lam, state.gradient
     forcing = TUNING.quadratic_forcing if state.problem.loss.quadratic else TUNING.forcing
     return forcing * min(float(g @ g), 2.0 * lam * state.gap)
 
 
 def _smoothed_problem_is_solved(state: NewtonState) -> bool:
-    """Whether |gradient|^2 / (2 lam) is at most what moving the centre gains, (tau/2) mean (a - c)^2."""
+    """Whether |gradient|^2 / (2 lam) is at most the gain of moving the centre, (tau/2) mean (a - c)^2."""
     g, lam = state.gradient, state.problem.penalty.lam
     gap = float(g @ g) / (2.0 * lam)
     return gap <= state.active.smoothing_loss() / state.W or gap <= 1e-15 * abs(state.primal)
 
 
 def _move_centre(state: NewtonState) -> None:
-    """Evaluate all samples; if the smoothed problem is still solved, move the centre, lower tau, and make the samples
-    near a kink the active ones.
+    """Evaluate all samples; if the smoothed problem is still solved, move the centre, decrease tau, and restrict the
+    active samples to those near a kink.
     """
     crossed, samples = state.activate_all(), state.full
     if len(crossed) and not _smoothed_problem_is_solved(state):
@@ -146,11 +146,10 @@ def _move_centre(state: NewtonState) -> None:
 
 
 def line_search(state: NewtonState, p: Vector, dz: Vector) -> float:
-    """A step t along p at which the slope, which increases with t, is a tenth of the first one; t may exceed 1.
+    """A step size t, possibly above 1, at which |slope along p| is at most a tenth of the first one.
 
-    Far from the optimum the second derivative falls along p, and the best step is a few times longer than Newton's.
-    Samples that are not active keep their multipliers: their part of the slope is constant. Newton steps on the slope,
-    within a bracket; geometric bisection where those leave it.
+    Far from the optimum the second derivative decreases along p, and the best t is a few times 1. Inactive samples keep
+    their multipliers: their part of the slope is constant. Safeguarded Newton on the slope, with geometric bisection.
     """
     ridge, W, active = state.design.ridge, state.W, state.active
     linear, quadratic = float(np.sum(ridge * state.w * p)), float(np.sum(ridge * p * p))
@@ -168,7 +167,7 @@ def line_search(state: NewtonState, p: Vector, dz: Vector) -> float:
         if high == np.inf:
             t = min(max(newton, 1.5 * t), 4.0 * t)
             continue
-        # where no sample has a second derivative the step may be too long by many powers of ten
+        # if no sample has a second derivative, t may be too large by many powers of ten
         middle = float(np.sqrt(low * high)) if low > 0.0 else 0.1 * high
         t = newton if low < newton < high and k % 3 else middle
         if not low < t < high:
@@ -177,9 +176,8 @@ def line_search(state: NewtonState, p: Vector, dz: Vector) -> float:
 
 
 def _momentum_is_quicker(problem: Problem, tol: float) -> bool:
-    """Whether dual coordinate ascent with momentum costs less than Hessians of dense rows.
-
-    With the q of `expected_epochs` it makes about sqrt(1 + q) log(1 / tol) epochs.
+    """Whether dual coordinate ascent with momentum, about sqrt(1 + q) log(1 / tol) epochs with the q of
+    `expected_epochs`, costs less than Hessians of dense rows.
     """
     loss, design = problem.loss, problem.design
     if design.is_sparse or problem.intercept or loss.quadratic or loss.kinks(problem.y[:1]):

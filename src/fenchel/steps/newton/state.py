@@ -1,4 +1,4 @@
-"""The state of Newton's method: scores and multipliers of the samples, the weights, and bounds on their rounding."""
+"""The state of Newton's method: scores, multipliers, weights, and bounds on their rounding errors."""
 
 from __future__ import annotations
 
@@ -20,36 +20,34 @@ from fenchel.steps.linear_algebra.newton_system import NewtonSystem
 
 @dataclass(frozen=True)
 class NewtonTuning:
-    """When "auto" takes Newton's method, and how its steps go.
+    """When "auto" takes Newton's method, and parameters of its steps.
 
-    `python -m benchmarks.race` and `python -m benchmarks.race --sparse` show their effect; the runs that set them are
-    not recorded. Where the comment says "guess", only tests hold the value.
+    `python -m benchmarks.race` and `python -m benchmarks.race --sparse` show their effect; the runs that set the values
+    are not recorded. Those marked "guess" are not measured.
     """
 
     # which problems "auto" gives to Newton's method
     narrow: int = 400  # columns up to which the factors cost almost nothing
-    epochs_per_column: float = (
-        0.11  # epochs of coordinate ascent that cost as much as all Newton steps, for each column,
-    )
-    fewest_epochs: float = 10.0  # but at least so many
-    most_epochs: float = 35.0  # and at most so many; for losses with kinks
+    epochs_per_column: float = 0.11  # with kinks: epochs of coordinate ascent, per column, that cost as much as Newton
+    fewest_epochs: float = 10.0  # bounds on their number
+    most_epochs: float = 35.0
     momentum_epochs: float = 110.0  # epochs with momentum up to which they cost less than Hessians of dense columns
-    momentum_tol: float = 1e-4  # the same for losses with linear pieces only from this tolerance on
+    momentum_tol: float = 1e-4  # smallest tolerance for that if the loss has linear pieces
     wide_epochs: float = 1000.0  # epochs of coordinate ascent above which conjugate-gradient Newton steps cost less
     wide_epochs_intercept: float = 150.0  # the same with an unpenalised intercept, where there is no momentum
-    tall: int = 2  # samples for each column, and
-    tall_epochs: float = 50.0  # epochs, from which on it takes wide losses with linear pieces and an intercept
+    tall: int = 2  # wide losses with linear pieces and an intercept: fewest samples per column,
+    tall_epochs: float = 50.0  # and fewest epochs of coordinate ascent
     # the steps
-    first_samples: int = 16  # fewest samples for every weight in the first steps
-    growth: int = 4  # how many times more samples the next steps have
+    first_samples: int = 16  # fewest samples per weight in the first steps
+    growth: int = 4  # ratio of the sizes of successive subsets
     first_tau: float = 2.0  # first proximal parameter, in mean distances of the scores from their kinks
     tau_factor: float = 0.5  # its factor each time the smoothed problem is solved
-    near: float = 2.0  # samples are kept if nearer to a kink than this many times the largest move of a score (guess)
-    inner_steps: int = 25  # steps on the samples near a kink before all samples are evaluated again (guess)
-    forcing: float = 1e-2  # the gap that the residual of a Newton system may leave, as a fraction of the gap before
-    quadratic_forcing: float = 1e-10  # the same for the squared loss, whose Hessian will not change
-    most_clipped: float = 0.1  # fraction of the tangent's multipliers that may lie outside their domain (guess)
-    patience: int = 200  # steps without a smaller gap before it gives up (guess)
+    near: float = 2.0  # distance from a kink of active samples, in units of the largest move of a score (guess)
+    inner_steps: int = 25  # steps on the active samples between evaluations of all samples (guess)
+    forcing: float = 1e-2  # tolerance of a Newton system, as a fraction of the gap
+    quadratic_forcing: float = 1e-10  # the same for the squared loss, whose Hessian is constant
+    most_clipped: float = 0.1  # largest fraction of the tangent's multipliers outside their domain (guess)
+    patience: int = 200  # most steps without a smaller gap (guess)
 
 
 TUNING = NewtonTuning()
@@ -57,7 +55,7 @@ TUNING = NewtonTuning()
 
 @dataclass
 class SampleState:
-    """Some samples: their scores z, multipliers a(z) and second derivatives h(z).
+    """Scores z, multipliers a(z) and second derivatives h(z) of some samples.
 
     For a smooth loss a(z) = -phi'(z) and h(z) = phi''(z). A piecewise linear loss (hinge, absolute, ...) is smoothed
     around a centre c: -a(z) is the derivative of
@@ -113,16 +111,16 @@ class SampleState:
         return np.asarray(np.min(np.abs(np.stack(self.problem.loss.kinks(self.y)) - self.z), axis=0))
 
     def smoothing_loss(self) -> float:
-        """sum s tau (a - c)^2 / 2: what the smoothing takes off D."""
+        """sum s tau (a - c)^2 / 2: W times the reduction of D by smoothing."""
         return 0.5 * self.tau * float(np.sum(self.s * (self.a - self.c) ** 2))
 
 
 @dataclass
 class NewtonState:
-    """Weights with the intercept as last entry; all samples of this level, and the active ones that steps use."""
+    """Weights with the intercept as last entry; the samples of this subset, and the active ones among them."""
 
     system: NewtonSystem
-    later: list[NDArray[np.int64]]  # larger sets of rows, the last of them all rows of positive weight
+    later: list[NDArray[np.int64]]  # larger sets of rows; the last one has all rows of positive weight
     w: Vector
     full: SampleState
     passes: float = 0.0
@@ -171,13 +169,13 @@ class NewtonState:
 
     @property
     def gap(self) -> float:
-        """P - D over the active samples, at the better of the two sets of multipliers."""
+        """P - D over the active samples, for the better multipliers of a(z) and the tangent."""
         return min(self.active.gap_sum / self.W + self.gradient_gap(self.gradient), self.tangent_gap)
 
     def gradient_gap(self, g: Vector) -> float:
-        """|g|^2 / (2 lam) for g = lam w - v: the part of the gap beside (1/W) sum s (phi + phi* + a z).
+        """|g|^2 / (2 lam) for g = lam w - v: the gap without (1/W) sum s (phi + phi* + a z).
 
-        An unpenalised intercept adds |b| times the mean multiplier, which is its entry of g.
+        An unpenalised intercept adds |b| times the mean multiplier, its entry of g.
         """
         intercept = 0.0
         if self.problem.intercept:
@@ -187,15 +185,15 @@ class NewtonState:
     def move(self, t: float, p: Vector, dz: Vector, residual: Vector) -> None:
         """w + t p, with new multipliers of the active samples.
 
-        A smooth loss has a second set of multipliers, those of the tangent, a - h dz. A Newton step p makes
-        lam (w + p) = v(a - h dz) up to the residual of its equation, so that their gap has no term that is divided by
-        lam: it is as small as the suboptimality itself, where that of a(z) may be larger by the condition number. For a
-        step t p it is lam (w + t p) - v(a - h dz) = residual - (1 - t) lam p.
+        A smooth loss has a second set of multipliers, a - h dz (the tangent). A Newton step p makes
+        lam (w + p) = v(a - h dz) up to the residual of its equation, so their gap has no term divided by lam: it is as
+        small as the suboptimality, where that of a(z) may be larger by the condition number. For a step t p,
+        lam (w + t p) - v(a - h dz) = residual - (1 - t) lam p.
         """
         active = self.active
         tangent = None if self.has_kinks or self.problem.loss.quadratic else active.a - active.h * dz
         self.w, active.z = self.w + t * p, active.z + t * dz
-        # beside dz, three numbers are rounded once
+        # the error of dz, and one rounding each of three numbers
         self.score_error += abs(t) * self.design.score_error(p) + self.design.score_error(self.w) * 4.0 / DEPTH
         self.passes += len(active.rows) / self.problem.shape[0]
         self.respond(active)
@@ -205,7 +203,7 @@ class NewtonState:
             self._evaluate_tangent(tangent, residual - (1.0 - t) * self.design.ridge * p)
 
     def _evaluate_tangent(self, tangent: Vector, gradient: Vector) -> None:
-        """The gap of the tangent's multipliers, clipped to their domain, unless too many lie outside."""
+        """The gap of the tangent's multipliers, clipped to their domain, unless too many are clipped."""
         active = self.active
         inside = np.clip(tangent, *active.domain)
         change = active.s * (inside - tangent)
@@ -224,15 +222,15 @@ class NewtonState:
                 raise Overflow("the objective overflows; rescale the features or lam")
 
     def expect_progress(self) -> None:
-        """Give up where rounding keeps the gap from falling."""
+        """Raise if rounding errors keep the gap from decreasing."""
         self.idle += 1
         if self.gap < 0.99 * self.best_gap:
             self.best_gap, self.idle = self.gap, 0
         if self.idle > TUNING.patience:
-            raise Overflow("Newton's steps no longer make progress in double precision; rescale the features or lam")
+            raise Overflow("Newton steps make no progress in double precision; rescale the features or lam")
 
     def respond(self, samples: SampleState) -> None:
-        """New multipliers of these samples at their scores, and their combination."""
+        """Update the multipliers of these samples, and `combined`."""
         before = samples.a
         samples.respond()
         change = samples.s * (samples.a - before)
@@ -240,8 +238,8 @@ class NewtonState:
         self.passes += np.count_nonzero(change) / self.problem.shape[0]
 
     def _add_to_combined(self, samples: SampleState, change: Vector) -> None:
-        """Add [X, c]' change; each entry is a sum of at most n products, so that the 2-norm of the error is at most
-        gamma_n |X|_F |change|. A change itself is a difference and a product, each rounded.
+        """Add [X, c]' change; each entry is a sum of at most n products, so the 2-norm of the error is at most
+        gamma_n |X|_F |change|. A change is a difference and a product, each rounded.
         """
         self.combined = self.combined + self.design.combine(samples.rows, change)
         self.combined_error += gamma(len(change) + DEPTH) * self.design.frobenius_bound * length(change)
@@ -256,7 +254,7 @@ class NewtonState:
 
     @property
     def residual(self) -> Residual | None:
-        """|lam w - v| of the multipliers a(z); None where those of the tangent are better, whose v is not kept."""
+        """|lam w - v| of the multipliers a(z); None if those of the tangent are better, whose v is not stored."""
         if self.tangent is not None and self.gap == self.tangent_gap:
             return None
         inside = slice(len(self.w) - self.problem.intercept)
@@ -266,7 +264,7 @@ class NewtonState:
         return Residual.of(self.gradient[inside], 1.01 * (self.combined_error / self.W + rounding))
 
     def multipliers(self) -> Vector:
-        """The better multipliers of all samples of this level."""
+        """The better multipliers of all samples of this subset."""
         if self.tangent is not None and self.gap == self.tangent_gap:
             return self.tangent
         if self.positions is None:
@@ -276,7 +274,7 @@ class NewtonState:
         return a
 
     def activate_all(self) -> NDArray[np.intp]:
-        """Make all samples active, with new scores; the positions of those whose multipliers have changed."""
+        """Make all samples active, with new scores; the positions of changed multipliers."""
         if self.positions is None:
             return np.array([], dtype=np.intp)
         self.full.a = before = self.multipliers()
@@ -288,10 +286,10 @@ class NewtonState:
         return np.flatnonzero(self.full.a != before)
 
     def restrict_to(self, near: NDArray[np.intp]) -> None:
-        """Make only these samples active, if that leaves out enough of them."""
+        """Make only these samples active, if there are few enough."""
         if len(near) < 0.7 * len(self.full.rows):
             self.positions, self.active = near, self.full.subset(near)
-            # the same formulas, but vector registers may round them differently
+            # the same formulas, but vectorised loops may round differently
             change = self.active.s * (self.active.a - self.full.a[near])
             if change.any():
                 self._add_to_combined(self.active, change)
@@ -319,5 +317,5 @@ def levels(problem: Problem, width: int, rng: np.random.Generator) -> list[NDArr
         size //= TUNING.growth
     if not sizes:
         return [rows]
-    luck = rng.random(len(rows))
-    return [*(rows[luck < size / len(rows)] for size in sizes), rows]
+    uniform = rng.random(len(rows))
+    return [*(rows[uniform < size / len(rows)] for size in sizes), rows]

@@ -1,1 +1,1 @@
-"""Stochastic gradient methods, to compare with."""
+"""Stochastic gradient methods, as baselines."""

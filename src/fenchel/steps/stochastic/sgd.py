@@ -1,12 +1,12 @@
-"""Stochastic gradient descent, a baseline: no multipliers, no stopping rule of its own, sublinear convergence.
+"""Stochastic gradient descent, a baseline without multipliers and with sublinear convergence.
 
-With lam/2 |w|^2 the objective is lam-strongly convex, and step t uses the length 1/(lam t):
+With lam/2 |w|^2 the objective is lam-strongly convex, and step t has the size 1/(lam t):
 
     w_t = (1 - 1/t) w_{t-1} - (1/(lam t)) phi'(x_i.w_{t-1}; y_i) x_i,
 
 i uniformly at random. (Section 8.6 of Shalev-Shwartz and Zhang 2013 prints the factor 1/lam; it lacks the t.) Pegasos
-(Shalev-Shwartz, Singer and Srebro 2007) takes the mean over a batch of k samples and then projects w on a ball that
-is known to contain the optimum.
+(Shalev-Shwartz, Singer and Srebro 2007) takes the mean over a batch of k samples and then projects w onto a ball that
+contains the optimum.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fenchel.steps.dual_ascent.sampling import Sampler
 
 @dataclass
 class SGDState:
-    """v = lam t w after t steps, with the weight of a constant column as last entry: changed in place by the kernel."""
+    """v = lam t w after t steps, the weight of a constant column as last entry; modified in place by the kernel."""
 
     problem: Problem
     loss: CompiledLoss
@@ -39,12 +39,12 @@ class SGDState:
     averaging: SuffixAverage | None
 
     def weights(self, v: Vector) -> Vector:
-        """w = v / (lam t), without the last entry where there is no constant column."""
+        """v without its last entry if there is no constant column."""
         return v if self.problem.design.constant else v[:-1]
 
 
 class _Descent(Solver[SGDState]):
-    """What `SGD` and `Pegasos` have in common; a step is one pass over the samples."""
+    """The base of `SGD` and `Pegasos`; a step is one pass over the samples."""
 
     requires = frozenset({Trait.QUADRATIC_PENALTY, Trait.COMPILED_LOSS})
     steps_per_check = 10
@@ -58,9 +58,9 @@ class _Descent(Solver[SGDState]):
 
     def obstacle(self, problem: Problem) -> str | None:
         if problem.intercept:
-            return "has steps for a strongly convex objective, which an unpenalised intercept is not part of"
+            return "needs a strongly convex objective, without an unpenalised intercept"
         if not problem.design.by_rows:
-            return f"walks over rows, but X is stored by columns ({problem.design!r}): pass X.tocsr()"
+            return f"needs rows, but X is stored by columns ({problem.design!r}): pass X.tocsr()"
         return None
 
     @property
@@ -71,9 +71,7 @@ class _Descent(Solver[SGDState]):
         return np.inf
 
     def begin(self, problem: Problem, start: Start, seed: int) -> SGDState:
-        """From zero at t = 0; a start that is not zero counts as one pass, since a first step at t = 0 would discard
-        it.
-        """
+        """From zero at t = 0; a nonzero start counts as one pass, since a step at t = 0 would discard it."""
         design, loss = problem.design, problem.loss.kernel()
         assert loss is not None
         width = design.n_features
@@ -81,7 +79,7 @@ class _Descent(Solver[SGDState]):
         t = -(-len(sampler.pool) // self._batch) if start.w.any() else 0
         v = np.zeros(width + 1)
         v[: len(start.w)] = problem.penalty.strong_convexity * t * start.w
-        # a generator of its own: the output must not change the iterates
+        # a separate generator: `output` must not change the iterates
         averaging = None if self.output == "last" else SuffixAverage(width + 1, np.random.default_rng(seed))
         return SGDState(problem, loss, design.row_norms() ** 2, self._radius(problem), sampler, v, t, averaging)
 
@@ -108,7 +106,7 @@ class _Descent(Solver[SGDState]):
             held,
         )
         if not np.all(np.isfinite(state.v)):
-            raise Overflow(f"{self.name}: the weights grew without bound")
+            raise Overflow(f"{self.name}: the weights diverge")
         if state.averaging is not None and held is not None:
             state.averaging.add(held / (state.t - before), state.v / (lam * state.t))
         return state
@@ -123,7 +121,7 @@ class _Descent(Solver[SGDState]):
 
 @dataclass(frozen=True)
 class SGD(_Descent):
-    """Stochastic gradient descent with steps 1/(lam t), one pass over the samples a step.
+    """Stochastic gradient descent with step sizes 1/(lam t).
 
     Parameters
     ----------
@@ -143,18 +141,18 @@ class SGD(_Descent):
 
 @dataclass(frozen=True)
 class Pegasos(_Descent):
-    """Stochastic gradient descent over batches, projected on the ball that contains the optimum.
+    """Stochastic gradient descent over batches, projected onto a ball that contains the optimum.
 
-    The ball: strong duality says lam |w*|^2 = -mean phi*(-alpha*) - mean phi(z*), and -phi*(-a) <= phi(0), so
+    By strong duality lam |w*|^2 = -mean phi*(-alpha*) - mean phi(z*), and -phi*(-a) <= phi(0), so
 
         |w*| <= sqrt((mean phi(0) - mean min phi) / lam),       1/sqrt(lam) for the hinge.
 
     Parameters
     ----------
     batch_size : int, default 1
-        Samples a step.
+        Samples per step.
     project : bool, default True
-        Whether to project on the ball after every step.
+        Whether to project onto the ball after each step.
     sampling, output
         As for `SGD`.
     """

@@ -1,4 +1,4 @@
-"""scikit-learn's models: each module fills the registry when it is imported."""
+"""scikit-learn's models; each module registers its adapters when imported."""
 
 from fenchel.certificate.adapters.sklearn import libsvm, linear, logistic, meta, sgd
 

@@ -1,6 +1,6 @@
-"""Kernel machines with a linear kernel: |w|_2^2 / 2 + C sum_i s_i loss(x_i.w + b; y_i), b free.
+"""Kernel machines with a linear kernel: |w|_2^2 / 2 + C sum_i s_i loss(x_i.w + b; y_i), b unpenalised.
 
-They store their dual coefficients, C s_i alpha_i in our terms, which are the best multipliers to start from.
+They store the dual coefficients C s_i alpha_i, which give the multipliers.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ svm = adapters_of("sklearn.svm")
 
 @svm("SVC")
 def svc(fit: ModelFit) -> list[Claim]:
-    """|w|_2^2 / 2 + C sum_i s_i c_i max(0, 1 - y_i (x_i.w + b)) for every pair of classes, over the samples of the two.
+    """|w|_2^2 / 2 + C sum_i s_i c_i max(0, 1 - y_i (x_i.w + b)) for each pair of classes, over the samples of the two.
 
-    c_i is the weight of the class. Of a pair, the first class is the positive one; of two classes in all, the second.
+    c_i is the weight of the class. The first class of a pair is the positive one; the second if there are only two.
     """
     _require_linear(fit)
     labels, k, C = fit.labels, len(fit.model.classes_), float(fit.model.C)
@@ -47,7 +47,7 @@ def svc(fit: ModelFit) -> list[Claim]:
 
 @svm("SVR")
 def svr(fit: ModelFit) -> list[Claim]:
-    """|w|_2^2 / 2 + C sum_i s_i max(0, |x_i.w + b - y_i| - epsilon); b is free."""
+    """|w|_2^2 / 2 + C sum_i s_i max(0, |x_i.w + b - y_i| - epsilon); b is not penalised."""
     _require_linear(fit)
     model, s, C = fit.model, fit.s, float(fit.model.C)
     penalty = elastic_net(model, lam_from_C(C, float(s.sum())))
@@ -61,13 +61,13 @@ def _require_linear(fit: ModelFit) -> None:
     model = fit.model
     require(model, model.kernel == "linear", f"its kernel is {model.kernel!r}; only kernel='linear' is supported")
     inside = bool(np.max(model.support_, initial=-1) < fit.n)
-    require(model, inside, f"it has support vectors beyond the {fit.n} rows of X: give the data of the fit")
+    require(model, inside, f"it has support vectors beyond the {fit.n} rows of X: pass the data of the fit")
 
 
 def _pair_duals(fit: ModelFit, first: int, second: int) -> Vector:
     """The dual coefficients of one pair.
 
-    LIBSVM keeps them in k - 1 rows; support vectors are sorted by class, and a vector of class i has its coefficient
+    LIBSVM stores them in k - 1 rows; support vectors are sorted by class, and a vector of class i has its coefficient
     against class j in row j - 1 if j > i, else in row j.
     """
     model, duals = fit.model, np.zeros(fit.n)

@@ -1,4 +1,4 @@
-"""scikit-learn's least squares with a penalty, the median's relatives, and Huber's regression."""
+"""scikit-learn's penalised least squares, quantile regression and Huber regression."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ linear_model = adapters_of("sklearn.linear_model")
 
 @linear_model("Ridge", "RidgeCV")
 def ridge(fit: ModelFit) -> list[Claim]:
-    """sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_2^2, for each target; b is free."""
+    """sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_2^2, for each target; b is not penalised."""
     require_free_signs(fit.model)
     return _ridge_claims(fit, targets(fit.y, fit.n, len(fit.coef)), fit.s)
 
 
 @linear_model("RidgeClassifier", "RidgeClassifierCV")
 def ridge_classifier(fit: ModelFit) -> list[Claim]:
-    """Ridge with targets -1 and +1 for each class against the rest; class weights multiply those of the samples."""
+    """Ridge with targets -1 and +1, one-vs-rest; class weights multiply sample weights."""
     require_free_signs(fit.model)
     fit.require_rows()
     return _ridge_claims(fit, fit.signs, fit.s * fit.class_weights()[fit.labels])
@@ -36,15 +36,15 @@ def _ridge_claims(fit: ModelFit, columns: list[Vector], s: Vector) -> list[Claim
     alphas = np.broadcast_to(np.asarray(chosen(fit.model, "alpha"), dtype=np.float64).reshape(-1), len(fit.coef))
     claims: list[Claim] = []
     for y, w, b, alpha in zip(columns, fit.coef, fit.intercept, alphas, strict=True):
-        # squares are 2 phi, and |w|^2 is twice the half square
+        # r^2 = 2 phi and |w|^2 = 2 (|w|^2 / 2)
         penalty = elastic_net(fit.model, lam_from_sum(2.0 * alpha, float(s.sum()), loss_factor=2.0))
-        claims.append(LinearClaim(Problem(fit.matrix, y, Squared(), penalty, s, fit.is_free), w, b))
+        claims.append(LinearClaim(Problem(fit.matrix, y, Squared(), penalty, s, fit.has_intercept), w, b))
     return claims
 
 
 @linear_model("Lasso", "LassoCV")
 def lasso(fit: ModelFit) -> list[Claim]:
-    """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_1, for each target; b is free."""
+    """(1 / 2W) sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_1, for each target; b is not penalised."""
     return _least_squares(fit, l1_ratio=1.0)
 
 
@@ -56,7 +56,7 @@ def elastic(fit: ModelFit) -> list[Claim]:
 
 @linear_model("LassoLars", "LassoLarsCV", "LassoLarsIC")
 def lasso_lars(fit: ModelFit) -> list[Claim]:
-    """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha |w|_1, where the path stopped; b is free."""
+    """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha |w|_1 at the last alpha of the path; b is not penalised."""
     fit.require_no_weights()
     return _least_squares(fit, l1_ratio=1.0)
 
@@ -66,17 +66,17 @@ def _least_squares(fit: ModelFit, l1_ratio: float) -> list[Claim]:
     columns = targets(fit.y, fit.n, len(fit.coef))
     penalty = elastic_net(fit.model, lam_from_mean(float(chosen(fit.model, "alpha"))), l1_ratio)
     return [
-        LinearClaim(Problem(fit.matrix, column, Squared(), penalty, fit.s, fit.is_free), w, b)
+        LinearClaim(Problem(fit.matrix, column, Squared(), penalty, fit.s, fit.has_intercept), w, b)
         for column, w, b in zip(columns, fit.coef, fit.intercept, strict=True)
     ]
 
 
 @linear_model("QuantileRegressor")
 def quantile(fit: ModelFit) -> list[Claim]:
-    """(1/W) sum_i s_i pinball(y_i - x_i.w - b) + alpha |w|_1; b is free."""
+    """(1/W) sum_i s_i pinball(y_i - x_i.w - b) + alpha |w|_1; b is not penalised."""
     penalty = elastic_net(fit.model, lam_from_mean(float(fit.model.alpha)), 1.0)
     loss = Pinball(float(fit.model.quantile))
-    problem = Problem(fit.matrix, fit.y, loss, penalty, fit.sample_weight, fit.is_free)
+    problem = Problem(fit.matrix, fit.y, loss, penalty, fit.sample_weight, fit.has_intercept)
     return [LinearClaim(problem, fit.coef[0], fit.intercept[0])]
 
 
@@ -87,4 +87,4 @@ def huber(fit: ModelFit) -> list[Claim]:
     require(model, model.scale_ > 0.0, f"its scale_ is {model.scale_}")
     penalty = elastic_net(model, lam_from_sum(2.0 * float(model.alpha), float(fit.s.sum())))
     y, epsilon = as_vector(fit.y, fit.n, "y"), float(model.epsilon)
-    return [HuberClaim(fit.matrix, y, fit.s, penalty, epsilon, fit.is_free, w, b, float(model.scale_))]
+    return [HuberClaim(fit.matrix, y, fit.s, penalty, epsilon, fit.has_intercept, w, b, float(model.scale_))]

@@ -1,8 +1,8 @@
 """scikit-learn's logistic regression: R(w) + C sum_i s_i c_i log(1 + exp(-y_i (x_i.w + b))).
 
 R is |w|_2^2 / 2, |w|_1, or l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2; c_i is the weight of the class. LIBLINEAR
-penalises the intercept, the other solvers do not. More than two classes have one softmax loss for all, or (LIBLINEAR
-and multi_class="ovr", before version 1.8) one problem for each class.
+penalises the intercept, the other solvers do not. More than two classes have a softmax loss, or (LIBLINEAR and
+multi_class="ovr", before version 1.8) one problem for each class.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ linear_model = adapters_of("sklearn.linear_model")
 
 @linear_model("LogisticRegression")
 def logistic_regression(fit: ModelFit) -> list[Claim]:
-    """The parameters as given."""
+    """The objective with the given parameters."""
     return _claims(fit, intercept_scaling=float(fit.model.intercept_scaling))
 
 
 @linear_model("LogisticRegressionCV")
 def logistic_regression_cv(fit: ModelFit) -> list[Claim]:
-    """The parameters that cross-validation chose; the last fit does not use intercept_scaling."""
-    because = "with refit=False its weights are means over the folds, and minimise no one objective"
+    """The objective with the parameters chosen by cross-validation; the last fit does not use intercept_scaling."""
+    because = "with refit=False its weights are means over the folds, which do not minimise one objective"
     require(fit.model, fit.model.refit, because)
     return _claims(fit, intercept_scaling=1.0)
 
@@ -48,7 +48,7 @@ def _claims(fit: ModelFit, intercept_scaling: float) -> list[Claim]:
     require(
         model,
         getattr(model, "penalty", "l2") is not None and bool(np.all(np.isfinite(C))),
-        "it has no penalty, and without one there is no certificate of this kind (separable data have no minimiser)",
+        "it has no penalty; without one the dual gives no certificate (separable data have no minimiser)",
     )
     scheme = getattr(model, "multi_class", "auto")
     if model.solver == "liblinear":
@@ -59,7 +59,7 @@ def _claims(fit: ModelFit, intercept_scaling: float) -> list[Claim]:
     if len(fit.coef) == k and scheme != "ovr":
         s = fit.s * fit.class_weights(fit.sample_weight)[fit.labels]
         penalty = elastic_net(model, lam_from_C(C[0], float(s.sum())), ratio[0])
-        softmax = MulticlassProblem(fit.matrix, fit.labels, Multinomial(), penalty, s, fit.is_free, k)
+        softmax = MulticlassProblem(fit.matrix, fit.labels, Multinomial(), penalty, s, fit.has_intercept, k)
         return [LinearClaim(softmax, fit.coef, fit.intercept)]
     if k == 2 and scheme == "multinomial":
         return _two_class_softmax(fit, C[0], ratio[0])
@@ -68,13 +68,13 @@ def _claims(fit: ModelFit, intercept_scaling: float) -> list[Claim]:
         part = fit.s * _weights_against_rest(fit, signs)
         W = float(part.sum())
         penalty = elastic_net(model, lam_from_C(C_k, W), ratio_k)
-        problem = Problem(fit.matrix, signs, Logistic(), penalty, part, fit.is_free)
+        problem = Problem(fit.matrix, signs, Logistic(), penalty, part, fit.has_intercept)
         claims.append(LinearClaim(problem, w, b, scale=C_k * W / (C[0] * float(fit.s.sum()))))
     return claims
 
 
 def _parameters(fit: ModelFit) -> tuple[Vector, Vector]:
-    """C and l1_ratio of each row of coef_; `penalty` says what l1_ratio is if it is "l1" or "l2"."""
+    """C and l1_ratio of each row of coef_; penalty="l1" or "l2" overrides l1_ratio."""
     model, rows = fit.model, len(fit.coef)
     named = getattr(model, "penalty", "deprecated")
     ratio = float(named == "l1") if named in ("l1", "l2") else chosen(model, "l1_ratio")
@@ -84,7 +84,7 @@ def _parameters(fit: ModelFit) -> tuple[Vector, Vector]:
 
 
 def _weights_against_rest(fit: ModelFit, signs: Vector) -> Vector:
-    """Class weights of one problem: by label, but "balanced" weighs the class against the rest (unless under CV)."""
+    """Class weights of one problem: by label; "balanced" without CV balances the class against the rest."""
     model = fit.model
     if model.class_weight != "balanced" or len(model.classes_) == 2 or hasattr(model, "C_"):
         return fit.class_weights(fit.sample_weight)[fit.labels]
@@ -95,11 +95,10 @@ def _weights_against_rest(fit: ModelFit, signs: Vector) -> Vector:
 def _two_class_softmax(fit: ModelFit, C: float, l1: float) -> list[Claim]:
     """Two classes with a softmax (multi_class="multinomial", before version 1.8): weights -w and w, coef_ is w.
 
-    The loss is that of u = 2 w. Of all pairs with difference u, -w and w have the least
-    penalties, |u|_2^2 / 2 and |u|_1.
+    The loss is logistic in u = 2 w. Of all pairs with difference u, (-w, w) minimises R: |u|_2^2 / 2 and |u|_1.
     """
     s = fit.s * fit.class_weights(fit.sample_weight)[fit.labels]
     l2 = (1.0 - l1) / 2.0
     penalty = elastic_net(fit.model, lam_from_C(C, float(s.sum())) * (l1 + l2), l1 / (l1 + l2))
-    problem = Problem(fit.matrix, fit.signs[0], Logistic(), penalty, s, fit.is_free)
+    problem = Problem(fit.matrix, fit.signs[0], Logistic(), penalty, s, fit.has_intercept)
     return [LinearClaim(problem, 2.0 * fit.coef[0], 2.0 * fit.intercept[0])]

@@ -1,4 +1,4 @@
-"""Models around models: pipelines, searches, one-vs-rest."""
+"""Meta-estimators: pipelines, searches, one-vs-rest."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fenchel.data.typing import MatrixLike, VectorLike
 
 @adapter("Pipeline", package="sklearn.pipeline")
 def pipeline(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
-    """The objective of the last step, on what the steps before it make of X.
+    """The objective of the last step, on the transformed X.
 
-    The certificate has its numbers only: its labels would take what the last step sees for what the pipeline is given.
+    The certificate has only its numbers: its labels() would need transformed data.
     """
     *before, (_, last) = model.steps
     for _, step in before:
@@ -33,7 +33,7 @@ def pipeline(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: Ve
     package="sklearn.model_selection",
 )
 def search(model: FittedModel, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
-    """The objective of the best estimator, which was fitted to all of the data."""
+    """The objective of the best estimator, refitted to all data."""
     require(model, hasattr(model, "best_estimator_"), "it has no best_estimator_ (it is not fitted, or refit is False)")
     return claims_of(model.best_estimator_, X, y, sample_weight, {})
 

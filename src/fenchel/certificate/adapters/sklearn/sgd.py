@@ -1,7 +1,6 @@
 """scikit-learn's stochastic gradient descent: (1/n) sum_i s_i loss_i + alpha R(w).
 
-The sum is divided by the number of samples n, not by their weight: each step shrinks w by eta alpha, whatever the
-sample's weight.
+The sum is divided by n, not by the total weight: each step shrinks w by eta alpha, independent of the sample's weight.
 """
 
 from __future__ import annotations
@@ -19,18 +18,19 @@ linear_model = adapters_of("sklearn.linear_model")
 
 @linear_model("SGDRegressor")
 def sgd_regressor(fit: ModelFit) -> list[Claim]:
-    """(1/n) sum_i s_i loss(x_i.w + b; y_i) + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2); b is free."""
+    """(1/n) sum_i s_i loss(x_i.w + b; y_i) + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2); b is not penalised."""
     loss, factor = _loss(fit)
     penalty = _penalty(fit, float(fit.s.sum()), factor)
-    return [LinearClaim(Problem(fit.matrix, fit.y, loss, penalty, fit.s, fit.is_free), fit.coef[0], fit.intercept[0])]
+    problem = Problem(fit.matrix, fit.y, loss, penalty, fit.s, fit.has_intercept)
+    return [LinearClaim(problem, fit.coef[0], fit.intercept[0])]
 
 
 @linear_model("SGDClassifier")
 def sgd_classifier(fit: ModelFit) -> list[Claim]:
     """(1/n) sum_i s_i c_i loss(x_i.w + b; y_i) + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2) for each class.
 
-    y is -1 and +1, for the regression losses too; b is free; c_i is the weight of the class, of the positive class only
-    if there are more than two. modified_huber is four times the smoothed hinge with gamma = 2.
+    y is -1 and +1, for regression losses as well; b is not penalised; c_i is the weight of the class, with more than
+    two classes only of the positive one. modified_huber is four times the smoothed hinge with gamma = 2.
     """
     loss, factor = _loss(fit)
     fit.require_rows()
@@ -38,15 +38,15 @@ def sgd_classifier(fit: ModelFit) -> list[Claim]:
     claims: list[Claim] = []
     for (signs, part), w, b in zip(parts, fit.coef, fit.intercept, strict=True):
         W = float(part.sum())
-        problem = Problem(fit.matrix, signs, loss, _penalty(fit, W, factor), part, fit.is_free)
+        problem = Problem(fit.matrix, signs, loss, _penalty(fit, W, factor), part, fit.has_intercept)
         claims.append(LinearClaim(problem, w, b, scale=W / float(fit.s.sum())))
     return claims
 
 
 def _loss(fit: ModelFit) -> tuple[Loss, float]:
-    """One of our losses, and the factor by which the model's is larger."""
+    """The loss, and the factor c of the model's loss c phi."""
     loss = named_loss(fit.model, fit.model.loss, float(fit.model.epsilon))
-    because = "with early_stopping=True a part of the data was set aside, and the objective is that of the rest"
+    because = "with early_stopping=True it was fitted to an unknown part of the data"
     require(fit.model, not fit.model.early_stopping, because)
     # modified_huber is max(0, 1 - m)^2 for m >= -1, -4 m below
     return loss, 4.0 if fit.model.loss == "modified_huber" else 1.0
