@@ -56,7 +56,8 @@ def certified_path(
 
     P_lam(w, b) is affine in lam and the optimum P*(lam) concave. So what is proven of a model at two lams is proven
     between them, and a few certificates do for all lams; the page on paths has the argument. Any loss
-    goes with any penalty that is lam times a function of the weights, with weights of samples and an intercept.
+    goes with any penalty that is lam times a function of the weights, with weights of samples and an intercept, where
+    the objective is positive: with an entropy it may not be.
 
     Parameters
     ----------

@@ -163,6 +163,10 @@ class Walk:
                 f"at lam = {lam:g} {result.solver} proved no more than a relative gap of "
                 f"{result.certificate.relative_gap:.2g} ({result.status})"
             )
+        if result.certificate.primal <= 0.0:
+            raise CutShort(
+                f"at lam = {lam:g} the objective is {result.certificate.primal:.3g}, and eps P needs a positive one"
+            )
 
     def _node(
         self, problem: Problem, w: Vector, b: float, alpha: Vector, certificate: Certificate, solved: bool
