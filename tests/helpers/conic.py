@@ -85,6 +85,32 @@ def reliable_optimum(problem):
     return optimum(problem, 1e-6)
 
 
+def multiclass_optimum(problem):
+    """Weights and intercepts of a `MulticlassProblem`, a row and an entry for each class."""
+    (n, d), k, X = problem.shape, problem.n_classes, problem.design.matrix
+    X = np.asarray(X.toarray() if problem.design.is_sparse else X, dtype=np.float64)
+    B, b = cp.Variable((k, d)), cp.Variable((1, k))
+    Z = X @ B.T + (np.ones((n, 1)) @ b if problem.intercept else 0.0)
+    own = np.eye(k)[problem.y]
+    if isinstance(problem.loss, losses.Multinomial):
+        value = cp.log_sum_exp(Z, axis=1) - cp.sum(cp.multiply(Z, own), axis=1)
+    else:
+        value = cp.max(Z + 1.0 - own, axis=1) - cp.sum(cp.multiply(Z, own), axis=1)
+    size, _ = PENALTY[type(problem.penalty)](problem.penalty, cp.vec(B, order="C"))
+    statement = cp.Problem(cp.Minimize(problem.weights / problem.total_weight @ value + size))
+    for accuracy in (1e-10, 1e-8, 1e-6):
+        options = {"tol_gap_abs": accuracy, "tol_gap_rel": accuracy, "tol_feas": accuracy}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "may be inaccurate": any point is an upper bound on the optimum
+            try:
+                statement.solve(solver="CLARABEL", **options)
+            except cp.SolverError:
+                continue
+        if B.value is not None and np.all(np.isfinite(B.value)):
+            break
+    return B.value, b.value[0] if problem.intercept else np.zeros(k)
+
+
 def domain_point(penalty, w):
     """w moved into the domain of a penalty."""
     if isinstance(penalty, penalties.Entropy):

@@ -6,16 +6,16 @@ same problem and has the same optimum.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
+from inspect import Signature, signature
 from itertools import product
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel import losses, penalties
-from tests.helpers.conic import reliable_optimum
+from tests.helpers.conic import multiclass_optimum, reliable_optimum
 
 SHAPES = {"n<d": (5, 9), "n=d": (6, 6), "n>d": (12, 4), "n=1": (1, 5), "d=1": (9, 1)}
 STORAGES = {
@@ -25,6 +25,23 @@ STORAGES = {
     "CSC": sp.csc_array,
     "float32": lambda X: X.astype(np.float32),
 }
+
+
+def for_every_storage(test):
+    """The test, called with one storage after the other; a failure says which it was."""
+
+    @wraps(test)
+    def every(**arguments):
+        for storage in STORAGES:
+            try:
+                test(**arguments, storage=storage)
+            except Exception as error:
+                error.add_note(f"X was stored as {storage}")
+                raise
+
+    # what pytest is to hand over
+    every.__signature__ = Signature([p for name, p in signature(test).parameters.items() if name != "storage"])
+    return every
 
 
 @dataclass(frozen=True)
@@ -44,16 +61,25 @@ VARIANTS = [Variant(*values) for values in product(SHAPES, (False, True), (False
 
 @cache
 def data(variant):
-    """X, numbers, labels (both of them, unless there is one sample) and weights (one of them zero)."""
+    """X, numbers, labels (both of them, unless there is one sample) and weights (one of them zero, of several)."""
     n, d = SHAPES[variant.shape]
     rng = np.random.default_rng([n, d])
-    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7) + 0.5 * rng.normal(size=d)
+    X = (rng.normal(size=(n, d)) + 0.5 * rng.normal(size=d)) * (rng.random((n, d)) < 0.7)
+    X[:, d // 2] *= d < 4  # a column without entries
+    X[n // 3] *= n < 4  # and a row
     X = np.round(64.0 * X) / 64.0
     numbers = X @ rng.normal(size=d) + 0.5 * rng.normal(size=n) + 1.0
     labels = np.where(numbers > np.median(numbers), 1.0, -1.0) if n > 1 else np.ones(1)
     s = rng.integers(1, 8, size=n) / 4.0
     s[n // 2] *= n < 4  # a sample that does not count
     return X, numbers, labels, s if variant.weighted else np.ones(n)
+
+
+@cache
+def classes(variant):
+    """Three classes by size of the numbers, 0 to 2; each has a sample that counts, unless there is one sample."""
+    numbers = data(variant)[1]
+    return np.argsort(np.argsort(numbers)) * 3 // len(numbers)
 
 
 def mean(values, s):
@@ -74,6 +100,8 @@ LOSSES = {
     losses.SquaredHinge: lambda z, y: np.maximum(0.0, 1.0 - y * z) ** 2,
     losses.Logistic: lambda z, y: np.logaddexp(0.0, -y * z),
     losses.Exponential: lambda z, y: np.exp(-y * z),
+    losses.Multinomial: lambda z, y: np.logaddexp.reduce(z - z[np.arange(len(y)), y, None], axis=1),
+    losses.CrammerSinger: lambda z, y: np.max(z + (np.arange(3) != y[:, None]) - z[np.arange(len(y)), y, None], axis=1),
 }
 PENALTIES = {
     penalties.L2: lambda w: np.sum(w**2) / 2,
@@ -91,11 +119,17 @@ PENALTIES = {
 
 @dataclass(frozen=True)
 class Statement:
-    """A loss and a penalty, with the parameters of the formulas above."""
+    """A loss and a penalty, with the parameters of the formulas above.
+
+    The targets are what the loss is for; or, if `target` says so, the "labels", or a class against the rest.
+    """
 
     loss: losses.Loss
     kind: type
     lam: float = 0.05
+    target: str | int = ""
+    oracle = staticmethod(reliable_optimum)
+    labels = (-1, 1)
 
     def __str__(self):
         return f"{type(self.loss).__name__}-{self.kind.__name__}"
@@ -127,7 +161,9 @@ class Statement:
 
     def targets(self, variant):
         _, numbers, labels, _ = data(variant)
-        return labels if self.is_classification else numbers
+        if isinstance(self.target, int):
+            return np.where(classes(variant) == self.target, 1.0, -1.0)
+        return labels if self.is_classification or self.target == "labels" else numbers
 
     def problem(self, variant, storage="C", lam=None):
         """The problem as fenchel states it."""
@@ -138,12 +174,23 @@ class Statement:
             STORAGES[storage](X), self.targets(variant), self.loss, penalty, weights, intercept=variant.intercept
         )
 
+    def nothing(self, variant):
+        """Weights and an intercept of zero."""
+        return np.zeros(SHAPES[variant.shape][1]), 0.0
+
+    def scores(self, variant, w, b):
+        """X w + b."""
+        return data(variant)[0] @ w + b
+
+    def winners(self, scores):
+        """The labels of these scores, and how far they are from being others."""
+        return np.sign(scores), np.abs(scores)
+
     def objective(self, variant, w, b, lam=None):
         """P(w, b)."""
-        X, _, _, s = data(variant)
-        z = X @ w + b
-        penalty = (self.lam if lam is None else lam) * float(PENALTIES[self.kind](w))
-        return mean(LOSSES[type(self.loss)](z, self.targets(variant)), s) + penalty
+        value = LOSSES[type(self.loss)](self.scores(variant, w, b), self.targets(variant))
+        penalty = (self.lam if lam is None else lam) * float(PENALTIES[self.kind](np.ravel(w)))
+        return mean(value, data(variant)[3]) + penalty
 
     def optimum(self, variant, lam=None):
         """Weights, intercept and objective of a model that a conic solver finds: an upper bound on the optimum."""
@@ -152,8 +199,43 @@ class Statement:
 
 @cache
 def _optimum(statement, variant, lam):
-    w, b = reliable_optimum(statement.problem(variant, lam=lam))
+    w, b = statement.oracle(statement.problem(variant, lam=lam))
     return w, b, statement.objective(variant, w, b, lam)
+
+
+@dataclass(frozen=True)
+class MulticlassStatement(Statement):
+    """The same for a loss of three scores a sample; weights are 3 x d, a row for each class."""
+
+    loss: losses.MulticlassLoss
+    oracle = staticmethod(multiclass_optimum)
+    labels = (0, 1, 2)
+    is_classification = True
+
+    def fits(self, variant):
+        """One sample with intercepts has no optimum: any loss can be had."""
+        return SHAPES[variant.shape][0] > 1 or not variant.intercept
+
+    def targets(self, variant):
+        return classes(variant)
+
+    def problem(self, variant, storage="C", lam=None):
+        X, _, _, s = data(variant)
+        weights = s if variant.weighted else None
+        penalty = self.penalty(3 * X.shape[1], lam)
+        parts = (STORAGES[storage](X), classes(variant), self.loss, penalty, weights, variant.intercept)
+        return fl.MulticlassProblem(*parts, n_classes=3)
+
+    def nothing(self, variant):
+        return np.zeros((3, SHAPES[variant.shape][1])), np.zeros(3)
+
+    def scores(self, variant, w, b):
+        return data(variant)[0] @ w.T + b
+
+    def winners(self, scores):
+        """The class of the highest score, and how far it is ahead of the next one."""
+        second, first = np.sort(scores, axis=1)[:, -2:].T
+        return np.argmax(scores, axis=1), first - second
 
 
 REGRESSION = [
@@ -163,7 +245,7 @@ REGRESSION = [
     Statement(losses.Squared(), penalties.GroupL2),
     Statement(losses.Squared(), penalties.SparseGroup),
     Statement(losses.Squared(), penalties.FusedL1),
-    Statement(losses.Squared(), penalties.LpSquared),
+    Statement(losses.Squared(), penalties.LpSquared, lam=0.5),
     Statement(losses.Squared(), penalties.Entropy),
     Statement(losses.Huber(0.7), penalties.L1),
     Statement(losses.Absolute(), penalties.L1),
@@ -180,23 +262,20 @@ CLASSIFICATION = [
     Statement(losses.Exponential(), penalties.L2),
 ]
 STATEMENTS = REGRESSION + CLASSIFICATION
-CASES = [(statement, variant) for statement in STATEMENTS for variant in VARIANTS if statement.fits(variant)]
+MULTICLASS = [
+    MulticlassStatement(losses.Multinomial(), penalties.L2),
+    MulticlassStatement(losses.Multinomial(), penalties.ElasticNet),
+    MulticlassStatement(losses.CrammerSinger(), penalties.L2),
+    MulticlassStatement(losses.CrammerSinger(), penalties.ElasticNet),
+]
 
 
-def storages_of(case):
-    """Two storages for each case, in turn: every statement and every shape meets each of the five several times."""
-    first, names = CASES.index(case), list(STORAGES)
-    return names[first % 5], names[(first + 2) % 5]
+def cases(statements):
+    """Every statement on every variant that it fits."""
+    return [(statement, variant) for statement in statements for variant in VARIANTS if statement.fits(variant)]
 
 
-def by_storage(cases):
-    """Cases with each of their storages; the fast paths of the Lasso's family choose by storage, and meet all five."""
-    family = (penalties.L1, penalties.ElasticNet, penalties.GroupL2)
-    return [
-        pytest.param(case, storage, id=f"{case_id(case)}-{storage}")
-        for case in cases
-        for storage in (STORAGES if case[0].kind in family else storages_of(case))
-    ]
+CASES = cases(STATEMENTS)
 
 
 #: What plain sums of a dozen terms may be off by.
@@ -223,4 +302,5 @@ def check_certificate(certificate, objective, best, tol, size=1.0):
     if tol is not None:
         assert c.ok
         assert c.tol == tol
+        assert best <= objective + 1e-5 * (size + abs(objective))  # the oracle is worth its name
         assert c.gap <= tol * abs(c.primal) or c.vanishes

@@ -4,29 +4,14 @@ import numpy as np
 import pytest
 
 import fenchel as fl
-from tests.matrix.statements import STATEMENTS, VARIANTS, by_storage, case_id, check_certificate
+from tests.matrix.statements import CASES, case_id, check_certificate, for_every_storage
 
-TOL = 1e-6
-LAMS = (0.5, 0.05)
-KINDS = (
-    (fl.losses.Squared, fl.penalties.L1),
-    (fl.losses.Squared, fl.penalties.ElasticNet),
-    (fl.losses.Squared, fl.penalties.GroupL2),
-    (fl.losses.Squared, fl.penalties.L2),
-    (fl.losses.Logistic, fl.penalties.L1),
-    (fl.losses.SquaredHinge, fl.penalties.L1),
-    (fl.losses.Absolute, fl.penalties.L1),
-    (fl.losses.Hinge, fl.penalties.L2),
-)
-CASES = [
-    (statement, variant)
-    for statement in STATEMENTS
-    for variant in VARIANTS
-    if (type(statement.loss), statement.kind) in KINDS and statement.fits(variant)
-]
+TOL = 1e-5
+LAMS = (0.5, 0.1)
 
 
-@pytest.mark.parametrize(("case", "storage"), by_storage(CASES))
+@pytest.mark.parametrize("case", CASES, ids=case_id)
+@for_every_storage
 def test_path(case, storage):
     statement, variant = case
     found = fl.path(statement.problem(variant, storage), lams=LAMS, tol=TOL)

@@ -1,14 +1,12 @@
 """Multiclass problems against a conic solver that shares no code with them."""
 
-import warnings
-
-import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel.problem import penalties
+from tests.helpers.conic import multiclass_optimum as optimum
 from tests.helpers.registry import MULTICLASS, name
 
 STORAGES = {
@@ -20,45 +18,6 @@ STORAGES = {
     "C32": lambda X: X.astype(np.float32),
 }
 every_loss = pytest.mark.parametrize("loss", MULTICLASS, ids=name)
-
-
-def statement(X, y, loss, penalty, s, intercept, k):
-    """The objective in cvxpy's words, with its variables."""
-    n, d = X.shape
-    B, b = cp.Variable((k, d)), cp.Variable((1, k))
-    Z = X @ B.T + (np.ones((n, 1)) @ b if intercept else 0.0)
-    own = cp.sum(cp.multiply(Z, np.eye(k)[y]), axis=1)
-    if isinstance(loss, fl.losses.Multinomial):
-        value = cp.log_sum_exp(Z, axis=1) - own
-    else:
-        value = cp.max(Z + 1.0 - np.eye(k)[y], axis=1) - own
-    if isinstance(penalty, penalties.L1):
-        size = penalty.lam * cp.sum(cp.abs(B))
-    elif isinstance(penalty, penalties.ElasticNet):
-        size = penalty.l1 * cp.sum(cp.abs(B)) + penalty.l2 / 2 * cp.sum_squares(B)
-    else:
-        size = penalty.lam / 2 * cp.sum_squares(B)
-    return s @ value / s.sum() + size, B, b
-
-
-def optimum(problem):
-    """B and b by Clarabel, as accurately as it can."""
-    X = problem.design.matrix
-    X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-    objective, B, b = statement(
-        X, problem.y, problem.loss, problem.penalty, problem.weights, problem.intercept, problem.n_classes
-    )
-    for accuracy in (1e-10, 1e-8, 1e-6):
-        options = {"tol_gap_abs": accuracy, "tol_gap_rel": accuracy, "tol_feas": accuracy}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "may be inaccurate": any point is an upper bound on the optimum
-            try:
-                cp.Problem(cp.Minimize(objective)).solve(solver="CLARABEL", **options)
-            except cp.SolverError:
-                continue
-        if B.value is not None and np.all(np.isfinite(B.value)):
-            break
-    return B.value, b.value[0] if problem.intercept else np.zeros(problem.n_classes)
 
 
 def draw(seed, loss, penalty, storage="C", intercept=False, weighted=True, n=45, d=5, k=4):
@@ -119,7 +78,7 @@ def test_certified_gap_is_never_below_true_suboptimality(loss, penalty, intercep
             assert c.primal - c.gap <= best
     smooth = np.isfinite(loss.smoothness)
     if smooth or penalty.strong_convexity > 0:
-        assert fl.certify(problem, B, b).relative_gap <= (1e-5 if smooth else 1e-3)
+        assert fl.certify(problem, B, b).relative_gap <= (1e-4 if smooth else 1e-3)  # the oracle is no better
 
 
 @every_loss

@@ -156,6 +156,15 @@ def test_an_optimum_of_zero_has_no_relative_gap():
         path.plot()
 
 
+def test_a_negative_objective_is_proven_for_no_lam():
+    """P - P* <= eps P cannot hold there; an entropy is negative."""
+    sample = samples.make_regression(20, 3, random_state=0)
+    problem = fl.Problem(sample.X, np.zeros(20), fl.losses.Squared(), fl.penalties.Entropy(1.0))
+    with pytest.warns(fl.NotCertifiedWarning, match=r"proven for no lam: at lam = 100 the objective is -\d"):
+        path = fl.certified_path(problem, 50.0, 100.0)
+    assert len(path) == 0
+
+
 def test_a_model_that_was_tampered_with_is_caught():
     """The brute force above can fail: a knot with another model's weights violates its bound."""
     problem = CASES["lasso"]

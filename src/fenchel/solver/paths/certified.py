@@ -53,7 +53,8 @@ def certified_path(
 
     P_lam(w, b) is affine in lam and P*(lam) concave, so a bound on the relative gap of a model at two lams holds
     between them: a few certificates suffice (see the page on paths). For any loss and any penalty that is lam times a
-    function of the weights, with sample weights and an intercept.
+    function of the weights, with sample weights and an intercept, where the objective is positive (with an entropy it
+    may not be).
 
     Parameters
     ----------

@@ -173,6 +173,10 @@ class IntervalSearch:
                 f"at lam = {lam:g} {result.solver} reached a relative gap of only "
                 f"{result.certificate.relative_gap:.2g} ({result.status})"
             )
+        if result.certificate.primal <= 0.0:
+            raise CutShort(
+                f"at lam = {lam:g} the objective is {result.certificate.primal:.3g}, and eps P needs a positive one"
+            )
 
     def _node(
         self, problem: Problem, w: Vector, b: float, alpha: Vector, certificate: Certificate, solved: bool
