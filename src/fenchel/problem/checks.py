@@ -57,12 +57,12 @@ def require_bounded_dual(penalty: Penalty) -> None:
 
 def replaced(statement: Kind, changes: dict[str, object]) -> Kind:
     """The same statement with some fields replaced; nothing is checked or copied again."""
-    other = object.__new__(type(statement))
+    other, known = object.__new__(type(statement)), vars(statement)
+    if unknown := changes.keys() - statement.__dataclass_fields__.keys():
+        raise TypeError(f"{type(statement).__name__} has no {', '.join(unknown)}")
+    changes = {name: value for name, value in changes.items() if value is not known[name]}
     if changes.keys() <= {"penalty"}:  # what was computed from the data stays as it is
-        vars(other).update(vars(statement), **changes)
-        return other
-    for name in statement.__dataclass_fields__:
-        object.__setattr__(other, name, changes.pop(name, vars(statement)[name]))
-    if changes:
-        raise TypeError(f"{type(statement).__name__} has no {', '.join(changes)}")
+        vars(other).update(known, **changes)
+    else:
+        vars(other).update({name: known[name] for name in statement.__dataclass_fields__}, **changes)
     return other

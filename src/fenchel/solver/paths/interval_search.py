@@ -151,7 +151,10 @@ class Walk:
             parts = (start.w, start.b, start.alpha) if isinstance(start, Node) else start
             result = solve_near(problem, parts, self.request, self.clock)
         self._require_usable(result, lam)
-        return self._node(problem, result.w, result.b, result.alpha, result.certificate, solved=True)
+        alpha = result.multipliers
+        if alpha is None:  # as result.alpha, without a check that X is what it was
+            alpha = -problem.loss.derivative(problem.scores(result.w, result.b), problem.y)
+        return self._node(problem, result.w, result.b, alpha, result.certificate, solved=True)
 
     def _require_usable(self, result: Result, lam: float) -> None:
         if result.status == "interrupted":
