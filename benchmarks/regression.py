@@ -44,29 +44,30 @@ _START = (
 
 
 class Build:
-    """A process that runs one build."""
+    """A process that runs the build in a folder, from `with` to its end."""
 
     def __init__(self, folder: Path, core: int) -> None:
-        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, "1")
-        command = [sys.executable, "-c", _START, str(folder.resolve()), str(core)]
-        self._process = subprocess.Popen(
-            command,
-            env=environment,
-            cwd=Path(__file__).parents[1],
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        files = self._answer()
-        if strange := [file for file in files if not Path(file).is_relative_to(folder.resolve())]:
-            raise click.ClickException(f"{folder} holds no whole build: {', '.join(strange)} was imported")
-        self.kernels = Path(files[1]).name
+        self._folder = folder.resolve()
+        self._command = [sys.executable, "-c", _START, str(self._folder), str(core)]
 
-    def _answer(self) -> list:
-        line = self._process.stdout.readline()
-        if not line:
-            raise click.ClickException("a build's process ended; its error is above")
-        return json.loads(line)
+    def __enter__(self) -> Build:
+        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, "1")
+        repository = Path(__file__).parents[1]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            self._command, env=environment, cwd=repository, text=True, stdin=pipe, stdout=pipe
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def kernels(self) -> str:
+        """The name of its compiled module; an error if not all of it is in the folder. To be asked first."""
+        files = self._answer()
+        if strange := [file for file in files if not Path(file).is_relative_to(self._folder)]:
+            raise click.ClickException(f"{self._folder} holds no whole build: {', '.join(strange)} was imported")
+        return Path(files[1]).name
 
     def seconds(self, job: Job, folder: Path | None, count: int) -> np.ndarray:
         """Of one run, by the processor and on the wall: means of `count` runs."""
@@ -75,10 +76,11 @@ class Build:
         self._process.stdin.flush()
         return np.array(self._answer())
 
-    def end(self) -> None:
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
+    def _answer(self) -> list:
+        line = self._process.stdout.readline()
+        if not line:
+            raise click.ClickException(f"the process for {self._folder} has ended")
+        return json.loads(line)
 
 
 def compare(old: Build, new: Build, job: Job, folder: Path | None, rounds: int, limit: float) -> np.ndarray:
@@ -122,20 +124,19 @@ def main(
 ) -> None:
     core = sorted(os.sched_getaffinity(0))[core]
     rows = [job for job in jobs(data_dir is not None) if re.search(only, job.name)]
-    old, new = Build(old_folder, core), Build(new_folder, core)
-    if old.kernels != new.kernels:
-        raise click.ClickException(f"kernels differ: {old.kernels} and {new.kernels}")
-    print(f"{len(rows)} rows, {old.kernels}")
-    print(f"{'':<58} {'old ms':>10} {'new ms':>10} {'ratio':>7} {'25 %':>6} {'75 %':>6} {'wall':>7} {'rounds':>6}")
     slower = []
-    for job in rows:
-        ratio, told = line(job.name, compare(old, new, job, data_dir, rounds, seconds))
-        print(told, flush=True)
-        if ratio > SLOWER:
-            slower.append(told)
+    with Build(old_folder, core) as old, Build(new_folder, core) as new:
+        names = {old.kernels(), new.kernels()}
+        if len(names) > 1:
+            raise click.ClickException(f"kernels differ: {' and '.join(names)}")
+        print(f"{len(rows)} rows, {names.pop()}")
+        print(f"{'':<58} {'old ms':>10} {'new ms':>10} {'ratio':>7} {'25 %':>6} {'75 %':>6} {'wall':>7} {'rounds':>6}")
+        for job in rows:
+            ratio, told = line(job.name, compare(old, new, job, data_dir, rounds, seconds))
+            print(told, flush=True)
+            if ratio > SLOWER:
+                slower.append(told)
     print(f"\nslower by more than {100 * (SLOWER - 1):.0f} %: {len(slower)} of {len(rows)}", *slower, sep="\n")
-    for build in (old, new):
-        build.end()
 
 
 if __name__ == "__main__":

@@ -168,7 +168,7 @@ def _raced(sets: tuple[str, ...], objectives: tuple[str, ...], levels: tuple[flo
 
 
 def _fits(kind: str, data: str, estimator: str, **options: Any) -> Job:
-    told = "".join(f" {key}={value}" for key, value in options.items())
+    told = "".join(f" {key}={value}" for key, value in options.items() if key not in ("random_state", "max_iter"))
     return Job(f"{kind} {data} {estimator}{told}".replace("'", ""), data, kind, (estimator, options))
 
 
