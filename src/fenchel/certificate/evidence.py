@@ -22,6 +22,7 @@ from fenchel.steps.base import Model
 UP = 1.0 + EVALUATION
 #: By which part of its terms a product may differ from what it was before the data are said to have changed.
 CHANGED = 1e-6
+DATA_HAVE_CHANGED = "X has changed since this certificate was made; solve the problem again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,32 +70,39 @@ class Evidence:
         return gap_between(self.upper, self.lower)
 
     @cached_property
+    def primal(self) -> PrimalBound:
+        """The model's objective and scores; an error if columns with a weight are no longer what they were."""
+        if self.known is not None:
+            return self.known.primal
+        with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong
+            primal = primal_bound(self.problem, self.w, self.b)
+        if not abs(primal.value - self.value) <= self._rounding(primal):
+            raise ValueError(DATA_HAVE_CHANGED)
+        return primal
+
+    def _rounding(self, primal: PrimalBound) -> float:
+        """By how much P may differ from what it was."""
+        return (self.upper - self.value) + (primal.upper - primal.value)
+
+    @cached_property
     def proof(self) -> JudgedBounds:
         """Scores and dual points; an error if X is no longer what it was when the bounds were made."""
         if self.known is not None:
             return self.known
-        problem = self.problem
-        with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong
-            primal = primal_bound(problem, self.w, self.b)
+        problem, primal = self.problem, self.primal
+        with np.errstate(all="ignore"):
             point = gradient_point(problem, FreeDirections.of(problem), primal.z)
             found = lower_bounds(problem, point, primal.upper)
-        rounding = (self.upper - self.value) + (primal.upper - primal.value)
-        same = abs(primal.value - self.value) <= rounding
         last = max(found, key=lambda bound: bound.lower, default=None)
-        own_gap = gap_between(self.upper, self.own_lower)
         if last is not None:  # columns without a weight are in the dual value only
-            same = same and primal.value - last.value <= 2.0 * (own_gap + last.value - last.lower) + 4.0 * rounding
-        if not same:
-            raise ValueError("X has changed since this certificate was made; solve the problem again")
+            own_gap = gap_between(self.upper, self.own_lower)
+            allowed = 2.0 * (own_gap + last.value - last.lower) + 4.0 * self._rounding(primal)
+            if not primal.value - last.value <= allowed:
+                raise ValueError(DATA_HAVE_CHANGED)
         found.append(zero_bound(problem))
         best = max(found, key=lambda bound: bound.lower)
         feasible = max((bound for bound in found if bound.feasible), key=lambda bound: bound.lower)
         return JudgedBounds(primal, best, feasible)
-
-    @property
-    def primal(self) -> PrimalBound:
-        """The model's objective and scores."""
-        return self.proof.primal
 
     @property
     def bound(self) -> LowerBound:

@@ -94,14 +94,13 @@ class EmpiricalRisk(Statement):
 
     def replace(self, **changes: object) -> Self:
         """The same problem with some fields replaced; nothing is checked or copied again."""
-        other = object.__new__(type(self))
-        if changes.keys() <= {"penalty"}:  # no cached property depends on the penalty
-            vars(other).update(vars(self), **changes)
-            return other
-        for name in self.__dataclass_fields__:
-            object.__setattr__(other, name, changes.pop(name, vars(self)[name]))
-        if changes:
-            raise TypeError(f"{type(self).__name__} has no {', '.join(changes)}")
+        other, known, fields = object.__new__(type(self)), vars(self), self.__dataclass_fields__
+        if unknown := changes.keys() - fields.keys():
+            raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(unknown))}")
+        changes = {name: value for name, value in changes.items() if value is not known[name]}
+        # no cached property depends on the penalty
+        kept = known if changes.keys() <= {"penalty"} else {name: known[name] for name in fields}
+        vars(other).update(kept, **changes)
         return other
 
     @cached_property

@@ -168,11 +168,17 @@ def solve(
     return result
 
 
-def solve_request(problem: Statement, request: Request, start: Any = None, clock: Clock | None = None) -> Result:
-    """`solve`, without its warning."""
+def solve_request(
+    problem: Statement,
+    request: Request,
+    start: Any = None,
+    clock: Clock | None = None,
+    chosen: Solver[Any] | None = None,
+) -> Result:
+    """`solve`, without its warning; by a solver that was chosen for this problem already, if there is one."""
     if not isinstance(problem, Statement):
         raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
-    (result,) = follow(problem, [problem.penalty], request, start, clock or Clock(None))
+    (result,) = follow(problem, [problem.penalty], request, start, clock or Clock(None), chosen)
     return result
 
 

@@ -161,7 +161,10 @@ class IntervalSearch:
             parts = (start.w, start.b, start.alpha) if isinstance(start, Node) else start
             result = solve_near(problem, parts, self.request, self.clock)
         self._require_usable(result, lam)
-        return self._node(problem, result.w, result.b, result.alpha, result.certificate, solved=True)
+        alpha = result.multipliers
+        if alpha is None:  # as result.alpha, without a check that X is what it was
+            alpha = -problem.loss.derivative(problem.scores(result.w, result.b), problem.y)
+        return self._node(problem, result.w, result.b, alpha, result.certificate, solved=True)
 
     def _require_usable(self, result: Result, lam: float) -> None:
         if result.status == "interrupted":
@@ -174,7 +177,7 @@ class IntervalSearch:
                 f"{result.certificate.relative_gap:.2g} ({result.status})"
             )
         if result.certificate.primal <= 0.0:
-            raise CutShort(
+            raise Incomplete(
                 f"at lam = {lam:g} the objective is {result.certificate.primal:.3g}, and eps P needs a positive one"
             )
 

@@ -35,11 +35,12 @@ def solve_near(problem: Problem, start: Any, request: Request, clock: Clock) -> 
     problem = problem.replace(X=problem.X.using(request.n_threads))
     tol, atol = request.tol, request.atol
     everything = np.ones(problem.shape[1], dtype=bool)
-    if choose(problem, request.solver, request.options, tol, has_start=True).screens:
-        return solve_request(problem, request, start, clock)
+    chosen = choose(problem, request.solver, request.options, tol, has_start=True)
+    if chosen.screens:
+        return solve_request(problem, request, start, clock, chosen)
     provable = problem.penalty.restricted(everything) is not None and np.isfinite(problem.loss.smoothness)
     if not (provable and problem.is_stored):
-        return solve_request(problem, request, start, clock)
+        return solve_request(problem, request, start, clock, chosen)
     w, b, alpha = (start.w, start.b, start.alpha) if isinstance(start, Result) else start
     judge = Judge(problem)
     with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong
@@ -49,7 +50,7 @@ def solve_near(problem: Problem, start: Any, request: Request, clock: Clock) -> 
         keep = ~judge.evidence.zeros()
     stored = keep[: problem.X.n_features]
     if not (stored.any() and keep.sum() <= TUNING.most_kept * len(keep)):
-        return solve_request(problem, request, start, clock)
+        return solve_request(problem, request, start, clock, chosen)
     reduced = problem.replace(X=problem.design.restricted(keep), penalty=problem.penalty.restricted(keep))
     part = solve_request(reduced, request, (w[keep], b, alpha), clock)
     found = np.zeros(len(keep))
