@@ -21,8 +21,8 @@ from fenchel.problem.losses.multiclass import probabilities
 from fenchel.steps.base import Candidate, Overflow, Solver, Start
 from fenchel.steps.dual_ascent.multiclass import BlockSDCA
 from fenchel.steps.linear_algebra import newton_system
+from fenchel.steps.linear_algebra.augmented import gram_of
 from fenchel.steps.linear_algebra.conjugate_gradients import Operator, conjugate_gradients
-from fenchel.steps.linear_algebra.gram import gram_of
 from fenchel.steps.linear_algebra.newton_system import sample_size
 from fenchel.steps.newton import state as single_score
 

@@ -18,7 +18,7 @@ from fenchel._core import kernels
 from fenchel.data.design import Design
 from fenchel.data.typing import Vector
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.steps.linear_algebra.gram import gram_matrix, known_gram
+from fenchel.steps.linear_algebra.augmented import gram_matrix, known_gram
 
 if TYPE_CHECKING:
     from fenchel.steps.working_set.state import WorkingSetState

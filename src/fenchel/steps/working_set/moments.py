@@ -16,7 +16,7 @@ from fenchel.problem import Problem
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Goal
-from fenchel.steps.linear_algebra.gram import gram_matrix, gram_of_some, known_gram
+from fenchel.steps.linear_algebra.augmented import gram_matrix, gram_of_some, known_gram
 from fenchel.steps.measurements import UP, AtMoments, DualVector, Measurements, Sizes
 from fenchel.steps.working_set.hessian import minimise, ridged
 

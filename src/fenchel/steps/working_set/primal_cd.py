@@ -17,7 +17,7 @@ import numpy as np
 from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Problem, Trait
 from fenchel.steps.base import Candidate, Goal, Solver, Start, expected_epochs
-from fenchel.steps.linear_algebra.gram import price_of_hessian
+from fenchel.steps.linear_algebra.augmented import price_of_hessian
 from fenchel.steps.measurements import Measurements
 from fenchel.steps.working_set.columns import ColumnSet
 from fenchel.steps.working_set.hessian import newton_step
