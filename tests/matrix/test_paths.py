@@ -6,7 +6,7 @@ import pytest
 import fenchel as fl
 from tests.matrix.statements import CASES, case_id, check_certificate, for_every_storage
 
-TOL = 1e-5
+TOL = 1e-4
 LAMS = (0.5, 0.1)
 
 
