@@ -121,7 +121,7 @@ class Certificate:
         return cls(primal, dual, gap, relative, rounding, parts[0].tol, how, radius, atol, at_zero, parts=tuple(parts))
 
     def __post_init__(self) -> None:
-        if self.gap < 0 or np.isnan(self.gap):
+        if not self.gap >= 0.0:
             raise CertificateError(f"the duality gap {self.gap} is negative beyond its rounding bound {self.rounding}")
 
     @property

@@ -1,9 +1,9 @@
 """Properties of losses and penalties that solvers require."""
 
-from enum import Enum
+from enum import StrEnum
 
 
-class Trait(Enum):
+class Trait(StrEnum):
     """A property that losses and penalties declare and solvers require; the value is its name in messages."""
 
     DIFFERENTIABLE_LOSS = "a differentiable loss"

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -52,7 +52,7 @@ class Fit:
 
     problem: Any  # a Statement
     stop: Stop
-    begin_at: Start | Result
+    begin_at: Start | Result | None  # None: without weights, at the problem's own intercept
     seed: int
     callback: Callback | None = None
     progress: bool = False
@@ -74,7 +74,15 @@ class Fit:
     def start(self) -> Start:
         """Where a solver begins."""
         at = self.begin_at
+        if at is None:
+            return replace(self.origin, b=self.problem.first_intercept())
         return at if isinstance(at, Start) else Start(at.w, at.b, at.alpha)
+
+    @property
+    def origin(self) -> Start:
+        """Zeros: for solvers that begin at a point of their own."""
+        w, b, alpha = self.problem.shapes
+        return Start(np.zeros(w), np.zeros(b) if b else 0.0, np.zeros(alpha))
 
     @cached_property
     def judge(self) -> Record:
@@ -161,7 +169,7 @@ def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
         try:
             state = None if before is None else solver.retarget(before, fit.problem)
             if state is None:
-                state = solver.begin(fit.problem, fit.start, fit.seed)
+                state = solver.begin(fit.problem, fit.origin if solver.ignores_start else fit.start, fit.seed)
                 solver.aim(state, fit.goal)
             else:
                 solver.aim(state, fit.goal)
@@ -332,7 +340,8 @@ def _last_effort(fit: Fit, status: str) -> str:
     unseen = not np.isfinite(judge.primal.upper)
     if fit.model is not None:
         judge.consider(fit.model.dense(), fit.model.b)
-    judge.consider(fit.start.w, fit.start.b)  # a run that is cut off early may be worse than where it began
+    start = fit.start
+    judge.consider(start.w, start.b)  # a run that is cut off early may be worse than where it began
     if unseen:
         judge.try_gradient()
     if status not in ("interrupted", "max_seconds"):  # whoever is waiting has waited enough

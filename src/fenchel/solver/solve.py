@@ -202,7 +202,7 @@ def follow(
     if has_start and not request.is_auto and chosen.ignores_start:
         raise ValueError(f"{chosen.name} with these options ignores start")
     carried = Carried(chosen)
-    last: Start | Result = _start(problem, start)
+    last: Start | Result | None = None if start is None else _start(problem, start)
     while done < len(penalties):
         problem = problem.replace(penalty=penalties[done])
         fit = Fit(
@@ -232,8 +232,6 @@ def follow(
 
 def _start(problem: Statement, start: Any) -> Start:
     shapes = problem.shapes
-    if start is None:
-        return Start(np.zeros(shapes[0]), problem.first_intercept(), np.zeros(shapes[2]))
     parts = (start.w, start.b, start.alpha) if isinstance(start, Result | Start) else start
     if not (isinstance(parts, tuple | list) and len(parts) == 3):
         raise TypeError(f"start must be a Result or a tuple (w, b, alpha), got {start!r}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 
 import numpy as np
 
@@ -131,7 +130,7 @@ class Loss(ABC):
         """The compiled version of this loss, if there is one."""
         return None
 
-    @cached_property
+    @property
     def traits(self) -> frozenset[Trait]:
         """The properties that follow from the constants and kinks."""
         conditions = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -187,7 +186,7 @@ class Penalty(ABC):
         """Factor of the sparsity-inducing norm in R, as a multiple of lam; 0 if there is none."""
         return 0.0
 
-    @cached_property
+    @property
     def traits(self) -> frozenset[Trait]:
         """The properties of this penalty."""
         conditions = {
