@@ -89,8 +89,8 @@ def zeros(evidence: Evidence) -> Mask:
     Then |v_j - v_j*| <= sqrt(sum_i s_i x_ij^2 / W) sqrt(2 beta G), and `zero_groups` of the penalty applies. For
     lam |D w|_1: the entries of D w that are zero.
     """
-    problem, bound = evidence.problem, evidence.feasible
     evidence.require_same_data()
+    problem, bound = evidence.problem, evidence.feasible
     gap = gap_between(evidence.upper, bound.lower)
     if isinstance(problem.penalty, FusedL1):
         return zero_differences(problem, bound, gap)
