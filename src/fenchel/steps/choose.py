@@ -148,7 +148,11 @@ def _best(
     """The first that fits, knows the options, and suits the problem; whether it suits is not asked if no other does."""
     fitting, traits = [], problem.traits
     for kind in solvers_of(problem).kinds:
-        if not kind.requires <= traits or set(options) - _options(kind) or kind().hindrance(problem) is not None:
+        if (
+            not kind.requires <= traits
+            or (options and set(options) - _options(kind))
+            or kind().hindrance(problem) is not None
+        ):
             continue
         # one that cannot use a start is taken only if nothing else would get further
         if has_start and kind(**options).ignores_start and not kind.is_final:

@@ -30,7 +30,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.certificate.bounds.rounding import INPUT, DualPoint, dual_of, gap_between, loss_bound, primal_of
+from fenchel.certificate.bounds.rounding import INPUT, dual_of, gap_between, mean_conjugate, primal_of, shrunk
 from fenchel.data.products import UNIT_ROUNDOFF, gamma
 from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
@@ -160,11 +160,9 @@ def _from_samples(problem: Problem, found: Measurements, at: AtSamples, rounding
     shrink = _imbalance(A, sizes.p) + 8.0 * UNIT_ROUNDOFF if problem.intercept else np.full(len(A), 8.0 * UNIT_ROUNDOFF)
 
     def dual(theta: Vector) -> tuple[Vector, Vector]:
-        points = (
-            DualPoint(a if t == 1.0 else t * a, shrink=float(s)) for a, t, s in zip(A, theta, shrink, strict=True)
-        )
-        values, lowers = np.array([loss_bound(problem, point) for point in points]).T
-        return values, lowers
+        points = A if np.all(theta == 1.0) else theta[:, None] * A
+        value, size = np.array([mean_conjugate(problem, alpha) for alpha in points]).T
+        return value, shrunk(value, size, shrink)
 
     return Terms(at.loss, sums * np.abs(at.loss) + rise, (sums + shrink) * length, np.ones(len(A)), dual)
 

@@ -130,8 +130,8 @@ def loss_bound(problem: Problem, point: DualPoint) -> tuple[float, float]:
     In the same way, moving by a fraction of a way that ends at e costs at most fraction (|g(a)| + |g(e)|).
     """
     alpha, y = point.alpha, problem.y
-    value, size = _mean_conjugate(problem, alpha)
-    lower = value - (2.0 * EVALUATION + point.shrink) * size - UNDERFLOW
+    value, size = mean_conjugate(problem, alpha)
+    lower = shrunk(value, size, point.shrink)
     if point.moved is not None and point.fraction > 0.0:
         g, way = problem.loss.conjugate(-alpha, y), point.moved / point.fraction
         ends = (problem.loss.conjugate(-problem.in_domain(alpha + side * way), y) for side in (-1.0, 1.0))
@@ -140,8 +140,13 @@ def loss_bound(problem: Problem, point: DualPoint) -> tuple[float, float]:
     return value, lower
 
 
-def _mean_conjugate(problem: Problem, alpha: Vector) -> tuple[float, float]:
-    """The mean of g, and that of the sizes of all that is rounded on the way to it."""
+def shrunk(value: Number, size: Number, shrink: Number) -> Number:
+    """A bound below the mean of g where multipliers are shrunk by at most this fraction, rounding included."""
+    return value - (2.0 * EVALUATION + shrink) * size - UNDERFLOW
+
+
+def mean_conjugate(problem: Problem, alpha: Vector) -> tuple[float, float]:
+    """The mean of g, and that of |g| + |g(0)| and of the terms that are rounded."""
     kernel, y, at_zero, unit = problem.loss.kernel(), problem.y, problem.conjugate_at_zero, problem.loss.unit
     if kernel is not None:
         value, size = kernel.bound_conjugates(alpha, at_zero, y, problem.weights, unit)

@@ -104,7 +104,7 @@ class SparsePath(Solver[PathState]):
             b = best_shift(problem.loss, np.zeros_like(y), y, problem.weights)
         screen, times, offset = _screen(problem, p, mean)
         lengths = screen.lengths() * np.sqrt(times)  # of the columns without their means, from above
-        sizes = Sizes.of(problem, lengths if mean is None else np.hypot(lengths, mean))
+        sizes = Sizes.of(problem, lengths if mean is None else lengths + np.abs(mean))
         if not sizes.are_moderate:
             raise Overflow("columns or targets are too large or too small for the compiled path")
         smoothness = problem.loss.smoothness
