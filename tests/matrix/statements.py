@@ -126,7 +126,7 @@ class Statement:
 
     loss: losses.Loss
     kind: type
-    lam: float = 0.05
+    lam: float = 0.1
     target: str | int = ""
     oracle = staticmethod(reliable_optimum)
     labels = (-1, 1)

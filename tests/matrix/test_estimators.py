@@ -28,48 +28,48 @@ def mean_form(C):
 
 #: Estimator, loss, penalty, and lam of the mean form from the fitted model and W; parameters as in `statements`.
 MODELS = {
-    "Lasso": (fl.Lasso(alpha=0.05), losses.Squared(), penalties.L1, lambda m, W: 0.05),
-    "ElasticNet": (fl.ElasticNet(0.05, l1_ratio=0.6), losses.Squared(), penalties.ElasticNet, lambda m, W: 0.05),
-    "GroupLasso": (fl.GroupLasso(0.05), losses.Squared(), penalties.GroupL2, lambda m, W: 0.05),
-    "FusedLasso": (fl.FusedLasso(0.05), losses.Squared(), penalties.FusedL1, lambda m, W: 0.05),
+    "Lasso": (fl.Lasso(alpha=0.1), losses.Squared(), penalties.L1, lambda m, W: 0.1),
+    "ElasticNet": (fl.ElasticNet(0.1, l1_ratio=0.6), losses.Squared(), penalties.ElasticNet, lambda m, W: 0.1),
+    "GroupLasso": (fl.GroupLasso(0.1), losses.Squared(), penalties.GroupL2, lambda m, W: 0.1),
+    "FusedLasso": (fl.FusedLasso(0.1), losses.Squared(), penalties.FusedL1, lambda m, W: 0.1),
     "Ridge": (fl.Ridge(alpha=0.5), losses.Squared(), penalties.L2, lambda m, W: 0.5 / W),
     "LinearSVR": (fl.LinearSVR(C=2.0, epsilon=0.1), losses.EpsilonInsensitive(0.1), penalties.L2, mean_form(2.0)),
     "QuantileRegressor": (
-        fl.QuantileRegressor(quantile=0.2, alpha=0.05),
+        fl.QuantileRegressor(quantile=0.2, alpha=0.1),
         losses.Pinball(0.2),
         penalties.L1,
-        lambda m, W: 0.05,
+        lambda m, W: 0.1,
     ),
     "LinearRegressor": (
-        fl.LinearRegressor(losses.Huber(0.7), "l1", lam=0.05),
+        fl.LinearRegressor(losses.Huber(0.7), "l1", lam=0.1),
         losses.Huber(0.7),
         penalties.L1,
-        lambda m, W: 0.05,
+        lambda m, W: 0.1,
     ),
     "LinearClassifier": (
-        fl.LinearClassifier("squared_hinge", "l1", lam=0.05),
+        fl.LinearClassifier("squared_hinge", "l1", lam=0.1),
         losses.SquaredHinge(),
         penalties.L1,
-        lambda m, W: 0.05,
+        lambda m, W: 0.1,
     ),
     "LinearSVC": (fl.LinearSVC(C=2.0, loss="hinge"), losses.Hinge(), penalties.L2, mean_form(2.0)),
     "LogisticRegression": (fl.LogisticRegression(C=2.0), losses.Logistic(), penalties.L2, mean_form(2.0)),
     "RidgeClassifier": (fl.RidgeClassifier(alpha=0.5), losses.Squared(), penalties.L2, lambda m, W: 0.5 / W),
     "SparseLogisticRegression": (
-        fl.SparseLogisticRegression(alpha=0.05),
+        fl.SparseLogisticRegression(alpha=0.1),
         losses.Logistic(),
         penalties.L1,
-        lambda m, W: 0.05,
+        lambda m, W: 0.1,
     ),
-    "LassoCV": (fl.LassoCV(alphas=[0.3, 0.05], cv=2), losses.Squared(), penalties.L1, lambda m, W: m.alpha_),
+    "LassoCV": (fl.LassoCV(alphas=[0.3, 0.1], cv=2), losses.Squared(), penalties.L1, lambda m, W: m.alpha_),
     "ElasticNetCV": (
-        fl.ElasticNetCV(alphas=[0.3, 0.05], l1_ratio=0.6, cv=2),
+        fl.ElasticNetCV(alphas=[0.3, 0.1], l1_ratio=0.6, cv=2),
         losses.Squared(),
         penalties.ElasticNet,
         lambda m, W: m.alpha_,
     ),
     "GroupLassoCV": (
-        fl.GroupLassoCV(alphas=[0.3, 0.05], cv=2),
+        fl.GroupLassoCV(alphas=[0.3, 0.1], cv=2),
         losses.Squared(),
         penalties.GroupL2,
         lambda m, W: m.alpha_,
@@ -82,7 +82,7 @@ MODELS = {
         lambda m, W: 1.0 / (float(np.ravel(m.C_)[0]) * W),
     ),
     "SparseLogisticRegressionCV": (
-        fl.SparseLogisticRegressionCV(alphas=[0.3, 0.05], cv=2),
+        fl.SparseLogisticRegressionCV(alphas=[0.3, 0.1], cv=2),
         losses.Logistic(),
         penalties.L1,
         lambda m, W: m.alpha_,
@@ -91,10 +91,10 @@ MODELS = {
 #: The same for three classes; one problem for all of them where the loss says so, else one for each against the rest.
 THREE_CLASSES = {
     "LinearClassifier": (
-        fl.LinearClassifier("squared_hinge", "l1", lam=0.05),
+        fl.LinearClassifier("squared_hinge", "l1", lam=0.1),
         losses.SquaredHinge(),
         penalties.L1,
-        lambda m, W: 0.05,
+        lambda m, W: 0.1,
     ),
     "LinearSVC": (fl.LinearSVC(C=2.0, loss="hinge"), losses.Hinge(), penalties.L2, mean_form(2.0)),
     "LinearSVC-crammer_singer": (
@@ -124,13 +124,13 @@ THREE_CLASSES = {
     ),
     "RidgeClassifier": (fl.RidgeClassifier(alpha=0.5), losses.Squared(), penalties.L2, lambda m, W: 0.5 / W),
     "SparseLogisticRegression": (
-        fl.SparseLogisticRegression(alpha=0.05),
+        fl.SparseLogisticRegression(alpha=0.1),
         losses.Logistic(),
         penalties.L1,
-        lambda m, W: 0.05,
+        lambda m, W: 0.1,
     ),
     "SparseLogisticRegressionCV": (
-        fl.SparseLogisticRegressionCV(alphas=[0.3, 0.05], cv=2),
+        fl.SparseLogisticRegressionCV(alphas=[0.3, 0.1], cv=2),
         losses.Logistic(),
         penalties.L1,
         lambda m, W: m.alpha_,
@@ -185,7 +185,7 @@ def test_estimator(case, storage):
     scores = found.decision_function(X) if of_labels else found.predict(X)
     np.testing.assert_allclose(np.ravel(scores), X @ w + b, rtol=1e-6, atol=1e-6)
     found.coef_ = 0.9 * found.coef_  # the oracle can tell this model from the optimum
-    worse = fl.certify(found, STORAGES[storage](X), target, **weights_of(variant))
+    worse = fl.certify(found, STORAGES[storage](X), target, effort="low", **weights_of(variant))
     check_certificate(worse, statement.objective(variant, 0.9 * w, b), best, None)
 
 
@@ -209,7 +209,7 @@ def test_three_classes(case, storage):
     certain = proven & (scores[:, -1] - scores[:, -2] > 1e-3)
     assert np.array_equal(labels[certain], found.classes_[np.argmax(X @ B.T + c, axis=1)][certain])
     found.coef_ = 0.9 * w
-    worse = fl.certify(found, STORAGES[storage](X), target, **weights_of(variant))
+    worse = fl.certify(found, STORAGES[storage](X), target, effort="low", **weights_of(variant))
     check_certificate(worse, three_objectives(loss, kind, lam, variant, 0.9 * w, b)[0], best, None)
 
 
