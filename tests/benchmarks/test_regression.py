@@ -30,7 +30,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_build_is_compared_with_a_copy_of_itself(build: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(build, tmp_path / "copy")
     only = "race breast_cancer ridge 1/n|fit diabetes RidgeCV|certified_path diabetes 1e-02"
-    arguments = ["--old", str(build), "--new", str(copy), "--only", only, "--rounds", "2"]
+    arguments = ["--old", str(build), "--new", str(copy), "--only", only, "--rounds", "2", "--pairs", "2"]
     result = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     first, _, *rows = result.output.split("\n\n")[0].splitlines()
@@ -38,7 +38,7 @@ def test_a_build_is_compared_with_a_copy_of_itself(build: Path, tmp_path: Path) 
     assert len(rows) == 4
     for row in rows:
         *_, old, new, ratio, low, high, wall, rounds = row.split()
-        assert rounds == "2"
+        assert rounds == "4"
         assert all(float(number) > 0.0 for number in (old, new, ratio, low, high, wall))
         assert float(low) <= float(ratio) <= float(high)
     assert "slower by more than 5 %" in result.output
