@@ -157,3 +157,26 @@ def test_a_dual_point_moved_to_feasibility_is_no_higher_for_it(seed, options):
     best = fl.solve(problem, tol=1e-10)
     assert certificate.dual <= exact(problem, best.w, best.b) + Q(1e-12)
     assert certificate.rounding <= 1e-9
+
+
+@pytest.mark.parametrize("shift", [1.0, 1e3, 1e6])
+def test_the_upper_bound_holds_for_losses_below_zero(shift):
+    """A user's own loss may be negative: the squared loss, less a constant."""
+
+    class Lowered(losses.Squared):
+        def value(self, z, y):
+            return super().value(z, y) - shift
+
+        def conjugate(self, a, y):
+            return super().conjugate(a, y) + shift
+
+        def kernel(self):
+            return None
+
+    rng = np.random.default_rng(0)
+    problem = fl.Problem(rng.normal(size=(30, 4)), rng.normal(size=30), Lowered(), penalties.L2(0.1))
+    w = rng.normal(size=4)
+    P = exact(problem.replace(loss=losses.Squared()), w, 0.0) - Q(shift)
+    evidence = fl.certify(problem, w).evidence
+    assert Q(evidence.upper) >= P >= Q(evidence.lower)
+    assert evidence.upper <= float(P) + 1e-9 * shift

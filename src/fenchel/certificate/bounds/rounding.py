@@ -70,7 +70,7 @@ class DualBound:
 
 def primal_of(loss: Number, rise: Number, penalty: Number, penalty_upper: Number) -> tuple[Number, Number]:
     """P = mean loss + R as computed, and a bound above it: the exact loss is at most loss + rise."""
-    return loss + penalty, (1.0 + EVALUATION) * (loss + rise) + UNDERFLOW + penalty_upper
+    return loss + penalty, loss + rise + EVALUATION * (abs(loss) + rise) + UNDERFLOW + penalty_upper
 
 
 def dual_of(loss: Number, loss_lower: Number, conjugate: Number, conjugate_upper: Number) -> tuple[Number, Number]:
@@ -120,7 +120,9 @@ def _mean_loss(
         )
         return mean / W, rise / W, error
     error = relative * size + absolute + INPUT * (np.abs(z) + problem.target_sizes)
-    return problem.mean(loss.value(z, y)), problem.mean(loss.rise(z, y, error)), error
+    value = loss.value(z, y)  # terms of both signs may cancel in the mean of a user's own loss
+    rise = problem.mean(loss.rise(z, y, error)) + EVALUATION * problem.mean(np.abs(value))
+    return problem.mean(value), rise, error
 
 
 def loss_bound(problem: Problem, point: DualPoint) -> tuple[float, float]:
