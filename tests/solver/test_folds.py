@@ -197,7 +197,9 @@ def test_where_a_difference_proves_too_little_a_fold_forms_its_own_matrix():
     solver.aim(state, Goal((part.penalty,), between, 0.0, np.inf))
     state = solver.step(state)
     assert state.moments.by_difference
-    assert not measured_bounds(part, solver.measured(state)).meet(between, 0.0)[0]
+    found = measured_bounds(part, solver.measured(state))
+    assert not found.meet(between, 0.0)[0]
+    solver.learn(state, float(found.gap[0]))
     state = solver.step(state)
     assert not state.moments.by_difference
     assert measured_bounds(part, solver.measured(state)).meet(between, 0.0)[0]

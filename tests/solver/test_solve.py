@@ -33,7 +33,7 @@ def test_tolerances_mean_the_certified_gap():
 
 
 def test_a_fit_that_runs_out_of_steps_says_which_gap_it_reached():
-    with pytest.warns(fl.NotCertifiedWarning, match=r"proven to be within .* of the optimum \(gap .*max_iter"):
+    with pytest.warns(fl.NotCertifiedWarning, match=r"only proven that no model .* by more than .* \(gap .*max_iter"):
         result = fl.solve(problem(), tol=1e-10, max_iter=7)
     assert result.status == "max_iter"
     assert result.n_iter == 7
@@ -90,6 +90,16 @@ def test_certificates_come_every_so_many_steps(solver):
 def test_the_compiled_path_is_certified_whatever_steps_are_asked_for():
     few = fl.Problem(rng.normal(size=(15, 60)), rng.normal(size=15), penalty=fl.penalties.L1(1.0))
     assert all(len(result.trace) for result in fl.path(few, n_lams=3, eps=0.1, check_every=3))
+
+
+def test_steps_that_nobody_has_certified_are_not_thrown_away():
+    """Newton is done in one step and gives up after many idle ones; second moments solve in one."""
+    X = rng.normal(size=(200, 15))
+    y = X[:, 0] - 2.0 * X[:, 1] + 0.1 * rng.normal(size=200)
+    ridge = fl.Problem(X, y, fl.losses.Squared(), fl.penalties.L2(0.05))
+    assert fl.solve(ridge, "newton", tol=1e-6, check_every=300).certificate.ok
+    lasso = fl.Problem(X, y, fl.losses.Squared(), fl.penalties.L1(0.05))
+    assert "second moments" in fl.solve(lasso, check_every=3).certificate.how
 
 
 def test_the_trace_has_a_row_for_every_check_and_the_best_values_so_far():

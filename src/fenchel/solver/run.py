@@ -165,6 +165,7 @@ def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
     """The loop itself: why it ended, or the results of measured models that are certified."""
     solver, schedule = carried.solver, Schedule(carried.solver, fit.stop)
     before, carried.state, status = carried.state, None, ""  # nothing is carried on unless this ends well
+    state = None
     with FitProgress(fit.problem, solver.name, fit.stop) if fit.progress else nullcontext() as bar:
         try:
             state = None if before is None else solver.retarget(before, fit.problem)
@@ -208,7 +209,9 @@ def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
                 stopped = fit.stops(row) if measured is None else measured.stopped
                 status = status or ("callback" if stopped else "")
         except Overflow:
-            return "overflow"
+            if fit.check_every is not None and state is not None:  # the last states may not have been certified
+                fit.trace.append(_check(fit, solver, state))
+            return "max_seconds" if fit.late else "overflow"
     if status == "certified":
         carried.state = state
         solver.conclude(state)
@@ -342,7 +345,7 @@ def _last_effort(fit: Fit, status: str) -> str:
         judge.consider(fit.model.dense(), fit.model.b)
     start = fit.start
     judge.consider(start.w, start.b)  # a run that is cut off early may be worse than where it began
-    if unseen:
+    if unseen or status not in ("interrupted", "max_seconds"):
         judge.try_gradient()
     if status not in ("interrupted", "max_seconds"):  # whoever is waiting has waited enough
         judge.fit(stop.tol)

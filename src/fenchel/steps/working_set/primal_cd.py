@@ -136,7 +136,7 @@ class PrimalCD(Solver[WorkingSetState]):
 
     def learn(self, state: WorkingSetState, gap: float) -> None:
         """How good the last step was."""
-        state.last_gap, state.gap = state.gap, gap
+        state.last_gap, state.gap, state.refused = state.gap, gap, True
         left = gap / state.last_gap if state.last_gap < np.inf else 0.0
         if gap < 0.5 * state.least_gap:
             state.idle, state.least_gap = 0, gap
@@ -163,7 +163,9 @@ def _moment_step(state: WorkingSetState) -> None:
     """
     moments, goal = state.moments, state.goal or Goal((state.problem.penalty,), 0.0, 0.0, np.inf)
     assert moments is not None
-    if state.batch is not None:  # and was not good enough
+    if state.batch is not None and not state.refused:  # it has not been certified yet
+        return
+    if state.batch is not None:
         if not moments.by_difference:
             state.leave_moments()
             return
@@ -172,7 +174,7 @@ def _moment_step(state: WorkingSetState) -> None:
     low, high, _ = state.everything.blocks.limits
     several = state.batch is None and state.everything.blocks.singles and low == high
     penalties = goal.penalties[: TUNING.lams_per_step] if several else goal.penalties[:1]
-    state.batch = Batch.of(moments, penalties, moments.at(state.w), goal, TUNING.moments)
+    state.batch, state.refused = Batch.of(moments, penalties, moments.at(state.w), goal, TUNING.moments), False
     state.take(state.batch.models[0])
 
 

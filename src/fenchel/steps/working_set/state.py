@@ -50,6 +50,7 @@ class WorkingSetState:
     product: Vector | None = None  # X w, if it was computed for the present weights
     moments: Moments | None = None  # the squared loss on few columns: no sample is needed
     batch: Batch | None = None  # models of the present penalty and of those that follow, from moments
+    refused: bool = False  # whether the model of the present penalty was not good enough
     inside: Mask | None = None  # which groups are in the working set; None if all are
     goal: Goal | None = None
     gap: float = np.inf  # of the last certificate
