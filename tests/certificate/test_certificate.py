@@ -56,7 +56,7 @@ def test_more_effort_is_never_worse():
 
 def test_it_reads_as_a_sentence():
     c = fl.solve(classification(), tol=1e-6).certificate
-    assert str(c).startswith("Certified: the objective is within")
+    assert str(c).startswith("Certified: no model lowers the objective by more than a relative")
     assert "no model has less than" in str(c)
     assert "<div" in c._repr_html_()
     assert str(fl.certify(classification(), np.ones(5), tol=1e-12)).startswith("Not certified to tolerance")

@@ -191,7 +191,7 @@ def test_probabilities_need_the_logistic_loss():
 
 
 def test_an_uncertified_fit_warns_once_with_its_gap():
-    with pytest.warns(fl.NotCertifiedWarning, match="proven to be within") as caught:
+    with pytest.warns(fl.NotCertifiedWarning, match="only proven that no model lowers the objective") as caught:
         LinearClassifier(tol=1e-12, max_iter=3).fit(CANCER_X, CANCER_Y)
     assert len(caught) == 1
 

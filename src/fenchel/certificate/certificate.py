@@ -47,7 +47,7 @@ class Certificate:
     primal : float
         The objective at the model.
     dual : float
-        A lower bound on the objective of every model.
+        The dual objective as computed: minus `rounding`, a lower bound on the objective of every model.
     gap : float
         A bound on primal - optimum; primal - dual plus `rounding`.
     relative_gap : float
@@ -203,11 +203,11 @@ class Certificate:
         if not np.isfinite(self.gap):
             return "Not certified: no finite bound was found (the objective or its dual overflows)."
         verdict = "Certified" if self.ok else "Not certified to tolerance"
-        vanishing = "zero up to rounding"
-        best = f"within {closeness(self.relative_gap)} of the best possible"
+        vanishing = "the objective is zero up to rounding"
+        best = f"no model lowers the objective by more than {closeness(self.relative_gap)}"
         tolerance = f"tol {self.tol:g}" + (f" or atol {self.atol:g}" if self.atol else "")
         lines = [
-            f"{verdict}: the objective is {vanishing if self.vanishes else best} ({tolerance}).",
+            f"{verdict}: {vanishing if self.vanishes else best} ({tolerance}).",
             f"objective {self.primal:.10g}; no model has less than {rounded_down(self.primal - self.gap)}; "
             f"gap {self.gap:.3g} (rounding {self.rounding:.1g}; dual point: {self.how}).",
         ]

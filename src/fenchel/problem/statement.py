@@ -1,7 +1,7 @@
 """What `solve`, the run loop and the judges need of a problem, whatever its kind.
 
 Another kind of problem subclasses `Statement`, registers a judge (`certificate.judge.judge_of.register`) and its
-solvers (`solver.choose.solvers_of.register`); no file of `solver` or `certificate` has to know it.
+solvers (`steps.choose.solvers_of.register`); no file of `solver` or `certificate` has to know it.
 """
 
 from __future__ import annotations

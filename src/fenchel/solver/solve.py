@@ -270,6 +270,6 @@ def not_certified(result: Result) -> str:
         "stalled": "the gap is rounding; a smaller one cannot be proven in double precision",
     }
     return (
-        f"{result.solver} did not reach tol={certificate.tol:g}: the model is proven to be within "
-        f"{closeness(certificate.relative_gap)} of the optimum (gap {certificate.gap:.3g}); {reasons[result.status]}."
+        f"{result.solver} did not reach tol={certificate.tol:g}: it is only proven that no model lowers the objective "
+        f"by more than {closeness(certificate.relative_gap)} (gap {certificate.gap:.3g}); {reasons[result.status]}."
     )

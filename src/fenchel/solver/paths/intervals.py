@@ -163,7 +163,7 @@ class CertifiedPath(Sequence[Knot]):
         if not self.knots:
             return f"Nothing is proven: the search ended before its first model; {self.n_solves} solves."
         head = (
-            f"For every lam from {self.low:.6g} to {self.lam_max:.6g} one of {len(self)} models is proven to be within"
+            f"For every lam from {self.low:.6g} to {self.lam_max:.6g} one of {len(self)} models is proven optimal up to"
         )
         if not self.complete:
             head = f"Incomplete: ended before {self.lam_min:.6g}. {head}"
@@ -171,7 +171,7 @@ class CertifiedPath(Sequence[Knot]):
             (f"{k.lam:.6g}", f"{k.low:.6g}", f"{k.high:.6g}", f"{np.count_nonzero(k.w)}", "yes" if k.solved else "no")
             for k in self.knots
         ]
-        head = f"{head}\n{100 * self.eps:g} % of the best possible; {self.n_solves} solves."
+        head = f"{head}\n{100 * self.eps:g} % of its objective; {self.n_solves} solves."
         return f"{head}\n{table(('lam', 'from', 'to', 'nonzeros', 'solved'), rows)}"
 
     def plot(self, title: str = "") -> Any:
