@@ -98,7 +98,8 @@ def _enter(state: WorkingSetState, score: Vector, size: int) -> None:
         return
     groups: Indices = np.sort(np.argpartition(-score, size - 1)[:size]).astype(np.int64)
     width = int(blocks.sizes[groups].sum())
-    state.grows = width > TUNING.settled * last
+    # before the first step for a lam the strong rule has named what is needed
+    state.grows = state.steps > 0 and width > TUNING.settled * last
     state.enter(state.everything.only(groups, by_columns=not is_narrow(state, width)))
     state.inside = np.zeros(blocks.count, dtype=bool)
     state.inside[groups] = True
