@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from fenchel.certificate import consequences
 from fenchel.certificate.bounds.constructions import Construction
-from fenchel.certificate.bounds.rounding import gap_between
+from fenchel.certificate.bounds.rounding import UP, gap_between
 from fenchel.certificate.evidence import Evidence
 from fenchel.data.typing import Mask, MatrixLike, Vector
-from fenchel.problem.penalties.base import EVALUATION
 
 FORMAT = "fenchel-certificate-1"
 #: An objective counts as zero up to this gap, relative to the mean loss at scores 0; and absolutely (`vanishes`).
@@ -104,7 +103,7 @@ class Certificate:
         gap, mu = gap_between(upper, lower), strong_convexity
         relative = gap / abs(primal) if primal else (np.inf if gap else 0.0)
         rounding = max(0.0, gap - (primal - dual))
-        radius = sqrt(2.0 * max(gap, 0.0)) / sqrt(mu) * (1.0 + EVALUATION) if mu > 0.0 else np.inf
+        radius = sqrt(2.0 * max(gap, 0.0)) / sqrt(mu) * UP if mu > 0.0 else np.inf
         return cls(primal, dual, gap, relative, rounding, tol, how, radius, atol, at_zero, evidence)
 
     @classmethod

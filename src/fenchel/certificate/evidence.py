@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 from fenchel.certificate import consequences
 from fenchel.certificate.bounds.constructions import Construction, constructions
 from fenchel.certificate.bounds.dual_point import LowerBound, gradient_point, lower_bounds, zero_bound
-from fenchel.certificate.bounds.rounding import PrimalBound, gap_between, primal_bound
+from fenchel.certificate.bounds.rounding import UP, PrimalBound, gap_between, primal_bound
 from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.data.typing import Mask, MatrixLike, Vector
 from fenchel.problem import Problem
-from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.vectors import p_norm
 from fenchel.steps.base import Model
 
-UP = 1.0 + EVALUATION
 #: By which part of its terms a product may differ from what it was before the data are said to have changed.
 CHANGED = 1e-6
 DATA_HAVE_CHANGED = "X has changed since this certificate was made; solve the problem again"

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from fenchel.certificate.bounds.rounding import INPUT
+from fenchel.certificate.bounds.rounding import DOWN, INPUT, UP
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights, search_plan
 from fenchel.data.design import Design
@@ -33,8 +33,6 @@ from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses import Absolute, Huber
 from fenchel.problem.penalties import L2, Penalty
 from fenchel.problem.penalties.base import EVALUATION
-
-UP, DOWN = 1.0 + EVALUATION, 1.0 - EVALUATION
 
 
 @dataclass(frozen=True)
@@ -197,7 +195,7 @@ class HuberClaim:
     def _absolute(self, effort: str, tol: float | None) -> tuple[float, float, str]:
         """For epsilon <= 1 the constraint on sum a^2 always holds: the dual is that of 2 epsilon |r|, sigma -> 0."""
         scale = 2.0 * self.epsilon
-        penalty = L2(self.penalty.lam / scale * (1.0 - EVALUATION))  # rounded down: P* increases in lam
+        penalty = L2(self.penalty.lam / scale * DOWN)  # rounded down: P* increases in lam
         problem = Problem(self.design, self.y, Absolute(), penalty, self.weights, self.intercept)
         found = certify_weights(problem, self.w, self.b, None, effort, tol)
         lower = scale * (found.primal - found.gap)

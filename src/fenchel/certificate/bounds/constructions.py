@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.certificate.bounds.dual_point import DOWN, LowerBound, finite, gradient_point, lipschitzed, rescaled
-from fenchel.certificate.bounds.rounding import dual_bound, gap_between
+from fenchel.certificate.bounds.dual_point import LowerBound, finite, gradient_point, lipschitzed, rescaled
+from fenchel.certificate.bounds.rounding import DOWN, dual_bound, gap_between
 from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem

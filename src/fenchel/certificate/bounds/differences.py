@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel.certificate.bounds.dual_point import LowerBound
-from fenchel.certificate.bounds.rounding import DualPoint, loss_bound
+from fenchel.certificate.bounds.rounding import DOWN, UP, DualPoint, loss_bound
 from fenchel.data.products import gamma
 from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
@@ -43,7 +43,7 @@ def denoising_bound(problem: Problem, u: Vector, how: str) -> LowerBound | None:
         largest = float(np.abs(u).max(initial=0.0))
         error = np.zeros_like(v) if D.unit is not None else gamma(D.depth) * largest * D.column_sums + 5e-324
         factor = W / s
-        alpha, moved = factor * v, (1.0 + EVALUATION) * factor * (error + EVALUATION * np.abs(v)) + 5e-324
+        alpha, moved = factor * v, UP * factor * (error + EVALUATION * np.abs(v)) + 5e-324
         # moved / fraction should be about as long as alpha: shorter or longer makes the bound worse
         length = float(np.sqrt(np.mean(np.square(alpha))))
         fraction = min(0.5, max(EVALUATION, float(moved.max()) / length)) if length > 0.0 else 0.5
@@ -76,7 +76,7 @@ def zero_differences(problem: Problem, bound: LowerBound, gap: float) -> Mask:
         u = D.sums_upper(bound.v[side], bound.error[side])[side]
         interval = radius * _lengths(problem, D, side) * (1.0 + 1e-9)
         with np.errstate(invalid="ignore"):
-            proven |= u + interval < penalty.lam * abs(D.scale) * (1.0 - EVALUATION)
+            proven |= u + interval < penalty.lam * abs(D.scale) * DOWN
     return proven
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fenchel.certificate.bounds.rounding import DualBound, DualPoint, dual_bound, dual_of, loss_bound
+from fenchel.certificate.bounds.rounding import DOWN, UP, DualBound, DualPoint, dual_bound, dual_of, loss_bound
 from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
@@ -25,7 +25,6 @@ class DualPointTuning:
 
 
 TUNING = DualPointTuning()
-DOWN = 1.0 - EVALUATION
 
 
 @dataclass(frozen=True)
@@ -97,8 +96,8 @@ def lipschitzed(problem: Problem, bound: DualBound, norm: float, primal_upper: f
     """
     lam = problem.penalty.lam
     excess = max(0.0, norm - lam)
-    ball = (primal_upper + (1.0 + EVALUATION) * problem.mean(np.abs(problem.conjugate_at_zero))) / lam
-    cost = ball * excess * (1.0 + EVALUATION) if excess > 0.0 else 0.0
+    ball = (primal_upper + UP * problem.mean(np.abs(problem.conjugate_at_zero))) / lam
+    cost = ball * excess * UP if excess > 0.0 else 0.0
     point = replace(bound.point, how=f"{bound.point.how}, Lipschitzed" if excess else bound.point.how)
     found = _bound(bound, cost, cost + EVALUATION * abs(bound.lower))
     return replace(found, point=point, feasible=excess == 0.0)
@@ -131,7 +130,7 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
         fraction=point.fraction,
         how=f"{point.how}, rescaled",
     )
-    v, error = theta * bound.v, theta * bound.error * (1.0 + EVALUATION)
+    v, error = theta * bound.v, theta * bound.error * UP
     bound = DualBound(scaled, *loss_bound(problem, scaled), v, error)
     return _bound(bound, 0.0, 0.0) if isinstance(penalty, NormPenalty) else finite(problem, bound)
 

@@ -14,16 +14,13 @@ import numpy as np
 
 from fenchel._core import kernels
 from fenchel.certificate.bounds.dual_point import LowerBound
-from fenchel.certificate.bounds.rounding import DualPoint, PrimalBound, dual_of, loss_bound
+from fenchel.certificate.bounds.rounding import UP, DualPoint, PrimalBound, dual_of, loss_bound
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.vectors import square_over
 from fenchel.steps import Residual
-
-#: Bounds the roundings of sums and products of a few numbers, as computed here.
-UP = 1.0 + 1e-12
 
 
 def moved(problem: Problem, residual: Residual, alpha: Vector, point: DualPoint) -> Residual:

@@ -21,6 +21,8 @@ from fenchel.steps import Scores
 
 #: Relative error granted to the scores, targets and multipliers that enter a loss or its conjugate.
 INPUT = 8 * UNIT_ROUNDOFF
+#: Factors on the result of one evaluation or a few operations: at least, and at most, the exact result.
+UP, DOWN = 1.0 + EVALUATION, 1.0 - EVALUATION
 #: What products of tiny multipliers and targets lose below the smallest numbers, many times over.
 UNDERFLOW = float(np.finfo(np.float64).tiny)
 
@@ -138,7 +140,7 @@ def loss_bound(problem: Problem, point: DualPoint) -> tuple[float, float]:
         g, way = problem.loss.conjugate(-alpha, y), point.moved / point.fraction
         ends = (problem.loss.conjugate(-problem.in_domain(alpha + side * way), y) for side in (-1.0, 1.0))
         worst = np.where(way > 0, np.abs(g) + np.maximum(*map(np.abs, ends)), 0.0)
-        lower -= (1.0 + EVALUATION) * point.fraction * problem.mean(worst)
+        lower -= UP * point.fraction * problem.mean(worst)
     return value, lower
 
 
@@ -166,8 +168,8 @@ def dual_bound(problem: Problem, point: DualPoint) -> DualBound:
         product = problem.X.rmatvec_bounded(point.alpha if problem.weightless else s * point.alpha)
         error = product.error + (2.0 * EVALUATION + point.shrink) * product.absolute
         if point.moved is not None:
-            error = error + (1.0 + EVALUATION) * problem.X.rmatvec_bounded(s * point.moved).absolute
+            error = error + UP * problem.X.rmatvec_bounded(s * point.moved).absolute
         v = product.value / W
     if not (np.isfinite(lower) and np.all(np.isfinite(v))):
         return DualBound(point, -np.inf, -np.inf, np.zeros_like(v), np.zeros_like(v))
-    return DualBound(point, value, float(lower), v, error / W * (1.0 + EVALUATION))
+    return DualBound(point, value, float(lower), v, error / W * UP)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from fenchel.certificate.bounds.rounding import DualPoint
+from fenchel.certificate.bounds.rounding import UP, DualPoint
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
@@ -86,7 +86,7 @@ class FreeDirections:
             return None
         factor = min(up, down) / max(up, down)
         alpha = np.where((term > 0) if up > down else (term < 0), factor * alpha, alpha)
-        error_sum = float((problem.weights * np.abs(alpha) * error).sum()) * (1.0 + EVALUATION)
+        error_sum = float((problem.weights * np.abs(alpha) * error).sum()) * UP
         shrink = 2.0 * EVALUATION + 4.0 * error_sum / min(up, down)
         return DualPoint(alpha, shrink=shrink, how=how) if shrink < 0.5 else None
 
@@ -120,7 +120,7 @@ class FreeDirections:
         if not smallest > 2.0 * noise:
             return None
         mu = float(np.linalg.norm(residual)) / (smallest - noise)
-        part = mu * np.linalg.norm(np.abs(self.F) + self.error, axis=1) * (1.0 + EVALUATION)
+        part = mu * np.linalg.norm(np.abs(self.F) + self.error, axis=1) * UP
         if not np.all(part[slack > 0] <= 0.5):
             return None
         return DualPoint(alpha, moved=part * slack, fraction=float(part[slack > 0].max(initial=0.0)), how=how)

@@ -14,14 +14,12 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from fenchel.certificate.bounds import dual_point
-from fenchel.certificate.bounds.rounding import INPUT, PrimalBound, dual_of, primal_of
+from fenchel.certificate.bounds.rounding import DOWN, INPUT, UP, PrimalBound, dual_of, primal_of
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.losses.multiclass import multipliers, within_simplex, without_class
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty
-
-UP, DOWN = 1.0 + EVALUATION, 1.0 - EVALUATION
 
 
 @dataclass(frozen=True)

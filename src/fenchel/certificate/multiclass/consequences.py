@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate.bounds.constructions import Construction
-from fenchel.certificate.bounds.rounding import INPUT, gap_between
-from fenchel.certificate.multiclass.bounds import UP, BlockBound
+from fenchel.certificate.bounds.rounding import INPUT, UP, gap_between
+from fenchel.certificate.multiclass.bounds import BlockBound
 from fenchel.data.design import Design
 from fenchel.data.multi_products import BlockProducts
 from fenchel.data.typing import Mask, MatrixLike, Vector
