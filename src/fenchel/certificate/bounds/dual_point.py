@@ -21,7 +21,6 @@ class DualPointTuning:
 
     far: float = 0.01  # relative gap above which multiples are tried
     few: int = 10_000  # most samples for a search of several rounds
-    negligible_mix: float = 1e-12  # largest mixing weight of classes that is left to the error bound
 
 
 TUNING = DualPointTuning()

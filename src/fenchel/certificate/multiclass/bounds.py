@@ -23,6 +23,16 @@ from fenchel.problem.penalties.base import EVALUATION, NormPenalty
 
 
 @dataclass(frozen=True)
+class BalanceTuning:
+    """When a dual point is balanced between the classes. Not measured."""
+
+    negligible_mix: float = 1e-12  # largest mixing weight that is left to the error bound
+
+
+TUNING = BalanceTuning()
+
+
+@dataclass(frozen=True)
 class BlockPoint:
     """A dual point: in exact arithmetic, (1 - mix) p_i + mix q for some distribution q is feasible."""
 
@@ -86,7 +96,7 @@ def balanced(problem: MulticlassProblem, off: Vector, how: str) -> BlockPoint | 
     for _ in range(2):
         r = excess(problem, off)[0]
         most = float(np.max(np.where(n > 0.0, r / np.where(n > 0.0, n, 1.0), 0.0)))
-        if most <= dual_point.TUNING.negligible_mix:
+        if most <= TUNING.negligible_mix:
             break
         mix = most / (1.0 + most)
         q = np.maximum(mix * n - (1.0 - mix) * r, 0.0) / (mix * W)
