@@ -1,12 +1,14 @@
 """The problem: primal, dual, link, weights, lam_max."""
 
 import dataclasses
+import functools
 import math
 
 import numpy as np
 import pytest
 
-from fenchel import Problem, losses, penalties, sets, solve
+from fenchel import MulticlassProblem, Problem, losses, penalties, sets, solve
+from fenchel.data.multi_products import BlockProducts
 from fenchel.problem.vectors import is_finite, sum_of_squares
 from tests.helpers.registry import LOSSES, name, penalties_for, targets
 
@@ -19,6 +21,36 @@ def test_a_problem_cannot_be_changed():
         problem.y = np.zeros(5)
     with pytest.raises(TypeError, match="has no lam"):
         problem.replace(lam=1.0)
+
+
+def cached_values(problem):
+    """All cached properties of a problem, computed if need be."""
+    cached = {each for kind in type(problem).__mro__ for each, value in vars(kind).items() if is_cached(value)}
+    return {each: getattr(problem, each) for each in cached}
+
+
+def is_cached(value):
+    return isinstance(value, functools.cached_property)
+
+
+@pytest.mark.parametrize("kind", [Problem, MulticlassProblem])
+def test_nothing_cached_depends_on_the_penalty(kind):
+    """`replace(penalty=)` keeps what is cached: it must be what a new problem would compute."""
+    draw = np.random.default_rng(1)
+    X, y, weights = draw.normal(size=(9, 4)), np.arange(9) % 3, draw.random(9)
+    of_classes = (p for p in penalties_for(12) if not isinstance(p, penalties.Entropy | penalties.FusedL1))
+    for after in penalties_for(4) if kind is Problem else of_classes:
+        problem = kind(X, y, penalty=penalties.L2(0.3), sample_weight=weights)
+        assert cached_values(problem)
+        replaced, new = problem.replace(penalty=after), kind(X, y, penalty=after, sample_weight=weights)
+        assert vars(replaced).keys() > set(cached_values(problem))  # they are kept
+        kept, fresh = cached_values(replaced), cached_values(new)
+        assert kept.keys() == fresh.keys()
+        for each, value in fresh.items():
+            if isinstance(value, BlockProducts):
+                assert kept[each].design is replaced.X
+            else:
+                np.testing.assert_array_equal(kept[each], value)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=name)
