@@ -268,6 +268,7 @@ def test_warm_starts_need_fewer_steps(model, parameter, data):
         (fl.LinearSVC(C=0.0), "C must be positive"),
         (fl.LinearSVC(penalty="l1", multi_class="crammer_singer"), "use multi_class='ovr'"),
         (fl.Ridge(positive=True), "use scikit-learn's estimator"),
+        (fl.Ridge(copy_X=1), "copy_X must be True or False"),
         (fl.Ridge(alpha=0.0), "a small alpha such as 1e-8"),
         (fl.Ridge(alpha="1"), "alpha must be a number"),
         (fl.QuantileRegressor(alpha=0.0), "a small alpha such as 1e-8"),

@@ -12,6 +12,7 @@ from joblib import effective_n_jobs
 from fenchel.data import Design
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
+from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Loss, MulticlassLoss
 from fenchel.problem.penalties import L1, L2, ElasticNet, Penalty
 
@@ -112,9 +113,12 @@ def no_bounds_on_weights(positive: object) -> None:
         raise ValueError("positive=True is not supported; use scikit-learn's estimator")
 
 
-def check_hints(selection: str, positive: object) -> None:
+def check_hints(selection: str, positive: object, precompute: object, copy_X: object) -> None:
     """Raise for invalid hints to scikit-learn's algorithm."""
     one_of("selection", selection, ("cyclic", "random"))
+    if not (isinstance(precompute, bool | np.bool_) or np.asarray(precompute).ndim == 2):  # a Gram matrix
+        one_of("precompute", precompute, (True, False, "auto"))
+    require_flag(copy_X, "copy_X")
     no_bounds_on_weights(positive)
 
 

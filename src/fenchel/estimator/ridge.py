@@ -15,6 +15,7 @@ from fenchel.estimator.classification import Classification, fit_classes
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, no_bounds_on_weights, positive_alpha
 from fenchel.estimator.regression import Regression, fit_targets
+from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import L2
 from fenchel.problem.scaling import lam_from_sum
@@ -91,6 +92,7 @@ class Ridge(RidgeParameters, Regression):
 
     def _check_parameters(self) -> None:
         no_bounds_on_weights(self.positive)
+        require_flag(self.copy_X, "copy_X")
         for alpha in _each(self.alpha):
             positive_alpha(alpha)
 
@@ -137,6 +139,7 @@ class RidgeClassifier(RidgeParameters, Classification):
 
     def _check_parameters(self) -> None:
         no_bounds_on_weights(self.positive)
+        require_flag(self.copy_X, "copy_X")
         positive_alpha(self.alpha)
 
     def _objective(self) -> Objective:

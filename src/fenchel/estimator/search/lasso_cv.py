@@ -97,7 +97,7 @@ class LassoSearch(LassoHints, SparseRegressionCV):
     n_alphas: int | None = None
 
     def _check_parameters(self) -> None:
-        check_hints(self.selection, self.positive)
+        check_hints(self.selection, self.positive, self.precompute, self.copy_X)
         super()._check_parameters()
 
     def _penalty(self, alpha: float, ratio: float) -> Penalty:

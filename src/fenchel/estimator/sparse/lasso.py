@@ -36,7 +36,7 @@ class LassoModel(LassoHints, FitParameters, SparseRegression):
         return 1.0
 
     def _check_parameters(self) -> None:
-        check_hints(self.selection, self.positive)
+        check_hints(self.selection, self.positive, self.precompute, self.copy_X)
         self._objective()
 
     def _objective(self) -> Objective:

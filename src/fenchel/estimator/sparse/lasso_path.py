@@ -73,7 +73,7 @@ def elastic_net_path(
     dual_gaps : array of the certified gaps
     n_iters : list of steps, if `return_n_iter`
     """
-    check_hints(selection, positive)
+    check_hints(selection, positive, precompute, copy_X)
     ratio, asked = l1_ratio_of(l1_ratio), alphas_of(alphas, n_alphas)
     require_ends(asked, [ratio], eps)
     features = check_array(X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
