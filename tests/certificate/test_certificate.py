@@ -86,7 +86,9 @@ def test_it_goes_through_json_and_pickle():
         ({"w": np.array([1, 2, np.nan, 0, 0])}, "w has nan at position 2"),
         ({"w": np.array(list("abcde"))}, "w must be numbers"),
         ({"w": np.ones(5), "b": 1.0}, "no intercept"),
-        ({"w": np.ones(5), "b": np.inf}, "b must be a finite number"),
+        ({"w": np.ones((1, 5))}, r"got shape \(1, 5\); pass w\.ravel\(\)"),
+        ({"w": np.ones(5), "b": np.float64(np.inf)}, "b must be one finite number, got inf$"),
+        ({"w": np.ones(5), "b": np.ones(2)}, r"b must be one finite number, got an array of shape \(2,\)"),
         ({"w": np.ones(5), "alpha": np.ones(3)}, "alpha has 3 entries"),
         ({"w": np.ones(5), "effort": "max"}, "effort must be one of"),
         ({"w": np.ones(5), "tol": -1.0}, "tol must be positive"),
@@ -95,6 +97,13 @@ def test_it_goes_through_json_and_pickle():
 def test_bad_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         fl.certify(classification(), **arguments)
+
+
+def test_an_intercept_may_be_an_array_of_one_number():
+    """scikit-learn's `intercept_` is one."""
+    problem = fl.Problem(np.ones((4, 1)), [1.0, 2.0, 3.0, 5.0], intercept=True)
+    for b in (np.array([0.1]), np.array(0.1), np.float64(0.1), np.float32(0.5)):
+        assert fl.certify(problem, [1.0], b=b).gap == fl.certify(problem, [1.0], b=float(np.ravel(b)[0])).gap
 
 
 # Consequences ---------------------------------------------------------------------------------------------------------

@@ -199,7 +199,7 @@ def test_bad_statements_are_refused(arguments, error, message):
 def test_bad_matrices_are_refused():
     p = problem()
     for B, b, message in [
-        (np.zeros((2, 4)), 0.0, "must have shape"),
+        (np.zeros((2, 4)), 0.0, r"w must be a matrix of shape \(3, 4\): a row of weights for each class"),
         (np.full((3, 4), np.nan), 0.0, "nan at position"),
         (np.zeros((3, 4)), np.ones(3), "the problem has no intercept"),
     ]:

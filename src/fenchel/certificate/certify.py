@@ -77,12 +77,23 @@ def certify_weights(
 
 
 def _intercept(b: Any, shape: Shape) -> Any:
-    """One number, or one for each output."""
+    """One number (or an array of one, as scikit-learn's `intercept_`), or one for each output."""
     if not shape:
-        if not (isinstance(b, int | float | np.number) and np.isfinite(b)):
-            raise ValueError(f"b must be a finite number, got {b!r}")
-        return float(b)
+        number = b.item() if isinstance(b, np.ndarray | np.generic) and b.size == 1 else b
+        if isinstance(number, int | float | np.number) and np.isfinite(number):
+            return float(number)
+        got = f"an array of shape {b.shape}" if isinstance(b, np.ndarray) and b.size != 1 else repr(number)
+        raise ValueError(f"b must be one finite number, got {got}")
     return _numbers(np.broadcast_to(b, shape) if np.ndim(b) == 0 else b, shape, "b")
+
+
+def _expected(name: str, shape: Shape) -> str:
+    """The array that is asked for, in words."""
+    if len(shape) == 1:
+        entries = {"w": "weights (the columns of X)", "b": "intercepts, one for each class"}
+        return f"a vector of {shape[0]} {entries.get(name, 'multipliers, one for each sample')}"
+    rows = {"w": "a row of weights for each class"}
+    return f"a matrix of shape {shape}: {rows.get(name, 'a row for each sample, a column for each class')}"
 
 
 def _numbers(values: Any, shape: Shape, name: str) -> Vector:
@@ -92,11 +103,8 @@ def _numbers(values: Any, shape: Shape, name: str) -> Vector:
         raise ValueError(f"{name} must be numbers, got entries of type {array.dtype}")
     array = np.array(array, dtype=np.float64)
     if array.shape != shape:
-        vector = f"be a vector of {shape[0]} weights (the columns of X)"
-        matrix = f"have shape {shape} (a row or an entry for each class; of alpha, a row for each sample)"
-        raise ValueError(
-            f"{name} must {vector if len(shape) == 1 and name == 'w' else matrix}, got shape {array.shape}"
-        )
+        flat = f"; pass {name}.ravel()" if array.shape == (1, *shape) else ""
+        raise ValueError(f"{name} must be {_expected(name, shape)}, got shape {array.shape}{flat}")
     bad = np.argwhere(~np.isfinite(array))
     if bad.size:
         place = tuple(map(int, bad[0]))
