@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from fenchel.certificate.bounds.rounding import DOWN, INPUT, UP
+from fenchel.certificate.bounds.rounding import DOWN, INPUT, UP, dual_of, gap_between, primal_of
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights, search_plan
 from fenchel.data.design import Design
@@ -91,7 +91,7 @@ class HuberClaim:
             found.append(self._dual(self.best_scale(r)))
             if self.slopes is not None:
                 found.append(self._bound(self.slopes, "given multipliers"))
-            if plan.recover and upper - max(lower for _, lower, _ in found) > plan.tol * primal:
+            if plan.recover and gap_between(upper, max(lower for _, lower, _ in found)) > plan.tol * primal:
                 found.append(self._absolute(effort, tol) if self.epsilon <= 1.0 else self._polished(r))
         dual, lower, how = max(found, key=lambda bound: bound[1])
         size = 2.0 * self.epsilon * self._mean(np.abs(self.y))  # P at w = 0, b = 0, sigma -> 0
@@ -107,9 +107,10 @@ class HuberClaim:
             product = self.design.matvec_bounded(self.w)
             r = product.value + self.b - self.y
             error = product.error + INPUT * (np.abs(product.value) + abs(self.b) + np.abs(self.y))
-            primal = self.sigma + self._mean(Scaled(r, self.sigma).loss(self.epsilon)) + self.penalty.value(self.w)
-            worst = Scaled(np.abs(r) + error, self.sigma).loss(self.epsilon)
-            upper = UP * (self.sigma + UP * self._mean(worst)) + self.penalty.value_upper(self.w)
+            loss = self.sigma + self._mean(Scaled(r, self.sigma).loss(self.epsilon))
+            worst = self.sigma + UP * self._mean(Scaled(np.abs(r) + error, self.sigma).loss(self.epsilon))
+            penalty = self.penalty
+            primal, upper = primal_of(loss, worst - loss, penalty.value(self.w), penalty.value_upper(self.w))
         return (primal, upper, r) if np.isfinite(upper) else (np.inf, np.inf, r)
 
     def _dual(self, state: Scaled, how: str = "gradient") -> tuple[float, float, str]:
@@ -129,11 +130,12 @@ class HuberClaim:
             theta = float(np.clip(linear / (2.0 * conjugate), 0.0, 1.0)) if conjugate > 0.0 else 1.0
             theta = 1.0 if theta > 0.999 else theta
             error_of_linear = (2.0 * EVALUATION + shrink) * self._mean(np.abs(a * self.y))
-            lower = theta * (linear - error_of_linear) - self.penalty.conjugate_upper(theta * v, theta * error * UP)
+            conjugate_upper = self.penalty.conjugate_upper(theta * v, theta * error * UP)
+            least = theta * (linear - error_of_linear)
+            dual, lower = dual_of(theta * linear, least, theta**2 * conjugate, conjugate_upper)
         if not np.isfinite(lower):
             return 0.0, 0.0, "zero"
-        lower -= 4.0 * EVALUATION * (abs(linear) + conjugate)
-        return theta * linear - theta**2 * conjugate, lower, how if theta == 1.0 else f"{how}, rescaled"
+        return dual, lower, how if theta == 1.0 else f"{how}, rescaled"
 
     def best_scale(self, r: Vector) -> Scaled:
         """The best b and sigma for these weights: the root of mean(1 - a^2 / 4), the derivative in sigma."""
