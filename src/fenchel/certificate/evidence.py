@@ -37,7 +37,7 @@ class Evidence:
     """The problem, the model, and the bounds on P and P*.
 
     A judge hands over its scores and dual points. Bounds that were made from a solver's products have none: they are
-    computed when somebody asks what follows from the certificate.
+    computed when a consequence of the certificate is asked for.
     """
 
     problem: Problem

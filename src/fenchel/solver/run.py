@@ -57,7 +57,7 @@ class Fit:
     callback: Callback | None = None
     progress: bool = False
     check_every: int | None = None
-    interrupted: threading.Event | None = None  # set when somebody has pressed Ctrl-C elsewhere
+    interrupted: threading.Event | None = None  # set after Ctrl-C in another thread
     penalties: Sequence[Penalty] = ()  # those to come, the present one first
     supports: Supports | None = None
     trace: Trace = field(default_factory=Trace)
@@ -101,7 +101,7 @@ class Fit:
 
     @property
     def late(self) -> bool:
-        """Whether the time is over, or somebody wants an end."""
+        """Whether the time is over, or the run was interrupted."""
         if self.interrupted is not None and self.interrupted.is_set():
             return True
         return self.stop.max_seconds is not None and self.seconds > self.stop.max_seconds
@@ -146,7 +146,7 @@ def run(fit: Fit, carried: Carried[Any]) -> list[Result]:
     """
     solver, status = carried.solver, ""
     try:
-        # where a solver's own threads work, those of BLAS, which wait in loops, would be in their way
+        # where a solver's own threads work, those of BLAS, which wait in loops, would slow them down
         with blas_threads(1 if solver.has_own_threads else fit.problem.X.threads):
             found = _steps(fit, carried)
             if isinstance(found, list):
@@ -347,6 +347,6 @@ def _last_effort(fit: Fit, status: str) -> str:
     judge.consider(start.w, start.b)  # a run that is cut off early may be worse than where it began
     if unseen or status not in ("interrupted", "max_seconds"):
         judge.try_gradient()
-    if status not in ("interrupted", "max_seconds"):  # whoever is waiting has waited enough
+    if status not in ("interrupted", "max_seconds"):  # end at once: a fit takes time
         judge.fit(stop.tol)
     return "certified" if judge.reached(stop.tol, stop.atol) else status

@@ -44,8 +44,8 @@ class PrimalBound:
 class DualPoint:
     """A dual point known up to a little: some feasible point in exact arithmetic lies this close to alpha.
 
-    That point has entries theta_i alpha_i with 1 - shrink <= theta_i <= 1, moved by at most moved_i; ways of
-    moved_i / fraction to either side would still lie in the domain. `u` is where to look for D'u = v, if anyone knows.
+    That point has entries theta_i alpha_i with 1 - shrink <= theta_i <= 1, moved by at most moved_i; a move by
+    moved_i / fraction to either side would still lie in the domain. `u`, if known, is where to look for D'u = v.
     """
 
     alpha: Vector
@@ -112,7 +112,7 @@ def _mean_loss(
     problem: Problem, z: Vector, size: Vector, relative: float, absolute: float
 ) -> tuple[float, float, Vector]:
     """The mean loss, the most that it can rise, and how far each score can be off: relative size + absolute, and
-    rounding on its way into a loss.
+    rounding of the input of a loss.
     """
     kernel, loss, y = problem.loss.kernel(), problem.loss, problem.y
     if kernel is not None:
@@ -131,15 +131,15 @@ def loss_bound(problem: Problem, point: DualPoint) -> tuple[float, float]:
     """The mean of g(alpha) = -phi*(-alpha), and a bound below it at the exact feasible point near `point`.
 
     g is concave, so g(theta a) >= theta g(a) + (1 - theta) g(0): shrinking costs at most shrink (|g(a)| + |g(0)|).
-    In the same way, moving by a fraction of a way that ends at e costs at most fraction (|g(a)| + |g(e)|).
+    Likewise, moving by a fraction of the segment from a to e costs at most fraction (|g(a)| + |g(e)|).
     """
     alpha, y = point.alpha, problem.y
     value, size = mean_conjugate(problem, alpha)
     lower = shrunk(value, size, point.shrink)
     if point.moved is not None and point.fraction > 0.0:
-        g, way = problem.loss.conjugate(-alpha, y), point.moved / point.fraction
-        ends = (problem.loss.conjugate(-problem.in_domain(alpha + side * way), y) for side in (-1.0, 1.0))
-        worst = np.where(way > 0, np.abs(g) + np.maximum(*map(np.abs, ends)), 0.0)
+        g, segment = problem.loss.conjugate(-alpha, y), point.moved / point.fraction
+        ends = (problem.loss.conjugate(-problem.in_domain(alpha + side * segment), y) for side in (-1.0, 1.0))
+        worst = np.where(segment > 0, np.abs(g) + np.maximum(*map(np.abs, ends)), 0.0)
         lower -= UP * point.fraction * problem.mean(worst)
     return value, lower
 
