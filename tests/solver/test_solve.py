@@ -151,6 +151,18 @@ def test_a_warm_start_saves_steps():
         fl.solve(problem(), start=(np.zeros(3), 0.0, np.zeros(120)))
 
 
+def test_numbers_of_numpy_are_plain_numbers_in_messages():
+    for tol in (np.float64(-1.0), np.float32(-1.0)):
+        with pytest.raises(ValueError, match=r"tol must be a number >= 0, got -1\.0$"):
+            fl.solve(problem(), tol=tol)
+    with pytest.raises(ValueError, match=r"lam must be a positive finite number, got -1\.0$"):
+        fl.penalties.L2(np.float64(-1.0))
+    with pytest.raises(ValueError, match=r"alpha must be positive and finite, got -1\.0$"):
+        fl.Lasso(np.float64(-1.0)).fit(np.eye(2), [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"y has one class only \('a'\)"):
+        fl.LinearSVC().fit(np.eye(2), np.array(["a", "a"]))
+
+
 def test_progress_is_shown(capsys):
     fl.solve(problem(), tol=1e-6, progress=True)
     assert "proven within" in capsys.readouterr().out

@@ -13,6 +13,7 @@ from fenchel.data.convert import unmasked
 from fenchel.data.target import as_vector
 from fenchel.data.typing import Vector
 from fenchel.problem import Statement
+from fenchel.problem.checks import shown
 from fenchel.problem.statement import Shape
 
 
@@ -47,7 +48,7 @@ def search_plan(effort: str, tol: float | None) -> Effort:
     if not isinstance(effort, str) or effort not in EFFORTS:
         raise ValueError(f"effort must be one of {', '.join(map(repr, EFFORTS))}, got {effort!r}")
     if tol is not None and not (isinstance(tol, int | float | np.number) and tol > 0):
-        raise ValueError(f"tol must be positive, got {tol!r}")
+        raise ValueError(f"tol must be positive, got {shown(tol)}")
     return EFFORTS[effort] if tol is None else replace(EFFORTS[effort], tol=float(tol))
 
 

@@ -103,5 +103,5 @@ def encode_labels(y: VectorLike) -> tuple[Array, NDArray[np.intp]]:
         raise ValueError(f"y has a missing label ({labels[missing[0]]}) at position {missing[0]}")
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs at least two")
+        raise ValueError(f"y has one class only ({classes.tolist()[0]!r}); a classifier needs at least two")
     return classes, codes.reshape(-1)

@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from fenchel.data import Design
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
-from fenchel.problem.checks import require_flag
+from fenchel.problem.checks import require_flag, shown
 from fenchel.problem.losses import Loss, MulticlassLoss
 from fenchel.problem.penalties import L1, L2, ElasticNet, Penalty
 
@@ -69,7 +69,7 @@ def elastic(lam: float, l1_ratio: float) -> Penalty:
 def number(name: str, value: object) -> float:
     """A float, or an error unless value is a number (not a bool)."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+        raise TypeError(f"{name} must be a number, got {shown(value)}")
     return float(value)
 
 
@@ -78,7 +78,7 @@ def positive(name: str, value: object, instead: str) -> float:
     checked = number(name, value)
     if not 0.0 < checked < np.inf:
         none = checked == (np.inf if name == "C" else 0.0)
-        raise ValueError(f"{name} must be positive and finite, got {value!r}{f'; {instead}' if none else ''}")
+        raise ValueError(f"{name} must be positive and finite, got {checked!r}{f'; {instead}' if none else ''}")
     return checked
 
 
@@ -96,14 +96,14 @@ def l1_ratio_of(l1_ratio: object) -> float:
     """l1_ratio, checked."""
     ratio = number("l1_ratio", l1_ratio)
     if not 0.0 <= ratio <= 1.0:
-        raise ValueError(f"l1_ratio must lie between 0 and 1, got {l1_ratio!r}")
+        raise ValueError(f"l1_ratio must lie between 0 and 1, got {ratio!r}")
     return ratio
 
 
 def one_of(name: str, value: Choice, choices: tuple[object, ...]) -> Choice:
     """value, or an error unless it is one of the choices."""
     if not any(value is choice or (isinstance(choice, str) and value == choice) for choice in choices):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}")
     return value
 
 

@@ -8,6 +8,11 @@ from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.base import NormPenalty
 
 
+def shown(value: object) -> str:
+    """A value in a message: 0.1, not np.float64(0.1)."""
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
 def require_instance(value: object, kind: type, name: str, example: str) -> None:
     """Raise unless value is an instance of `kind`."""
     if not isinstance(value, kind):
@@ -25,13 +30,13 @@ def require_double(term: object) -> None:
 def require_flag(value: object, name: str) -> None:
     """Raise unless value is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
+        raise TypeError(f"{name} must be True or False, got {shown(value)}")
 
 
 def require_count(value: object, name: str, of: str) -> None:
     """Raise unless value is an integer >= 1 (not a bool)."""
     if isinstance(value, bool | np.bool_) or not (isinstance(value, int | np.integer) and value >= 1):
-        raise ValueError(f"{name} must be a whole number of {of}, at least 1; got {value!r}")
+        raise ValueError(f"{name} must be a whole number of {of}, at least 1; got {shown(value)}")
 
 
 def require_one_of(value: object, known: tuple[str, ...], name: str) -> None:

@@ -93,15 +93,15 @@ def set_number(owner: object, name: str) -> float:
 
 def set_positive(owner: object, name: str) -> None:
     """Make a parameter a positive finite float, or raise."""
-    value = getattr(owner, name)
-    if not 0.0 < set_number(owner, name) < np.inf:
+    value = set_number(owner, name)
+    if not 0.0 < value < np.inf:
         raise ValueError(f"{type(owner).__name__}: {name} must be a positive finite number, got {value!r}")
 
 
 def set_nonnegative(owner: object, name: str) -> None:
     """Make a parameter a finite float >= 0, or raise."""
-    value = getattr(owner, name)
-    if not 0.0 <= set_number(owner, name) < np.inf:
+    value = set_number(owner, name)
+    if not 0.0 <= value < np.inf:
         raise ValueError(f"{type(owner).__name__}: {name} must be a finite number >= 0, got {value!r}")
 
 

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fenchel.certificate import Certificate
 from fenchel.certificate.evidence import Evidence
 from fenchel.data.typing import Indices, Vector
+from fenchel.problem.checks import shown
 from fenchel.steps.base import Model
 
 
@@ -35,13 +36,13 @@ class Stop:
         for name in ("tol", "atol"):
             value = getattr(self, name)
             if not (_is_number(value) and value >= 0):
-                raise ValueError(f"{name} must be a number >= 0, got {value!r}")
+                raise ValueError(f"{name} must be a number >= 0, got {shown(value)}")
         if self.max_iter is not None and not (
             isinstance(self.max_iter, int | np.integer) and self.max_iter >= 1 and self.max_iter is not True
         ):
-            raise ValueError(f"max_iter must be a positive integer or None, got {self.max_iter!r}")
+            raise ValueError(f"max_iter must be a positive integer or None, got {shown(self.max_iter)}")
         if self.max_seconds is not None and not (_is_number(self.max_seconds) and self.max_seconds > 0):
-            raise ValueError(f"max_seconds must be a positive number or None, got {self.max_seconds!r}")
+            raise ValueError(f"max_seconds must be a positive number or None, got {shown(self.max_seconds)}")
 
 
 def _is_number(value: Any) -> bool:

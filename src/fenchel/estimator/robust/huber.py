@@ -23,6 +23,7 @@ from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, positive_alpha
 from fenchel.estimator.regression import Regression, take_shape_of
 from fenchel.estimator.robust.huber_scale import ScaleSearch
+from fenchel.problem.checks import shown
 from fenchel.problem.losses import Huber
 from fenchel.problem.penalties import L2
 from fenchel.problem.scaling import lam_from_sum
@@ -82,7 +83,7 @@ class HuberRegressor(VerboseFitParameters, Regression):
     def _check_parameters(self) -> None:
         positive_alpha(self.alpha)
         if not 1.0 <= self.epsilon < np.inf:
-            raise ValueError(f"epsilon must be at least 1 and finite, got {self.epsilon!r}")
+            raise ValueError(f"epsilon must be at least 1 and finite, got {shown(self.epsilon)}")
 
     def _objective(self) -> Objective:
         """For sigma = 1, where the joint objective divided by the sum of the weights is 1 plus twice this one."""

@@ -11,6 +11,7 @@ from fenchel.estimator.base import VerboseFitParameters
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, positive_alpha
 from fenchel.estimator.regression import Regression
+from fenchel.problem.checks import shown
 from fenchel.problem.losses import Pinball
 from fenchel.problem.penalties import L1
 from fenchel.problem.scaling import lam_from_mean
@@ -55,7 +56,7 @@ class QuantileRegressor(VerboseFitParameters, Regression):
     def _check_parameters(self) -> None:
         positive_alpha(self.alpha)
         if not (isinstance(self.quantile, numbers.Real) and 0.0 < self.quantile < 1.0):
-            raise ValueError(f"quantile must lie strictly between 0 and 1, got {self.quantile!r}")
+            raise ValueError(f"quantile must lie strictly between 0 and 1, got {shown(self.quantile)}")
 
     def _objective(self) -> Objective:
         penalty = L1(lam_from_mean(positive_alpha(self.alpha)))

@@ -22,6 +22,7 @@ from fenchel.data.typing import Matrix, Vector, VectorLike
 from fenchel.estimator.base import Features, LinearEstimator, StartLike, Targets, stored_for, warn_short
 from fenchel.estimator.objective import l1_ratio_of, one_of, positive, positive_alpha
 from fenchel.problem import MulticlassProblem, Problem
+from fenchel.problem.checks import shown
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
 from fenchel.solver import Result
@@ -169,7 +170,7 @@ def require_ends(asked: int | Vector, ratios: Sequence[float], eps: float) -> No
     """Raise unless a grid can be derived: eps <= 1, and every l1_ratio > 0."""
     if isinstance(asked, int):
         if positive("eps", eps, "it is a ratio") > 1.0:
-            raise ValueError(f"eps is the smallest alpha relative to the largest: at most 1, got {eps!r}")
+            raise ValueError(f"eps is the smallest alpha relative to the largest: at most 1, got {shown(eps)}")
         if 0.0 in ratios:
             raise ValueError("l1_ratio=0 never gives an all-zero model, so no grid can be derived; pass alphas=[...]")
 

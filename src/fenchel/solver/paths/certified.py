@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.problem import Problem
-from fenchel.problem.checks import require_flag
+from fenchel.problem.checks import require_flag, shown
 from fenchel.solver.paths.interval_search import TUNING, IntervalSearch
 from fenchel.solver.paths.intervals import CertifiedPath
 from fenchel.solver.progress import Bar
@@ -129,11 +129,13 @@ def _checked(
         raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
     for value, name in ((lam_min, "lam_min"), (lam_max, "lam_max"), (eps, "eps"), (share, "share")):
         if not (isinstance(value, int | float | np.number) and not isinstance(value, bool) and 0 < value < np.inf):
-            raise ValueError(f"{name} must be a positive finite number, got {value!r}")
+            raise ValueError(f"{name} must be a positive finite number, got {shown(value)}")
     if not lam_min < lam_max:
-        raise ValueError(f"lam_min must be below lam_max, got {lam_min!r} and {lam_max!r}")
+        raise ValueError(f"lam_min must be below lam_max, got {shown(lam_min)} and {shown(lam_max)}")
     if not (eps < 1 and share <= TUNING.most_share):
-        raise ValueError(f"eps must be below 1 and share at most {TUNING.most_share}, got {eps!r} and {share!r}")
+        raise ValueError(
+            f"eps must be below 1 and share at most {TUNING.most_share}, got {shown(eps)} and {shown(share)}"
+        )
     for name in sorted({"tol", "atol", "start"} & set(options)):
         raise TypeError(f"certified_path has no option {name}: the tolerance of a solve is share * eps")
     _require_proportional(problem, float(lam_min), float(lam_max))

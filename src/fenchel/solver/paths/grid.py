@@ -20,7 +20,7 @@ from fenchel.data.typing import Vector
 from fenchel.draw.paths import plot_path
 from fenchel.draw.tables import table
 from fenchel.problem import Problem, Statement
-from fenchel.problem.checks import require_count, require_flag
+from fenchel.problem.checks import require_count, require_flag, shown
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
 from fenchel.solver.paths.screening import solve_near
@@ -231,7 +231,7 @@ def _grid(problem: Problem, lams: Any, eps: float | None, n_lams: int | None) ->
         return np.sort(grid)[::-1]
     eps = EPS if eps is None else eps
     if not (isinstance(eps, float | np.floating) and 0.0 < eps < 1.0):
-        raise ValueError(f"eps must lie between 0 and 1, got {eps!r}")
+        raise ValueError(f"eps must lie between 0 and 1, got {shown(eps)}")
     n_lams = N_LAMS if n_lams is None else n_lams
     require_count(n_lams, "n_lams", "lams")
     top = largest_lam(problem, "lams")

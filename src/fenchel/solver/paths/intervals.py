@@ -16,6 +16,7 @@ from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.draw.paths import plot_certified_path
 from fenchel.draw.tables import table
+from fenchel.problem.checks import shown
 
 #: Bound on the relative rounding error of a few operations.
 SPARE = 16 * UNIT_ROUNDOFF
@@ -148,7 +149,7 @@ class CertifiedPath(Sequence[Knot]):
         if not self.knots:
             raise ValueError("nothing is proven: the search ended before its first model")
         if not self.low <= lam <= self.lam_max:
-            raise ValueError(f"lam is {lam!r}, but the path is proven from {self.low:g} to {self.lam_max:g}")
+            raise ValueError(f"lam is {shown(lam)}, but the path is proven from {self.low:g} to {self.lam_max:g}")
         lows = [-knot.low for knot in self.knots]
         knot = self.knots[bisect_left(lows, -float(lam))]
         return knot, knot.gap(float(lam))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.data.typing import Vector
+from fenchel.problem.checks import shown
 
 
 class GapBound(Protocol):
@@ -105,4 +106,4 @@ def forget(n: int, ratio: float) -> int:
 def require_positive(**values: float) -> None:
     for name, value in values.items():
         if not (np.isfinite(value) and value > 0):
-            raise ValueError(f"{name} must be a positive number, got {value!r}")
+            raise ValueError(f"{name} must be a positive number, got {shown(value)}")
