@@ -99,6 +99,11 @@ class Trace(Sequence[Row]):
         return f"Trace({len(self)} checks)"
 
 
+def counted(count: int, what: str) -> str:
+    """A number of things: "1 step", "2 steps"."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 COLUMNS = ("iteration", "seconds", "primal", "dual", "gap", "nonzeros")
 Callback = Callable[[Check], Any]
 

@@ -18,7 +18,7 @@ from fenchel.data.typing import Seed
 from fenchel.problem import Statement
 from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.penalties import Penalty
-from fenchel.solver.result import Callback, NotCertifiedWarning, Result, Stop
+from fenchel.solver.result import Callback, NotCertifiedWarning, Result, Stop, counted
 from fenchel.solver.run import Carried, Fit, run
 from fenchel.steps import Solver, Start
 from fenchel.steps.base import Supports
@@ -263,7 +263,7 @@ def not_certified(result: Result) -> str:
     """The text of a NotCertifiedWarning."""
     certificate = result.certificate
     reasons = {
-        "max_iter": f"stopped after {result.n_iter} steps; raise max_iter, or scale the features",
+        "max_iter": f"stopped after {counted(result.n_iter, 'step')}; raise max_iter, or scale the features",
         "max_seconds": f"stopped after {max(result.trace['seconds'], default=0.0):.2g} seconds",
         "interrupted": "interrupted",
         "overflow": "double precision does not allow more; rescale the features, the targets or lam",
