@@ -151,6 +151,18 @@ def test_a_warm_start_saves_steps():
         fl.solve(problem(), start=(np.zeros(3), 0.0, np.zeros(120)))
 
 
+def test_a_result_prints_its_solver_its_objective_and_what_is_proven():
+    result = fl.solve(problem(), tol=1e-6)
+    first, second = str(result).splitlines()
+    assert first == f"{result.solver}, {result.n_iter} steps: objective {result.certificate.primal:.10g}."
+    assert second == str(result.certificate).splitlines()[0]
+    assert repr(result).startswith(f"Result(solver={result.solver!r}, status='certified', n_iter={result.n_iter}, ")
+    with pytest.warns(fl.NotCertifiedWarning, match="stopped after 1 step; raise max_iter"):
+        short = fl.solve(problem(), solver="fista", tol=1e-12, max_iter=1)
+    assert str(short).startswith("fista, 1 step, ended by 'max_iter': objective ")
+    assert "Not certified" in str(short)
+
+
 def test_numbers_of_numpy_are_plain_numbers_in_messages():
     for tol in (np.float64(-1.0), np.float32(-1.0)):
         with pytest.raises(ValueError, match=r"tol must be a number >= 0, got -1\.0$"):

@@ -334,7 +334,7 @@ def test_results_say_how_they_came_about():
         path = fl.path(task(loss, n, d), n_lams=6, eps=0.1, tol=1e-6)
         assert all(is_measured(result) and how in result.certificate.how for result in path)
         assert ("moments" in path[3].certificate.how) == (how == "second moments")
-        assert repr(path[1]).startswith("Result(b=")
+        assert repr(path[1]).startswith("Result(solver=")
     assert max(result.n_iter for result in path) > 1
 
 

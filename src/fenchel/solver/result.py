@@ -175,8 +175,17 @@ class Result:
         return replace(self, model=Model(nothing, 0.0), certificate=certificate, multipliers=nothing)
 
     def __repr__(self) -> str:
-        shown = ("b", "certificate", "trace", "n_iter", "solver", "status")
-        return f"Result({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+        c = self.certificate
+        return (
+            f"Result(solver={self.solver!r}, status={self.status!r}, n_iter={self.n_iter}, "
+            f"primal={c.primal:.6g}, gap={c.gap:.3g})"
+        )
+
+    def __str__(self) -> str:
+        """The solver and its steps, the objective, and what is proven, in two lines."""
+        end = "" if self.status == "certified" else f", ended by {self.status!r}"
+        steps, verdict = counted(self.n_iter, "step"), str(self.certificate).splitlines()[0]
+        return f"{self.solver}, {steps}{end}: objective {self.certificate.primal:.10g}.\n{verdict}"
 
     def __getstate__(self) -> dict[str, Any]:
         """Weights and multipliers, since a pickle has no data to compute them from."""
