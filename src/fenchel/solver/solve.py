@@ -137,8 +137,8 @@ def solve(
     warn : bool, default True
         Whether to warn if the tolerance is not reached (unless a callback stopped the run).
     check_every : int, optional
-        Certify every so many steps; by default when the solver estimates that it is done, and otherwise as often as a
-        tenth of the run's time allows.
+        Certify every so many steps. By default certificates are made when the solver estimates that it is done, and
+        otherwise after a number of passes over the data for which they cost about a tenth of the run. No clock decides.
     **solver_options
         Options of the chosen solver; unknown ones are an error.
 
