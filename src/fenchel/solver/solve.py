@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from fenchel.solver.result import Callback, NotCertifiedWarning, Result, Stop, c
 from fenchel.solver.run import Carried, Fit, run
 from fenchel.steps import Solver, Start
 from fenchel.steps.base import Supports
-from fenchel.steps.choose import another, choose
+from fenchel.steps.choose import another, choose, solvers_of
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,8 @@ def follow(
     seed, done = seed_of(request.random_state), 0
     has_start, is_path = start is not None, len(penalties) > 1
     if chosen is None:
+        if request.options and isinstance(request.solver, str):
+            _suggest(problem, request.options)
         chosen = choose(problem, request.solver, request.options, request.tol, has_start, is_path)
     if has_start and not request.is_auto and chosen.ignores_start:
         raise ValueError(f"{chosen.name} with these options ignores start")
@@ -228,6 +232,16 @@ def follow(
         yield from found
         if fit.ended:
             return
+
+
+def _suggest(problem: Statement, options: Iterable[str]) -> None:
+    """Raise for an option that no solver has, if a known one has nearly its name."""
+    of_solvers = {field.name for kind in solvers_of(problem).named().values() for field in fields(kind)}
+    known = sorted(of_solvers | signature(solve).parameters.keys() - {"problem", "solver_options"})
+    for name in options:
+        near = get_close_matches(name, known, n=1, cutoff=0.75) or [each for each in known if name.startswith(each)]
+        if name not in of_solvers and near:
+            raise TypeError(f"there is no option {name!r}; did you mean {near[0]}?")
 
 
 def _start(problem: Statement, start: Any) -> Start:
