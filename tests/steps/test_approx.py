@@ -194,18 +194,26 @@ def test_columns_of_zeros_and_one_column_are_no_obstacle():
 @pytest.mark.parametrize(
     ("problem", "options", "message"),
     [
-        (lambda X, y: fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L1(0.1)), {}, "over samples needs L2 or Elas"),
+        (
+            lambda X, y: fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L1(0.1)),
+            {},
+            "needs L2 or ElasticNet over samples",
+        ),
         (
             lambda X, y: fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(0.1)),
             {"over": "weights"},
-            "over weights needs a loss with a Lipschitz derivative, which Hinge",
+            "needs, over weights, a loss with a Lipschitz derivative, which Hinge",
         ),
         (
             lambda X, y: fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(0.1), intercept=True),
             {},
-            "over samples does not support an intercept",
+            "does not support an intercept over samples",
         ),
-        (lambda X, y: fl.Problem(X, y, penalty=fl.penalties.Entropy(0.1)), {}, "over weights needs L1, ElasticNet"),
+        (
+            lambda X, y: fl.Problem(X, y, penalty=fl.penalties.Entropy(0.1)),
+            {},
+            "needs L1, ElasticNet, GroupL2 or L2 over weights",
+        ),
         (
             lambda X, y: fl.Problem(fl.Design(X, constant=1.0), y, fl.losses.Hinge()),
             {},

@@ -279,13 +279,13 @@ class APPROX(Solver[ApproxState]):
             return "has no penalised intercept; use intercept=True for an unpenalised one"
         if self._side(problem) == "weights":
             if not np.isfinite(loss.smoothness):
-                return f"over weights needs a loss with a Lipschitz derivative, which {loss!r} is not"
+                return f"needs, over weights, a loss with a Lipschitz derivative, which {loss!r} is not"
             if _blocks(problem) is None:
-                return f"over weights needs L1, ElasticNet, GroupL2 or L2, got {penalty!r}"
+                return f"needs L1, ElasticNet, GroupL2 or L2 over weights, got {penalty!r}"
             return None
         if not isinstance(penalty.kernel(), kernels.Linear | kernels.Threshold):
-            return f"over samples needs L2 or ElasticNet, got {penalty!r}"
-        return "over samples does not support an intercept" if problem.intercept else None
+            return f"needs L2 or ElasticNet over samples, got {penalty!r}"
+        return "does not support an intercept over samples" if problem.intercept else None
 
     def begin(self, problem: Problem, start: Start, seed: int) -> ApproxState:
         if self._side(problem) == "samples":
