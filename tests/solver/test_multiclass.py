@@ -124,7 +124,7 @@ def test_the_trace_and_the_bar_work_as_for_one_score(capsys):
     assert np.all(np.diff(result.trace["primal"]) <= 0)
     assert np.all(np.diff(result.trace["dual"]) >= -1e-15)
     assert result.trace[-1].nonzeros == 12
-    assert "proven within" in capsys.readouterr().out
+    assert "too high" in capsys.readouterr().out
 
 
 # What is proven -------------------------------------------------------------------------------------------------

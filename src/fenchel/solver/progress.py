@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from fenchel.certificate.certificate import closeness
 from fenchel.problem import Statement
 from fenchel.solver.result import Row, Stop
 
@@ -60,4 +61,4 @@ class FitProgress(Bar):
         self._first = max(self._first, row.gap, 2.0 * target)
         done = np.log(self._first / max(row.gap, target)) / np.log(self._first / target)
         relative = row.gap / abs(row.primal) if row.primal else np.inf
-        self.show(done, f"step {row.iteration}, proven within {100 * relative:.2g} % of the optimum")
+        self.show(done, f"step {row.iteration}: objective at most {closeness(relative)} too high")
