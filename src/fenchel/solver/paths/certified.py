@@ -63,7 +63,8 @@ def certified_path(
     lam_min, lam_max : float
         0 < lam_min < lam_max. At `problem.lam_max()` the weights of a sparse model become zero.
     eps : float, default 1e-3
-        Between 0 and 1.
+        The relative gap that is proven for every lam, between 0 and 1. (In `path`, eps is the ratio of the smallest to
+        the largest lam.)
     share : float, default 0.1
         The tolerance of each solve as a fraction of eps, at most 0.8. A smaller one makes solves longer, and fewer.
     max_seconds : float, optional

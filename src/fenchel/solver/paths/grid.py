@@ -132,7 +132,8 @@ def path(
         In any order. By default n_lams of them, in equal ratios, from `problem.lam_max()`, where the weights become
         zero, to eps times that; required for penalties without a lam_max.
     eps : float in (0, 1), optional
-        The ratio of the last to the first lam of the default grid; 1e-3 by default.
+        The ratio of the smallest to the largest lam of the default grid; 1e-3 by default. (In `certified_path`, eps is
+        the relative gap that is proven.)
     n_lams : int, optional
         The number of lams of the default grid; 100 by default.
     tol : float, default 1e-4
