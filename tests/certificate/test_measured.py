@@ -42,15 +42,9 @@ def task(loss, n, d, penalty="L1", intercept=False, seed=0, offset=0.0, weighted
 
 def measure(problem, w, b, loss, v, sizes=None, dual=None):
     """One model with products that were computed for it."""
-    blocks = problem.penalty.blocks(len(w))
-    return Measurements.one(
-        Sizes.of(problem) if sizes is None else sizes,
-        blocks,
-        Model(w, b),
-        loss,
-        DualVector.whole(v) if dual is None else dual,
-        1,
-    )
+    sizes, blocks = Sizes.of(problem) if sizes is None else sizes, problem.penalty.blocks(len(w))
+    found = Measurements.of(sizes, [blocks], [Model(w, b)], loss, 1, v)
+    return found if dual is None else replace(found, dual=dual)
 
 
 def from_samples(problem, w, b):

@@ -14,7 +14,7 @@ from fenchel.steps import PrimalCD, SparsePath, Start
 from fenchel.steps.base import Goal
 from fenchel.steps.measurements import Sizes
 from fenchel.steps.working_set import sparse_path
-from fenchel.steps.working_set.moments import Batch, Centre, Moments
+from fenchel.steps.working_set.moments import Centre, Moments
 from tests.helpers.registry import SMOOTH, name, targets
 from tests.laws.test_exact_arithmetic import gaps_of_paths_hold
 
@@ -208,8 +208,8 @@ def test_where_a_difference_proves_too_little_a_fold_forms_its_own_matrix():
 def bounds_at(problem, moments, w):
     """What second moments prove of some weights."""
     blocks = problem.penalty.blocks(len(w))
-    batch = Batch(moments, (problem.penalty,), (blocks,), (moments.at(w),))
-    return measured_bounds(problem, batch.measured(Sizes.of(problem, moments.lengths)))
+    sizes = Sizes.of(problem, moments.lengths)
+    return measured_bounds(problem, moments.measured(sizes, [blocks], [moments.at(w)], steps=1))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ Samples have the weight fractions p_i = s_i / W. Column j has the size S_j = sqr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,12 +35,9 @@ class Sizes:
     """How large columns and targets are, from above: what rounding errors are bounded by. The penalty plays no role."""
 
     p: Vector
-    columns: Vector
-    """S_j."""
-    target: float
-    """S_y."""
-    at_zero: float
-    """The mean loss where all scores are 0."""
+    columns: Vector  # S_j
+    target: float  # S_y
+    at_zero: float  # the mean loss where all scores are 0
 
     @classmethod
     def of(cls, problem: Problem, columns: Vector | None = None) -> Sizes:
@@ -70,8 +68,7 @@ class AtSamples:
 
     loss: Vector
     multipliers: Vector
-    centred: bool = False
-    """Whether z was computed from columns and targets without their means, for the squared loss and its intercept."""
+    centred: bool = False  # whether z is of columns and targets without their means: squared loss with an intercept
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,29 +78,24 @@ class AtMoments:
     Means are taken off first where there is an intercept.
     """
 
-    square: Vector
-    """q - 2 c.w + w'G w = sum_i p_i r_i^2 of the residuals r = y - X w."""
-    inner: Vector
-    """q - c.w = sum_i p_i r_i y_i."""
+    square: Vector  # q - 2 c.w + w'G w = sum_i p_i r_i^2 of the residuals r = y - X w
+    inner: Vector  # q - c.w = sum_i p_i r_i y_i
     centred: bool
-    by_difference: bool = False
-    """Whether G is a difference: of all samples, and of those without weight."""
+    by_difference: bool = False  # whether G is a difference: of all samples, and of those without weight
+
+
+AtLoss = AtSamples | AtMoments
 
 
 @dataclass(frozen=True, eq=False)
 class DualVector:
     """What is known of v = X'(p a) of m models, as computed: sums over the samples in floating point, in any order."""
 
-    largest: Vector
-    """The largest |v_j| of the columns that are listed; 0 if none is. Not needed if all are."""
-    cut: Vector
-    """Every column that is not listed has |v_j| <= cut. Not needed if all are."""
-    sizes: Vector
-    """|v_j| of the listed columns, one model after the other; those of a model without a ridge may be left out."""
-    starts: Indices
-    """Where each model's begin."""
-    complete: bool = False
-    """Whether all columns are listed, in their order."""
+    largest: Vector  # the largest |v_j| of the columns that are listed, 0 if none is; not needed if all are
+    cut: Vector  # every column that is not listed has |v_j| <= cut; not needed if all are
+    sizes: Vector  # |v_j| of the listed columns, model after model; those of a model without a ridge may be left out
+    starts: Indices  # where each model's begin
+    complete: bool = False  # whether all columns are listed, in their order
 
     @classmethod
     def whole(cls, *v: Vector) -> DualVector:
@@ -117,36 +109,31 @@ class Measurements:
     """m models, each with a penalty of its own, R(w) = sum_g threshold_g |w_g|_2 + ridge/2 |w|_2^2."""
 
     sizes: Sizes
-    threshold: Vector
-    """Of each model's penalty; the smallest one, if `groups` says more."""
+    threshold: Vector  # of each model's penalty; the smallest one, if `groups` says more
     ridge: Vector
-    starts: Indices
-    """Model k has the weights from starts[k] to starts[k + 1]."""
-    columns: Indices | None
-    """Of each weight; None if every model has all of them."""
+    starts: Indices  # model k has the weights from starts[k] to starts[k + 1]
+    columns: Indices | None  # of each weight; None if every model has all of them
     weights: Vector
     b: Vector
-    loss: AtSamples | AtMoments
+    loss: AtLoss
     dual: DualVector
-    steps: Indices
-    """Steps that each model took."""
-    groups: Blocks | None = None
-    """The groups of the only model, unless every weight is on its own and has the same threshold."""
+    steps: Indices  # that each model took
+    groups: Blocks | None = None  # of the only model, unless every weight is on its own and has the same threshold
 
     def __len__(self) -> int:
         return len(self.b)
 
     @classmethod
-    def one(
-        cls, sizes: Sizes, blocks: Blocks, model: Model, loss: AtSamples | AtMoments, dual: DualVector, steps: int
+    def of(
+        cls, sizes: Sizes, blocks: Sequence[Blocks], models: Sequence[Model], at: AtLoss, steps: int, *v: Vector
     ) -> Measurements:
-        """Of one model."""
-        low, high, _ = blocks.limits
-        one = blocks.singles and low == high
-        count, b = np.array([0, len(model.weights)]), np.array([float(model.b)])
-        groups, taken = None if one else blocks, np.array([steps])
-        penalty = np.array([low]), np.array([blocks.ridge])
-        return cls(sizes, *penalty, count, model.columns, model.weights, b, loss, dual, taken, groups)
+        """Of one model, or of several that have all columns and penalties with one threshold each."""
+        threshold, ridge = np.array([one.limits[0] for one in blocks]), np.array([one.ridge for one in blocks])
+        starts, columns = np.cumsum([0, *(len(model.weights) for model in models)]), models[0].columns
+        weights, b = np.concatenate([model.weights for model in models]), np.array([float(one.b) for one in models])
+        taken, groups = np.full(len(models), steps), None if blocks[0].uniform else blocks[0]
+        dual = DualVector.whole(*v)
+        return cls(sizes, threshold, ridge, starts, columns, weights, b, at, dual, taken, groups)
 
     def model(self, k: int, width: int) -> Model:
         """Model k, of a problem with so many columns."""
@@ -163,10 +150,7 @@ class Measurements:
     def penalty(self) -> Vector:
         """R(w)."""
         if self.groups is not None:
-            order = slice(None) if self.columns is None else self.columns
-            w = np.zeros(len(self.groups.column))
-            w[order] = self.weights
-            return np.array([self.groups.value(w)])
+            return np.array([self.groups.value(self.model(0, len(self.groups.column)).dense())])
         value = self.threshold * self.sums(np.abs(self.weights))
         return value + 0.5 * self.ridge * self.sums(self.weights**2) if self.ridge.any() else value
 

@@ -49,11 +49,9 @@ class Bounds:
     upper: Vector
     dual: Vector
     lower: Vector
-    theta: Vector
-    """The multiple of the multipliers that is the dual point."""
+    theta: Vector  # the multiple of the multipliers that is the dual point
     moments: bool
-    feasible: tuple[Vector, Vector]
-    """The largest feasible theta, and R*(theta v), with the error of v counted in."""
+    feasible: tuple[Vector, Vector]  # the largest feasible theta, and R*(theta v), with the error of v counted in
     own: Vector | None = None
 
     @cached_property
@@ -106,10 +104,8 @@ class Terms:
     loss: Vector
     error: Vector
     v_error: Vector
-    best: Vector
-    """The best multiple of the multipliers, if any is feasible."""
-    dual: Callable[[Vector], tuple[Vector, Vector]]
-    """The mean of g(theta a), and a bound below it."""
+    best: Vector  # the best multiple of the multipliers, if any is feasible
+    dual: Callable[[Vector], tuple[Vector, Vector]]  # the mean of g(theta a), and a bound below it
 
 
 @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong

@@ -50,6 +50,11 @@ class Blocks:
         """Whether every group has one weight."""
         return self.count == len(self.column)
 
+    @property
+    def uniform(self) -> bool:
+        """Whether every group has one weight, and all have the same threshold."""
+        return self.singles and self.limits[0] == self.limits[1]
+
     @cached_property
     def group(self) -> Indices:
         """The group of each weight."""

@@ -7,17 +7,17 @@ descent, Newton steps and bounds on P and D (`certificate.bounds.measured`) take
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
-from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.steps.base import Goal
+from fenchel.steps.base import Goal, Model
 from fenchel.steps.linear_algebra.augmented import gram_matrix, gram_of_some, known_gram
-from fenchel.steps.measurements import UP, AtMoments, DualVector, Measurements, Sizes
+from fenchel.steps.measurements import UP, AtMoments, Measurements, Sizes
 from fenchel.steps.working_set.hessian import minimise, ridged
 
 
@@ -46,8 +46,7 @@ class Moments:
     c: Vector
     q: float
     centre: Centre
-    lengths: Vector | None = None
-    """S_j of all samples, where G is a difference between these and those without weight."""
+    lengths: Vector | None = None  # S_j of all samples, where G is a difference between these and those without weight
 
     @classmethod
     def of(cls, problem: Problem, may_share: bool = True) -> Moments:
@@ -75,11 +74,23 @@ class Moments:
         """The best one."""
         return 0.0 if self.centre.columns is None else self.centre.target - float(self.centre.columns @ w)
 
-    def step(self, blocks: Blocks, at: AtWeights, enough: float) -> AtWeights:
-        """The optimum, to this accuracy, from some weights."""
-        u = at.w.copy()
-        minimise(ridged(self.G, blocks.ridge), blocks, u, blocks.ridge * u - at.v, enough)
-        return self.at(u)
+    def optima(self, blocks: Sequence[Blocks], w: Vector, goal: Goal, accuracy: float) -> list[AtWeights]:
+        """For several penalties, each from the last, to this part of the gap that is asked for; from some weights."""
+        models, at = [], self.at(w)
+        for one in blocks:
+            u = at.w.copy()
+            enough = accuracy * goal.gap(self.q + one.value(u))
+            minimise(ridged(self.G, one.ridge), one, u, one.ridge * u - at.v, enough)
+            at = self.at(u)
+            models.append(at)
+        return models
+
+    def measured(self, sizes: Sizes, blocks: Sequence[Blocks], models: Sequence[AtWeights], steps: int) -> Measurements:
+        """All that was computed of some models."""
+        square, inner = np.array([at.square for at in models]), np.array([at.inner for at in models])
+        loss = AtMoments(square, inner, self.centre.columns is not None, self.by_difference)
+        each = [Model(at.w, self.intercept(at.w)) for at in models]
+        return Measurements.of(sizes, blocks, each, loss, steps, *(at.v for at in models))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,50 +101,6 @@ class AtWeights:
     v: Vector
     square: float
     inner: float
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Models of the present penalty and of some that follow, each found from the last."""
-
-    moments: Moments
-    penalties: tuple[Penalty, ...]
-    blocks: tuple[Blocks, ...]
-    models: tuple[AtWeights, ...]
-
-    @classmethod
-    def of(cls, moments: Moments, penalties: tuple[Penalty, ...], at: AtWeights, goal: Goal, accuracy: float) -> Batch:
-        """From some weights on; every model is solved to this part of the gap that is asked for."""
-        blocks = [penalty.blocks(len(at.w)) for penalty in penalties]
-        each, models = [one for one in blocks if one is not None], []
-        for one in each:
-            at = moments.step(one, at, accuracy * goal.gap(moments.q + one.value(at.w)))
-            models.append(at)
-        return cls(moments, penalties, tuple(each), tuple(models))
-
-    def model_for(self, penalty: Penalty) -> AtWeights:
-        """The model of a penalty, or the last one."""
-        return self.models[self.penalties.index(penalty) if penalty in self.penalties else -1]
-
-    def measured(self, sizes: Sizes) -> Measurements:
-        """All that was computed of them."""
-        moments, models, m, d = self.moments, self.models, len(self.models), len(self.models[0].w)
-        first = self.blocks[0]
-        low, high, _ = first.limits
-        square, inner = np.array([at.square for at in models]), np.array([at.inner for at in models])
-        return Measurements(
-            sizes,
-            np.array([one.limits[0] for one in self.blocks]),
-            np.array([one.ridge for one in self.blocks]),
-            np.arange(0, m * d + 1, d),
-            None,
-            np.concatenate([at.w for at in models]),
-            np.array([moments.intercept(at.w) for at in models]),
-            AtMoments(square, inner, moments.centre.columns is not None, moments.by_difference),
-            DualVector.whole(*(at.v for at in models)),
-            np.ones(m, dtype=np.int64),
-            None if first.singles and low == high else first,
-        )
 
 
 def gram_for_folds(problem: Problem) -> tuple[Vector, Vector | None]:

@@ -22,7 +22,7 @@ from fenchel.steps.measurements import Measurements
 from fenchel.steps.working_set.columns import ColumnSet
 from fenchel.steps.working_set.hessian import newton_step
 from fenchel.steps.working_set.matrix_free import column_step, support_step
-from fenchel.steps.working_set.moments import Batch, Moments
+from fenchel.steps.working_set.moments import Moments
 from fenchel.steps.working_set.selection import is_narrow, select, select_for
 from fenchel.steps.working_set.state import WorkingSetState
 
@@ -93,9 +93,10 @@ class PrimalCD(Solver[WorkingSetState]):
         ratio = min(1.0, problem.penalty.lam / state.problem.penalty.lam)
         blocks = ColumnSet.all(problem).blocks
         state.problem, state.everything = problem, state.everything.under(blocks)
-        if state.batch is not None:
-            state.take(state.batch.model_for(problem.penalty))
-            state.batch = None
+        if state.ahead:
+            known = [at for penalty, _, at in state.ahead if penalty == problem.penalty]
+            state.take(known[0] if known else state.ahead[-1][-1])
+            state.ahead = []
         if state.inside is None:
             state.set = state.everything
         else:
@@ -163,19 +164,20 @@ def _moment_step(state: WorkingSetState) -> None:
     """
     moments, goal = state.moments, state.goal or Goal((state.problem.penalty,), 0.0, 0.0, np.inf)
     assert moments is not None
-    if state.batch is not None and not state.refused:  # it has not been certified yet
+    if state.ahead and not state.refused:  # it has not been certified yet
         return
-    if state.batch is not None:
+    several = state.everything.blocks.uniform and not state.ahead
+    if state.ahead:
         if not moments.by_difference:
             state.leave_moments()
             return
         state.moments = moments = Moments.of(state.problem, may_share=False)
         state.__dict__.pop("sizes", None)
-    low, high, _ = state.everything.blocks.limits
-    several = state.batch is None and state.everything.blocks.singles and low == high
-    penalties = goal.penalties[: TUNING.lams_per_step] if several else goal.penalties[:1]
-    state.batch, state.refused = Batch.of(moments, penalties, moments.at(state.w), goal, TUNING.moments), False
-    state.take(state.batch.models[0])
+    penalties = goal.penalties[: TUNING.lams_per_step if several else 1]
+    blocks = [one for penalty in penalties if (one := penalty.blocks(state.set.width)) is not None]
+    optima = moments.optima(blocks, state.w, goal, TUNING.moments)
+    state.ahead, state.refused = list(zip(penalties, blocks, optima, strict=True)), False
+    state.take(optima[0])
 
 
 def _step_on_set(state: WorkingSetState, primal: float) -> None:

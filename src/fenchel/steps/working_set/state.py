@@ -11,11 +11,16 @@ from fenchel._core import CompiledLoss
 from fenchel.data.typing import Indices, Mask, Vector
 from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift
+from fenchel.problem.penalties import Penalty
+from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Goal, Model, Overflow
-from fenchel.steps.measurements import AtSamples, DualVector, Measurements, Sizes, is_moderate
+from fenchel.steps.measurements import AtSamples, Measurements, Sizes, is_moderate
 from fenchel.steps.working_set.columns import ColumnSet
 from fenchel.steps.working_set.hessian import Hessian
-from fenchel.steps.working_set.moments import AtWeights, Batch, Moments
+from fenchel.steps.working_set.moments import AtWeights, Moments
+
+#: Penalties, in two forms, and the models found for them.
+Ahead = list[tuple[Penalty, Blocks, AtWeights]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class WorkingSetState:
     mean_loss: float = field(init=False)
     product: Vector | None = None  # X w, if it was computed for the present weights
     moments: Moments | None = None  # the squared loss on few columns: no sample is needed
-    batch: Batch | None = None  # models of the present penalty and of those that follow, from moments
+    ahead: Ahead = field(default_factory=list)  # models of the present penalty and those that follow, from moments
     refused: bool = False  # whether the model of the present penalty was not good enough
     inside: Mask | None = None  # which groups are in the working set; None if all are
     goal: Goal | None = None
@@ -169,7 +174,7 @@ class WorkingSetState:
 
     def leave_moments(self) -> None:
         """Go on with the samples: they are more exact."""
-        self.moments = self.batch = self.hessian = None
+        self.moments, self.ahead, self.hessian = None, [], None
         self.__dict__.pop("sizes", None)
         self.evaluate()
 
@@ -180,11 +185,13 @@ class WorkingSetState:
         blocks, sizes = self.everything.blocks, self.sizes
         if not (sizes.are_moderate and is_moderate(*blocks.limits)):
             return None
+        if self.moments is not None:
+            penalties = [one for _, one, _ in self.ahead]
+            models = [at for *_, at in self.ahead]
+            return self.moments.measured(sizes, penalties, models, self.steps) if self.ahead else None
         model = Model(self.w, self.b)
         if self.inside is not None:
             alive: Indices = np.flatnonzero(self.w)
             model = Model(self.w[alive], self.b, self.set.members[alive], self.problem.shape[1])
-        if self.moments is not None:
-            return None if self.batch is None else self.batch.measured(sizes)
-        loss = AtSamples(np.array([self.mean_loss]), self.a[None, :])
-        return Measurements.one(sizes, blocks, model, loss, DualVector.whole(self.v), self.steps)
+        at = AtSamples(np.array([self.mean_loss]), self.a[None, :])
+        return Measurements.of(sizes, [blocks], [model], at, self.steps, self.v)
