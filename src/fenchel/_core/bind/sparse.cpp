@@ -32,7 +32,7 @@ double descend_columns(const Lines &columns, Vector<Index> column, Vector<Index>
 }
 
 void minimise_quadratic(const Posv &posv, Matrix<double> H, Vector<Index> column, Vector<Index> first, Vector<double> threshold, Mutable u, Mutable slope,
-                        Index passes, Index faces, Index steps, double enough) {
+                        double enough) {
     const Index size = H.shape(0), count = Index(first.size()) - 1;
     check_size(H.shape(1), size, "a row of H");
     check_size(u.size(), size, "the weights");
@@ -41,7 +41,7 @@ void minimise_quadratic(const Posv &posv, Matrix<double> H, Vector<Index> column
     check_groups(column, first, size);
     nb::gil_scoped_release release;
     Quadratic model(H.data(), size, Groups{column.data(), first.data()}, count, threshold.data(), u.data(), slope.data());
-    model.minimise(posv, passes, faces, steps, enough);
+    model.minimise(posv, enough);
 }
 
 // X, minus the means of its columns if they are given.
@@ -123,46 +123,25 @@ SparsePath sparse_path(const Lines &lines, bool by_rows, std::optional<Vector<do
     });
 }
 
-// Models for the first of some thresholds, as many as are found within `seconds`: where each one's weights begin, their columns, and the
-// weights; the largest |v_j| that exceeds its cut, where those of each model begin, all of them where there is a ridge, and the cut: all
-// other columns have |v_j| <= cut, up to the rounding of a product in float64 (SparsePath::list_near); intercepts, mean losses,
-// multipliers, Newton steps.
-auto advance(SparsePath &path, Vector<double> threshold, Vector<double> ridge, Vector<double> tol, double atol, double seconds) {
+// The fields of PathModels for the first of some thresholds, as many as are found within `seconds`, without the first ones, `skip` of them.
+auto advance(SparsePath &path, Vector<double> threshold, Vector<double> ridge, Vector<double> tol, double atol, double seconds, Index skip) {
     const Index count = Index(threshold.size());
     check_sizes({ridge.size(), tol.size()}, count, "a vector over the thresholds");
-    std::vector<Index> starts{0}, columns, near_starts{0}, steps;
-    std::vector<double> weights, largest, near, cut, b, loss, multipliers;
+    PathModels models;
     {
         nb::gil_scoped_release release;
         using namespace std::chrono;
         const auto end =
             seconds < 1e6 ? steady_clock::now() + duration_cast<steady_clock::duration>(duration<double>(seconds)) : steady_clock::time_point::max();
         for (Index k = 0; k < count; ++k) {
-            const double next = k + 1 < count ? threshold(k + 1) : path.expected_after(threshold(k));
+            const double next = k + 1 < count ? threshold(k + 1) : 0.95 * threshold(k);  // what comes after the last is not known
             if (!path.advance({threshold(k), ridge(k), next, tol(k), atol, end})) break;
-            for (size_t i = 0; i < path.columns().size(); ++i) {
-                if (path.weights()[i] == 0) continue;
-                columns.push_back(path.columns()[i]);
-                weights.push_back(path.weights()[i]);
-            }
-            largest.push_back(0);
-            for (const Near &one : path.near()) {
-                largest.back() = std::max(largest.back(), one.size);
-                if (ridge(k) > 0) near.push_back(one.size);
-            }
-            multipliers.resize(multipliers.size() + path.samples(), 0.0);
-            path.multipliers([last = multipliers.end() - path.samples()](Index i, double a) { last[i] = a; });
-            starts.push_back(Index(columns.size()));
-            near_starts.push_back(Index(near.size()));
-            cut.push_back(path.cut());
-            b.push_back(path.intercept());
-            loss.push_back(path.loss());
-            steps.push_back(path.steps());
+            if (k >= skip) path.append_to(models, ridge(k) > 0);
         }
     }
-    return std::make_tuple(owned(std::move(starts)), owned(std::move(columns)), owned(std::move(weights)), owned(std::move(largest)),
-                           owned(std::move(near_starts)), owned(std::move(near)), owned(std::move(cut)), owned(std::move(b)), owned(std::move(loss)),
-                           owned(std::move(multipliers)), owned(std::move(steps)));
+    const auto give = [](auto &...vectors) { return std::make_tuple(owned(std::move(vectors))...); };
+    auto &[starts, columns, weights, largest, cut, near_starts, near, b, loss, multipliers, steps] = models;
+    return give(starts, columns, weights, largest, cut, near, near_starts, b, loss, multipliers, steps);
 }
 
 }  // namespace
@@ -171,23 +150,17 @@ void bind_sparse(nb::module_ &m) {
     m.def("descend_columns", &descend_columns, "columns"_a, exact("column"), exact("first"), "c"_a, "curvature"_a, "threshold"_a, "ridge"_a, "intercept"_a,
           exact("w"), "b"_a, exact("m"), "passes"_a, "enough"_a);
     m.def("minimise_quadratic", &minimise_quadratic, "posv"_a, exact("H"), exact("column"), exact("first"), "threshold"_a, exact("u"), exact("slope"),
-          "passes"_a, "faces"_a, "steps"_a, "enough"_a);
-    using T = SparsePathTuning;
-    auto tuning = nb::class_<T>(m, "SparsePathTuning").def(nb::init<>());
-    const auto field = [&](const char *name, auto T::*member) { tuning.def_rw(name, member); };
-    field("batch", &T::batch), field("most_columns", &T::most_columns), field("newton_steps", &T::newton_steps), field("first_cut", &T::first_cut),
-        field("least_cut", &T::least_cut), field("most_cut", &T::most_cut), field("least_strong", &T::least_strong), field("next_ratio", &T::next_ratio),
-        field("gap_fraction", &T::gap_fraction), field("first_accuracy", &T::first_accuracy), field("accuracy_factor", &T::accuracy_factor),
-        field("least_accuracy", &T::least_accuracy), field("progress", &T::progress), field("most_stalls", &T::most_stalls),
-        field("model_accuracy", &T::model_accuracy), field("passes", &T::passes), field("faces", &T::faces), field("face_steps", &T::face_steps),
-        field("damping", &T::damping), field("least_damping", &T::least_damping), field("most_damping", &T::most_damping),
-        field("damping_factor", &T::damping_factor), field("halvings", &T::halvings), field("intercept_steps", &T::intercept_steps),
-        field("intercept_balance", &T::intercept_balance);
+          "enough"_a);
+    nb::class_<SparsePathTuning>(m, "SparsePathTuning")
+        .def(nb::init<>())
+        .def_rw("most_columns", &SparsePathTuning::most_columns)
+        .def_rw("least_cut", &SparsePathTuning::least_cut)
+        .def_rw("most_cut", &SparsePathTuning::most_cut);
     nb::class_<Int16Screen>(m, "Int16Screen").def("lengths", [](const Int16Screen &screen) { return owned(std::vector<double>(screen.length)); });
     m.def("int16_screen", &int16_screen, "lines"_a, "by_rows"_a, exact("mean").none(), exact("p"));
     nb::class_<SparsePath>(m, "SparsePath")
         .def_prop_ro("largest", &SparsePath::largest)
-        .def("advance", &advance, exact("threshold"), exact("ridge"), exact("tol"), "atol"_a, "seconds"_a);
+        .def("advance", &advance, exact("threshold"), exact("ridge"), exact("tol"), "atol"_a, "seconds"_a, "skip"_a);
     m.def("sparse_path", &sparse_path, "lines"_a, "by_rows"_a, exact("mean").none(), "screen"_a, "offset"_a, "loss"_a, exact("y"), exact("p"), "smoothness"_a,
           "intercept"_a, "b"_a, "posv"_a, "syrk"_a, "tuning"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>());
 }

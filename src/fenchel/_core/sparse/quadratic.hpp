@@ -20,15 +20,15 @@ class Quadratic {
     }
 
     // Coordinate descent and Newton steps in turns, until a pass changes the model by no more than `enough`.
-    void minimise(Posv solve, Index passes, Index faces, Index steps, double enough) {
+    void minimise(Posv solve, double enough) {
         double work = 0;
-        for (Index face = 0; face < faces && work < most_work; ++face) {
+        for (Index face = 0; face < most_faces && work < most_work; ++face) {
             // a pass that changes the model by nothing may still leave a slope: its change is the slope's square
             if (descend(passes, enough) == 1 && face > 0) return;
             find_face();
             if (members_.empty()) return;
             bool moved = false;
-            for (Index step = 0; step < steps; ++step) {
+            for (Index step = 0; step < most_steps; ++step) {
                 const double length = newton(solve), k = static_cast<double>(members_.size());
                 work += k * k * k;
                 moved |= length > 0;
@@ -42,6 +42,12 @@ class Quadratic {
     }
 
   private:
+    // `python -m benchmarks.race --sparse`, paths of a9a, leukemia and imdb.
+    static constexpr Index passes = 5;         // of coordinate descent before each face
+    static constexpr Index most_faces = 60;    // the model counts as minimised after so many,
+    static constexpr Index most_steps = 8;     // each with so many Newton steps,
+    static constexpr double most_work = 2e10;  // or after so many multiplications in them
+
     // An upper bound: the trace, or the largest sum of a row.
     double largest_curvature(Index g) const {
         double trace = 0, largest = 0;
@@ -70,18 +76,15 @@ class Quadratic {
     }
 
     // Passes over all groups until no step changes the model by more than `enough`; returns the passes made.
-    Index descend(Index passes, double enough) {
-        for (Index pass = 1; pass <= passes; ++pass) {
+    Index descend(Index most_passes, double enough) {
+        const auto slope = [&](Index j) { return slope_[j]; };
+        const auto step = [&](Index j, double length) { move(j, length); };
+        for (Index pass = 1; pass <= most_passes; ++pass) {
             double most = 0;
-            for (Index g = 0; g < count_; ++g) most = std::max(most, descend_group(g));
+            for (Index g = 0; g < count_; ++g) most = std::max(most, group_step(groups_, g, curvature_[g], threshold_[g], u_, next_, slope, step));
             if (most <= enough) return pass;
         }
-        return passes + 1;
-    }
-
-    double descend_group(Index g) {
-        return group_step(
-            groups_, g, curvature_[g], threshold_[g], u_, next_, [&](Index j) { return slope_[j]; }, [&](Index j, double step) { move(j, step); });
+        return most_passes + 1;
     }
 
     // The groups that are not zero, or have no penalty.
@@ -140,29 +143,29 @@ class Quadratic {
         }
     }
 
-    // The full step, with single weights that would change their sign at zero; or up to the first sign change; or half of that, ...
-    double line_search() {
-        const Index k = Index(members_.size());
-        double t = 1, slack = 0;
-        bool clips = false;
-        target_.resize(k);
-        for (size_t g = 0; g < alive_.size(); ++g) slack += 1e-14 * threshold_[alive_[g]] * norm(alive_[g]);
+    // Sets the target at a fraction of the step, with single weights that would change their sign at zero.
+    void set_target(double length) {
+        target_.resize(members_.size());
         for (size_t g = 0; g < alive_.size(); ++g)
             for (Index i = start_[g]; i < start_[g + 1]; ++i) {
-                target_[i] = old_[i] + step_[i];
-                if (start_[g + 1] - start_[g] > 1 || !(threshold_[alive_[g]] > 0) || !(old_[i] * target_[i] < 0)) continue;
-                target_[i] = 0;
-                clips = true;
-                t = std::min(t, -old_[i] / step_[i]);
+                target_[i] = old_[i] + length * step_[i];
+                if (stops_at_zero(g) && target_[i] / old_[i] <= 1e-12) target_[i] = 0;
             }
-        if (change() <= slack) return move_to_target(1);
-        for (double length = clips ? t : 0.5; length > 1e-4 * t; length *= 0.5) {
-            for (size_t g = 0; g < alive_.size(); ++g)
-                for (Index i = start_[g]; i < start_[g + 1]; ++i) {
-                    target_[i] = old_[i] + length * step_[i];
-                    if (start_[g + 1] - start_[g] == 1 && std::abs(target_[i]) <= 1e-12 * std::abs(old_[i]) && threshold_[alive_[g]] > 0) target_[i] = 0;
-                }
-            if (single_ || change() <= slack) return move_to_target(length);
+    }
+    bool stops_at_zero(size_t g) const { return start_[g + 1] - start_[g] == 1 && threshold_[alive_[g]] > 0; }
+
+    // The full step; or up to the first sign change of a single weight; or half of that, ...
+    double line_search() {
+        double first = 1, slack = 0;
+        for (size_t g = 0; g < alive_.size(); ++g) {
+            const Index i = start_[g];
+            if (stops_at_zero(g) && old_[i] * (old_[i] + step_[i]) < 0) first = std::min(first, -old_[i] / step_[i]);
+            slack += 1e-14 * threshold_[alive_[g]] * norm(alive_[g]);
+        }
+        for (double length = 1; length > 1e-4 * first; length = length > first ? first : 0.5 * length) {
+            set_target(length);
+            // with single weights the model is quadratic up to there, and falls
+            if ((single_ && length <= first) || change() <= slack) return move_to_target(length);
         }
         return 0;
     }
@@ -197,9 +200,6 @@ class Quadratic {
         }
         return length;
     }
-
-    // Multiplications in Newton steps after which the model counts as minimised.
-    static constexpr double most_work = 2e10;
 
     const double *H_;
     Index size_;

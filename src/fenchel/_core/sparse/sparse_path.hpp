@@ -15,33 +15,11 @@
 
 namespace fenchel {
 
-// None of these numbers matters to the validity of a bound: the cut that was used is reported with every model.
+// None of these numbers, nor those below, matters to the validity of a bound: the cut that was used is reported with every model.
 struct SparsePathTuning {
-    Index batch = 16;               // columns that may always enter the working set at once, and zero weights that may always stay in it
-    Index most_columns = 3000;      // of the working set; beyond, the path gives up
-    Index newton_steps = 30;        // at most, on one working set
-    double first_cut = 0.9;         // columns listed at the start, as a fraction of a lower bound on the largest |v_j| for w = 0
-    double least_cut = 0.5;         // the cut lies between these two fractions of the threshold, ...
-    double most_cut = 0.95;         // ... at the strong rule's 2 next - threshold if that is between them
-    double least_strong = 0.5;      // lower bound on the strong rule's level for new columns, as a fraction of the threshold
-    double next_ratio = 0.95;       // the threshold that is expected after the last of a call, as a fraction of it
-    double gap_fraction = 0.9;      // of the gap asked for, at which a model is accepted
-    double first_accuracy = 0.1;    // of the working set's own gap, as a fraction of the gap asked for
-    double accuracy_factor = 1e-2;  // by which it shrinks where no column was missing
-    double least_accuracy = 1e-8;   // at which the path gives up
-    double progress = 0.9;          // a Newton step that leaves more than this fraction of the gap has stalled
-    Index most_stalls = 3;          // on one working set
-    double model_accuracy = 1e-6;   // of a quadratic model's minimum, as a fraction of the working set's accuracy
-    Index passes = 5;               // of coordinate descent on a quadratic model before each face
-    Index faces = 60;               // at most, of one quadratic model
-    Index face_steps = 8;           // Newton steps at most, on one face
-    double damping = 1e-2;          // least second derivative of the loss in a model, as a fraction of its smoothness; at the start
-    double least_damping = 1e-10;   // its bounds, ...
-    double most_damping = 1.0;
-    double damping_factor = 10.0;      // ... and by how much it falls after a full step and rises after a shorter one
-    Index halvings = 10;               // of a step at most
-    Index intercept_steps = 4;         // Newton steps of the intercept for fixed weights
-    double intercept_balance = 1e-13;  // |sum p a| at the best intercept, as a fraction of sum |p a|
+    Index most_columns = 3000;  // of the working set; beyond, the path gives up
+    double least_cut = 0.5;     // the cut lies between these two fractions of the threshold, ...
+    double most_cut = 0.95;     // ... at the strong rule's 2 next - threshold if that is between them
 };
 
 // A smooth loss on the samples of positive weight: its mean at scores z, with multipliers a and second derivatives h; and the mean of
@@ -65,6 +43,18 @@ struct Near {
     double size;
 };
 
+// Models, one after the other.
+struct PathModels {
+    std::vector<Index> starts{0}, columns;  // where each one's weights begin, and their columns
+    std::vector<double> weights;
+    std::vector<double> largest, cut;   // the largest |v_j| above the cut, or 0; all columns that are not listed have |v_j| <= cut, up to the
+                                        // rounding of a product in float64 (SparsePath::list_near)
+    std::vector<Index> near_starts{0};  // where those of each model begin,
+    std::vector<double> near;           // all |v_j| above the cut where there is a ridge
+    std::vector<double> b, loss, multipliers;
+    std::vector<Index> steps;  // of Newton
+};
+
 class SparsePath {
   public:
     // `rows` are the samples of positive weight among those of the screen, p their weights, which add up to 1, and b the best intercept for
@@ -73,56 +63,82 @@ class SparsePath {
                SmoothLoss loss, bool intercept, double b, Posv solve)
         : tuning_(tuning), screen_(&screen), offset_(offset), columns_(std::move(columns)), rows_(std::move(rows)), n_(Index(rows_.size())), size_(padded(n_)),
           p_(std::move(p)), loss_(std::move(loss)), intercept_(intercept), b_(b), solve_(solve), product_(size_, 0.0), z_(n_, b), a_(n_), h_(n_),
-          pa_(size_, 0.0), c_(size_, 0.0), q_(screen.n, 0.0), inside_(screen.count, 0), damping_(tuning.damping) {
+          pa_(size_, 0.0), c_(size_, 0.0), q_(screen.n, 0.0), inside_(screen.count, 0), damping_(first_damping) {
         value_ = loss_.respond(z_.data(), a_.data(), h_.data());
         weigh_multipliers();
-        list_near(tuning_.first_cut * screen_->largest(direction()));
+        list_near(first_cut * screen_->largest(direction()));
         for (const Near &one : near_) largest_ = std::max(largest_, one.size);
         last_ = largest_;
     }
 
     // The largest |v_j| for w = 0.
     double largest() const { return largest_; }
-    double expected_after(double threshold) const { return tuning_.next_ratio * threshold; }
 
     // Find the optimum for another threshold; false where it was not found.
     bool advance(const Goal &goal) {
         prepare(goal);
         steps_ = 0;
-        for (double accuracy = tuning_.first_accuracy; accuracy > tuning_.least_accuracy;) {
+        for (double accuracy = first_accuracy; accuracy > least_accuracy;) {
             descend(goal, accuracy);
             weigh_multipliers();
             list_near(std::clamp(2 * goal.next - goal.threshold, tuning_.least_cut * goal.threshold, tuning_.most_cut * goal.threshold));
             double largest = 0, excess = 0;
             for (const Near &one : near_) add_dual(one.size, goal, largest, excess);
-            if (gap(goal, largest, excess) <= tuning_.gap_fraction * goal.gap(primal(goal))) {
+            if (gap(goal, largest, excess) <= gap_fraction * goal.gap(primal(goal))) {
                 last_ = goal.threshold;
                 return true;
             }
             if (std::chrono::steady_clock::now() > goal.end || !std::isfinite(value_)) return false;
             const Index added = extend(goal.threshold);
             if (Index(set_.size()) > tuning_.most_columns) return false;
-            if (!added) accuracy *= tuning_.accuracy_factor;
+            if (!added) accuracy *= accuracy_factor;
         }
         return false;
     }
 
-    // The model: columns of the working set with their weights, the intercept, multipliers, the mean loss, columns near the threshold with
-    // the cut, and the number of Newton steps.
-    const std::vector<Index> &columns() const { return set_; }
-    const std::vector<double> &weights() const { return w_; }
-    Index samples() const { return screen_->n; }
-    template <class F>
-    void multipliers(F &&f) const {
-        for (Index i = 0; i < n_; ++i) f(rows_[i], a_[i]);
+    // Appends the model that was found last.
+    void append_to(PathModels &models, bool ridge) const {
+        for (size_t k = 0; k < set_.size(); ++k) {
+            if (w_[k] == 0) continue;
+            models.columns.push_back(set_[k]);
+            models.weights.push_back(w_[k]);
+        }
+        models.largest.push_back(0);
+        for (const Near &one : near_) {
+            models.largest.back() = std::max(models.largest.back(), one.size);
+            if (ridge) models.near.push_back(one.size);
+        }
+        const size_t before = models.multipliers.size();
+        models.multipliers.resize(before + screen_->n, 0.0);
+        for (Index i = 0; i < n_; ++i) models.multipliers[before + rows_[i]] = a_[i];
+        models.starts.push_back(Index(models.columns.size()));
+        models.near_starts.push_back(Index(models.near.size()));
+        models.cut.push_back(cut_);
+        models.b.push_back(b_);
+        models.loss.push_back(value_);
+        models.steps.push_back(steps_);
     }
-    const std::vector<Near> &near() const { return near_; }
-    double cut() const { return cut_; }
-    double intercept() const { return b_; }
-    double loss() const { return value_; }
-    Index steps() const { return steps_; }
 
   private:
+    // `python -m benchmarks.race --sparse` on leukemia.
+    static constexpr Index batch = 16;                  // columns that may always enter the working set at once, and zero weights that may always stay
+    static constexpr Index newton_steps = 30;           // at most, on one working set
+    static constexpr double first_cut = 0.9;            // columns listed at the start, as a fraction of a lower bound on the largest |v_j| for w = 0
+    static constexpr double least_strong = 0.5;         // lower bound on the strong rule's level for new columns, as a fraction of the threshold
+    static constexpr double gap_fraction = 0.9;         // of the gap asked for, at which a model is accepted
+    static constexpr double first_accuracy = 0.1;       // of the working set's own gap, as a fraction of the gap asked for
+    static constexpr double accuracy_factor = 1e-2;     // by which it shrinks where no column was missing
+    static constexpr double least_accuracy = 1e-8;      // at which the path gives up
+    static constexpr double progress = 0.9;             // a Newton step that leaves more than this fraction of the gap has stalled,
+    static constexpr Index most_stalls = 3;             // which it may do so often on one working set
+    static constexpr double model_accuracy = 1e-6;      // of a quadratic model's minimum, as a fraction of the working set's accuracy
+    static constexpr double first_damping = 1e-2;       // least second derivative of the loss in a model, as a fraction of its smoothness;
+    static constexpr double least_damping = 1e-10;      // it falls tenfold after a full step,
+    static constexpr double most_damping = 1.0;         // and rises tenfold after a shorter one,
+    static constexpr Index most_halvings = 10;          // of which there are so many at most
+    static constexpr Index intercept_steps = 4;         // Newton steps of the intercept for fixed weights
+    static constexpr double intercept_balance = 1e-13;  // |sum p a| at the best intercept, as a fraction of sum |p a|
+
     double penalty(const Goal &goal) const {
         double sizes = 0, squares = 0;
         for (const double x : w_) {
@@ -148,9 +164,9 @@ class SparsePath {
 
     // The working set for the next threshold: without zero weights if they are many, with the columns of the strong rule.
     void prepare(const Goal &goal) {
-        const double strong = std::max(2 * goal.threshold - last_, tuning_.least_strong * goal.threshold);
+        const double strong = std::max(2 * goal.threshold - last_, least_strong * goal.threshold);
         const Index alive = Index(set_.size()) - std::count(w_.begin(), w_.end(), 0.0);
-        if (Index(set_.size()) > alive + alive / 2 + tuning_.batch) {
+        if (Index(set_.size()) > alive + alive / 2 + batch) {
             Index kept = 0;
             for (size_t k = 0; k < set_.size(); ++k) {
                 inside_[set_[k]] = w_[k] != 0;
@@ -169,7 +185,7 @@ class SparsePath {
         more_.clear();
         for (const Near &one : near_)
             if (one.size > above && !inside_[one.column]) more_.push_back(one);
-        const size_t most = std::max<size_t>(tuning_.batch, set_.size() / 2);
+        const size_t most = std::max<size_t>(batch, set_.size() / 2);
         if (more_.size() > most) {
             std::nth_element(more_.begin(), more_.begin() + Index(most), more_.end(), [](const Near &a, const Near &b) { return a.size > b.size; });
             more_.resize(most);
@@ -185,7 +201,7 @@ class SparsePath {
     // Newton steps on the working set, until its own gap is `accuracy` times the gap asked for.
     void descend(const Goal &goal, double accuracy) {
         double last = infinity;
-        for (Index step = 0, stalls = 0; step < tuning_.newton_steps; ++step) {
+        for (Index step = 0, stalls = 0; step < newton_steps; ++step) {
             weigh_multipliers();
             v_.resize(set_.size());
             double largest = 0, excess = 0;
@@ -194,10 +210,10 @@ class SparsePath {
                 add_dual(std::fabs(v_[k]), goal, largest, excess);
             }
             const double enough = goal.gap(primal(goal)), now = gap(goal, largest, excess);
-            stalls += !(now <= tuning_.progress * last);
-            if (now <= accuracy * enough || stalls > tuning_.most_stalls || !std::isfinite(now) || std::chrono::steady_clock::now() > goal.end) return;
+            stalls += !(now <= progress * last);
+            if (now <= accuracy * enough || stalls > most_stalls || !std::isfinite(now) || std::chrono::steady_clock::now() > goal.end) return;
             last = now;
-            newton(goal, tuning_.model_accuracy * accuracy * enough);
+            newton(goal, model_accuracy * accuracy * enough);
         }
     }
 
@@ -225,30 +241,23 @@ class SparsePath {
         old_ = target_ = w_;
         threshold_.assign(size, goal.threshold * (1 + 1e-12));
         for (Index k = Index(first_.size()); k <= size; ++k) first_.push_back(k);
-        Quadratic(H_.data(), size, Groups{first_.data(), first_.data()}, size, threshold_.data(), target_.data(), slope_.data())
-            .minimise(solve_, tuning_.passes, tuning_.faces, tuning_.face_steps, enough);
+        Quadratic(H_.data(), size, Groups{first_.data(), first_.data()}, size, threshold_.data(), target_.data(), slope_.data()).minimise(solve_, enough);
         double shift = intercept_ ? imbalance / total : 0.0;
         for (Index k = 0; k < size; ++k) shift -= mean_[k] * (target_[k] - old_[k]);
         ++steps_;
         line_search(goal, before, b_, shift);
     }
 
-    // From the old weights to the target, the intercept from b by a shift; or half of that step, ...
+    // From the old weights to the target, the intercept from b by a shift; or half of that step, ...; or nowhere.
     void line_search(const Goal &goal, double before, double b, double shift) {
-        double t = 1;
-        for (Index halvings = 0; halvings < tuning_.halvings; ++halvings, t *= 0.5) {
+        Index halvings = 0;
+        for (double t = 1;; t = ++halvings < most_halvings ? 0.5 * t : 0.0) {
             for (size_t k = 0; k < w_.size(); ++k) w_[k] = t == 1 ? target_[k] : old_[k] + t * (target_[k] - old_[k]);
             b_ = b + t * shift;
             evaluate();
-            if (!(primal(goal) <= before * (1 + 1e-14))) continue;
-            const double factor = t == 1 ? 1 / tuning_.damping_factor : tuning_.damping_factor;
-            damping_ = std::clamp(damping_ * factor, tuning_.least_damping, tuning_.most_damping);
-            return;
+            if (primal(goal) <= before * (1 + 1e-14) || t == 0) break;
         }
-        w_ = old_;
-        b_ = b;
-        evaluate();
-        damping_ = std::min(tuning_.damping_factor * damping_, tuning_.most_damping);
+        damping_ = std::clamp(damping_ * (halvings ? 10.0 : 0.1), least_damping, most_damping);
     }
 
     // Scores, the best intercept, multipliers and the mean loss at the weights.
@@ -257,14 +266,14 @@ class SparsePath {
         for (size_t k = 0; k < set_.size(); ++k)
             if (w_[k] != 0) add(DenseLine<double>{columns_[set_[k]], size_}, w_[k], product_.data());
         evaluate_at(b_);
-        for (Index k = 0; k < tuning_.intercept_steps && intercept_; ++k) {
+        for (Index k = 0; k < intercept_steps && intercept_; ++k) {
             double imbalance = 0, size = 0, curvature = 0;
             for (Index i = 0; i < n_; ++i) {
                 imbalance += p_[i] * a_[i];
                 size += std::fabs(p_[i] * a_[i]);
                 curvature += p_[i] * h_[i];
             }
-            if (std::fabs(imbalance) <= tuning_.intercept_balance * size || !(curvature > 0)) return;
+            if (std::fabs(imbalance) <= intercept_balance * size || !(curvature > 0)) return;
             const double before = value_, b = b_;
             evaluate_at(b + imbalance / curvature);
             if (value_ <= before * (1 + 1e-14)) continue;

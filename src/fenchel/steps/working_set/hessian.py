@@ -31,7 +31,6 @@ POSV = kernels.Posv(cython_lapack.__pyx_capi__["dposv"])
 class HessianTuning:
     """`python -m benchmarks.race --sparse`, paths of a9a, leukemia and imdb."""
 
-    limits: tuple[int, int, int] = (5, 60, 8)  # passes between two faces, most faces, most Newton steps on a face
     uses: int = 3  # a Hessian of all columns is formed anew after so many steps beside the first for each lam,
     stale: float = 0.3  # or when a step with it leaves more of the gap than this
     set_uses: int = 8  # the same for a working set, whose Hessian costs more beside a step
@@ -110,7 +109,7 @@ def newton_step(state: WorkingSetState, accuracy: float) -> None:
 def minimise(H: Vector, blocks: Blocks, u: Vector, slope: Vector, enough: float) -> None:
     """u and the slope there, changed in place: the minimum of a quadratic and the norms of groups, its ridge in H."""
     threshold = blocks.threshold * (1.0 + TUNING.ease)
-    kernels.minimise_quadratic(POSV, H, blocks.column, blocks.first, threshold, u, slope, *TUNING.limits, enough)
+    kernels.minimise_quadratic(POSV, H, blocks.column, blocks.first, threshold, u, slope, enough)
 
 
 def ridged(H: Vector, ridge: float) -> Vector:

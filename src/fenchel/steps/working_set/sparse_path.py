@@ -185,21 +185,17 @@ def _advance(state: PathState, penalties: list[Penalty], tol: Vector, skip: int,
     ridge = np.array([one.ridge for one in blocks if one is not None])
     if not is_moderate(*threshold, *ridge):
         return None
-    starts, columns, weights, largest, near_starts, near, cut, b, loss, multipliers, steps = state.path.advance(
-        threshold, ridge, tol, float(goal.atol), min(goal.seconds, 1e9)
+    starts, columns, weights, largest, cut, near, near_starts, b, loss, a, steps = state.path.advance(
+        threshold, ridge, tol, float(goal.atol), min(goal.seconds, 1e9), skip
     )
-    m = len(steps)
-    if m <= skip:
+    if not len(steps):
         return None
-    a, first = multipliers.reshape(m, state.problem.shape[0]), int(starts[skip])
-    starts, columns, weights = starts[skip:] - first, columns[first:], weights[first:]
-    b = b[skip:] if state.centre is None else _intercepts(state.centre, starts, columns, weights)
-    at = AtSamples(loss[skip:], a[skip:], centred=state.centre is not None)
-    near, near_starts = near[int(near_starts[skip]) :], near_starts[skip:] - near_starts[skip]
-    dual = DualVector(largest[skip:], cut[skip:], near, near_starts)
-    return Measurements(
-        state.sizes, threshold[skip:m], ridge[skip:m], starts, columns, weights, b, at, dual, steps[skip:]
-    )
+    if state.centre is not None:
+        b = _intercepts(state.centre, starts, columns, weights)
+    at = AtSamples(loss, a.reshape(len(steps), -1), centred=state.centre is not None)
+    dual, last = DualVector(largest, cut, near, near_starts), skip + len(steps)
+    penalty = threshold[skip:last], ridge[skip:last]
+    return Measurements(state.sizes, *penalty, starts, columns, weights, b, at, dual, steps)
 
 
 def _intercepts(centre: Centre, starts: Indices, columns: Indices, weights: Vector) -> Vector:
