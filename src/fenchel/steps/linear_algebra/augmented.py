@@ -100,7 +100,7 @@ class AugmentedDesign:
     def gram_cost(self) -> float:
         """The cost of the Gram matrix of all rows, in products with [X, c]; infinite for dense X, where samples win."""
         design = self.problem.design
-        return price_of_gram(design) if design.is_sparse else np.inf
+        return gram_cost_of(design) if design.is_sparse else np.inf
 
     def row_squares(self, rows: NDArray[np.int64], d: Vector) -> Vector:
         """sum_j [X, c]_ij^2 d_j for some rows i."""
@@ -115,7 +115,7 @@ class AugmentedDesign:
         return np.append(diagonal, self.column**2 * h.sum()) if self.column else diagonal
 
 
-def price_of_gram(design: Design) -> float:
+def gram_cost_of(design: Design) -> float:
     """The cost of a Gram matrix of sparse rows, in products with X.
 
     A row of m entries adds m^2 / 2 products of two entries; one of them costs about 0.4 of an entry's part in X w.
@@ -146,12 +146,12 @@ def gram_of(design: Design, rows: NDArray[np.int64] | None, h: Vector, centre: V
     return np.asarray(inner)
 
 
-def price_of_hessian(design: Design) -> float:
+def hessian_cost(design: Design) -> float:
     """What the Hessian of all columns costs, in passes over them."""
     n, d = design.shape
     if not design.is_sparse:
         return 0.035 * d  # BLAS is quick
-    return price_of_gram(design) if design.by_rows else 0.2 * design.nnz / n
+    return gram_cost_of(design) if design.by_rows else 0.2 * design.nnz / n
 
 
 def known_gram(design: Design, c: Vector, mean: Vector | None) -> Vector:

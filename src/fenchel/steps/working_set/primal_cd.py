@@ -17,7 +17,7 @@ import numpy as np
 from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Problem, Trait
 from fenchel.steps.base import Candidate, Goal, Solver, Start, expected_epochs
-from fenchel.steps.linear_algebra.augmented import price_of_hessian
+from fenchel.steps.linear_algebra.augmented import hessian_cost
 from fenchel.steps.measurements import Measurements
 from fenchel.steps.working_set.columns import ColumnSet
 from fenchel.steps.working_set.hessian import newton_step
@@ -154,7 +154,7 @@ class PrimalCD(Solver[WorkingSetState]):
 def is_cheap(problem: Problem) -> bool:
     """Whether the Hessian of all weights costs no more than a few passes."""
     design = problem.design
-    return design.shape[1] ** 2 <= TUNING.most_entries and price_of_hessian(design) <= TUNING.cheap
+    return design.shape[1] ** 2 <= TUNING.most_entries and hessian_cost(design) <= TUNING.cheap
 
 
 def _moment_step(state: WorkingSetState) -> None:
