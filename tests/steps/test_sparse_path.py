@@ -278,11 +278,20 @@ def test_where_it_gives_up_another_solver_goes_on(loss, intercept, monkeypatch):
     assert fl.solve(problem.with_lam(0.1 * top), tol=1e-6).solver == "primal_cd"
 
 
+def test_a_gap_of_zero_is_not_called_an_overflow():
+    problem = task(fl.losses.Logistic(), 20, 100)
+    problem = problem.with_lam(0.1 * problem.lam_max())
+    with pytest.warns(fl.NotCertifiedWarning, match="it finds no better model; another solver may"):
+        result = fl.solve(problem, solver="sparse_path", tol=0.0)
+    assert result.status == "gave_up"
+    assert fl.solve(problem, tol=0.0, warn=False).status == "stalled"  # another solver went on
+
+
 def test_by_name_it_does_not_hand_over():
     problem = task(fl.losses.Squared(), 5, 300, spread=0.0)
     result = fl.solve(problem.with_lam(1e-30), solver="sparse_path", tol=1e-6, warn=False)
     assert result.solver == "sparse_path"
-    assert result.status == "overflow"
+    assert result.status == "gave_up"
     assert np.isfinite(result.certificate.primal)
 
 

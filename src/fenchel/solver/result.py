@@ -128,7 +128,7 @@ class Result:
         The solver that found the model.
     status : str
         "certified", or why the run ended before: "max_iter", "max_seconds", "interrupted", "callback", "stalled" (the
-        gap is rounding) or "overflow".
+        gap is rounding), "gave_up" (the solver finds no better model; another may) or "overflow".
     """
 
     model: Model

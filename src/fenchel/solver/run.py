@@ -24,7 +24,7 @@ from fenchel.solver.progress import FitProgress
 from fenchel.solver.result import Callback, Check, Result, Row, Stop, Trace
 from fenchel.solver.schedule import Schedule
 from fenchel.steps import Candidate, Overflow, Solver, Start
-from fenchel.steps.base import Goal, Model, Supports
+from fenchel.steps.base import GaveUp, Goal, Model, Supports
 from fenchel.steps.measurements import Measurements
 
 DEFAULT_MAX_ITER = 100_000
@@ -208,10 +208,10 @@ def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
                     solver.observe(state, fit.judge.primal.z, fit.judge.primal.value, fit.judge.gap)
                 stopped = fit.stops(row) if measured is None else measured.stopped
                 status = status or ("callback" if stopped else "")
-        except Overflow:
+        except Overflow as error:
             if fit.check_every is not None and state is not None:  # the last states may not have been certified
                 fit.trace.append(_check(fit, solver, state))
-            return "max_seconds" if fit.late else "overflow"
+            return "max_seconds" if fit.late else "gave_up" if isinstance(error, GaveUp) else "overflow"
     if status == "certified":
         carried.state = state
         solver.conclude(state)
@@ -262,7 +262,7 @@ def _results(
     for k in range(count):
         problem = fit.problem if k == 0 else fit.problem.replace(penalty=fit.penalties[k])
         model = offer.model(k, problem.shape[1])
-        primal, upper, dual, lower = bounds.numbers(k)
+        primal, upper, dual, lower = bounds.numbers[k]
         certificate = Certificate.of(
             primal,
             upper,
@@ -290,7 +290,7 @@ def _results(
 
 
 def _row(fit: Fit, offer: Measurements, bounds: Bounds, k: int, seconds: float) -> Row:
-    primal, _, dual, _ = bounds.numbers(k)
+    primal, _, dual, _ = bounds.numbers[k]
     steps = int(offer.steps[k]) if k else fit.n_iter
     return Row(steps, seconds, primal, dual, float(bounds.gap[k]), int(offer.nonzeros[k]))
 

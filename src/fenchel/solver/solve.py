@@ -222,7 +222,7 @@ def follow(
             request.supports,
         )
         found = run(fit, carried)
-        if request.is_auto and found[0].status == "overflow":
+        if request.is_auto and found[0].status in ("overflow", "gave_up"):
             # if P overflows at the start, no solver helps
             other = another(problem, carried.solver) if np.isfinite(found[0].certificate.primal) else None
             if other is not None:
@@ -281,6 +281,7 @@ def not_certified(result: Result) -> str:
         "max_seconds": f"stopped after {max(result.trace['seconds'], default=0.0):.2g} seconds",
         "interrupted": "interrupted",
         "overflow": "double precision does not allow more; rescale the features, the targets or lam",
+        "gave_up": "it finds no better model; another solver may",
         "stalled": "the gap is rounding; a smaller one cannot be proven in double precision",
     }
     return (

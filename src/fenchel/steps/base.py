@@ -24,6 +24,10 @@ class Overflow(ArithmeticError):
     """An iteration left the range of floating-point numbers; what it found before still counts."""
 
 
+class GaveUp(Overflow):
+    """An algorithm finds no better model, though numbers are in range; another one may."""
+
+
 def length(x: Vector) -> float:
     """|x|_2 from above, for bounds on rounding: what underflows is made good, what overflows is infinite."""
     return float(np.sqrt(sum_of_squares(x))) * (1.0 + 1e-6) + 1e-150

@@ -52,7 +52,7 @@ class Bounds:
     theta: Vector  # the multiple of the multipliers that is the dual point
     moments: bool
     feasible: tuple[Vector, Vector]  # the largest feasible theta, and R*(theta v), with the error of v counted in
-    own: Vector | None = None
+    own_lower: Vector  # the bounds below D that rest on each model's own multipliers
 
     @cached_property
     def gap(self) -> Vector:
@@ -69,18 +69,10 @@ class Bounds:
         gap = self.gap
         return np.isfinite(gap) & (gap <= np.maximum(tol * np.abs(self.primal), atol))
 
-    def numbers(self, k: int) -> tuple[float, float, float, float]:
-        """P, the bound on it, D, and the bound on that."""
-        return self._numbers[k]
-
     @cached_property
-    def _numbers(self) -> list[tuple[float, float, float, float]]:
+    def numbers(self) -> list[tuple[float, float, float, float]]:
+        """P, the bound on it, D, and the bound on that, of each model."""
         return list(zip(*(x.tolist() for x in (self.primal, self.upper, self.dual, self.lower)), strict=True))
-
-    @property
-    def own_lower(self) -> Vector:
-        """The bounds below D that rest on each model's own multipliers."""
-        return self.lower if self.own is None else self.own
 
     def with_lower(self, before: Bounds) -> Bounds:
         """The first model's D from an earlier model, if it was better there: once valid, it is valid for good."""
@@ -88,7 +80,7 @@ class Bounds:
             return self
         dual, lower, theta = self.dual.copy(), self.lower.copy(), self.theta.copy()
         dual[0], lower[0], theta[0] = before.dual[0], before.lower[0], before.theta[0]
-        return replace(self, dual=dual, lower=lower, theta=theta, own=self.lower)
+        return replace(self, dual=dual, lower=lower, theta=theta)
 
     def how(self, k: int) -> str:
         """The construction of a model's dual point."""
@@ -115,27 +107,19 @@ def measured_bounds(problem: Problem, found: Measurements) -> Bounds:
     The problem's own penalty plays no role.
     """
     rounding = EVALUATION + 8.0 * gamma(found.most_weights + 200)
-    moments = isinstance(found.loss, AtMoments)
-    terms = (
-        _from_moments(problem, found, found.loss, rounding)
-        if isinstance(found.loss, AtMoments)
-        else _from_samples(problem, found, found.loss, rounding)
-    )
+    if moments := isinstance(found.loss, AtMoments):
+        terms = _from_moments(problem, found, found.loss, rounding)
+    else:
+        terms = _from_samples(problem, found, found.loss, rounding)
     most = (1.0 + rounding) * (1.0 + EVALUATION)  # times a penalty as computed, it is a bound on it
     primal, upper = primal_of(terms.loss, terms.error, found.penalty, most * found.penalty)
     largest, conjugate = _feasible(found, terms.v_error)
     theta = np.where(found.ridge > 0.0, largest, np.maximum(0.0, np.minimum(largest, terms.best)))
     dual, lower = dual_of(*terms.dual(theta), conjugate, most * conjugate)
+    upper, theta = np.where(np.isnan(upper), np.inf, upper), np.where(np.isnan(theta), 1.0, theta)
     known = ~np.isnan(lower)
-    return Bounds(
-        primal,
-        np.where(np.isnan(upper), np.inf, upper),
-        np.where(known, dual, -np.inf),
-        np.where(known, lower, -np.inf),
-        np.where(np.isnan(theta), 1.0, theta),
-        moments,
-        (largest, conjugate),
-    )
+    dual, lower = np.where(known, dual, -np.inf), np.where(known, lower, -np.inf)
+    return Bounds(primal, upper, dual, lower, theta, moments, (largest, conjugate), lower)
 
 
 @np.errstate(all="ignore")

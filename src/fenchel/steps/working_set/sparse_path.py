@@ -19,7 +19,7 @@ from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties import Penalty
-from fenchel.steps.base import Candidate, Goal, Overflow, Solver, Start
+from fenchel.steps.base import Candidate, GaveUp, Goal, Overflow, Solver, Start
 from fenchel.steps.measurements import AtSamples, DualVector, Measurements, Sizes, is_moderate
 from fenchel.steps.working_set.hessian import POSV
 from fenchel.steps.working_set.moments import Centre
@@ -121,8 +121,8 @@ class SparsePath(Solver[PathState]):
 
     def step(self, state: PathState) -> PathState:
         if state.refused:
-            raise Overflow("the compiled path finds no better model for this lam")
-        if state.found is not None:  # nobody has asked for it yet
+            raise GaveUp("the compiled path finds no better model for this lam")
+        if state.found is not None:  # it has not been certified yet
             return state
         goal = state.goal or Goal((state.problem.penalty,), 1e-4, 0.0, np.inf)
         penalties, tol, skip = list(goal.penalties[: TUNING.lams_per_step]), goal.tol, 0
@@ -133,7 +133,7 @@ class SparsePath(Solver[PathState]):
             tols = np.append(np.full(skip, max(tol, TUNING.rough)), tols)
         state.begun, state.found = True, _advance(state, penalties, tols, skip, goal)
         if state.found is None:
-            raise Overflow("the compiled path does not get to this lam")
+            raise GaveUp("the compiled path does not get to this lam")
         return state
 
     def measured(self, state: PathState) -> Measurements | None:
@@ -174,7 +174,7 @@ def _strides(largest: float, penalty: Penalty) -> list[Penalty]:
     ratio = max(largest / penalty.sparsity / penalty.lam, 1.0) if penalty.sparsity > 0.0 else np.inf
     steps = np.ceil(np.log(ratio) / np.log(TUNING.stride))
     if not steps <= TUNING.most_strides:
-        raise Overflow("lam is too far from lam_max for the compiled path")
+        raise GaveUp("lam is too far from lam_max for the compiled path")
     return [penalty.with_lam(float(lam)) for lam in penalty.lam * TUNING.stride ** np.arange(int(steps) - 1, 0, -1)]
 
 
