@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
-from scipy.linalg import cython_blas, cython_lapack
+from scipy.linalg import cython_blas, cython_lapack, lapack
 
 from fenchel._core import _portable, kernels
 
@@ -106,3 +106,19 @@ def test_a_path_ends_when_its_time_is_over():
     path, _ = path_on(X, y, kernels.SparsePathTuning())
     lam = path.largest * np.geomspace(0.9, 0.01, 50)
     assert len(path.advance(lam, np.zeros(50), np.full(50, 1e-10), 0.0, 0.0, 0)[-1]) < 50
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_a_hessian_that_cannot_be_factored_has_its_diagonal_raised(size):
+    """Duplicate columns whose inner products are rounded: the matrix has a negative eigenvalue."""
+    H = np.ones((2 * size, 2 * size)) * (1.0 + 1e-12) * np.kron(np.eye(size), np.ones((2, 2)))
+    H[np.diag_indices_from(H)] = 1.0
+    info = [lapack.dposv(H * (1.0 + raised * np.eye(2 * size)), np.ones(2 * size))[2] for raised in (1e-14, 1e-10)]
+    assert info[0] > 0 == info[1]
+    groups, threshold, c = np.arange(2 * size + 1), np.full(2 * size, 0.1), np.repeat(1.0 + np.arange(size), 2)
+    u = np.full(2 * size, 0.1)  # no weight is zero: the face has all columns
+    slope = H @ u - c
+    kernels.minimise_quadratic(kernels.Posv(POSV), H, groups[:-1], groups, threshold, u, slope, 1e-15)
+    assert np.all(np.isfinite(u))
+    np.testing.assert_allclose(slope, H @ u - c, atol=1e-9)
+    np.testing.assert_allclose(u.reshape(size, 2).sum(axis=1), c[::2] - 0.1, rtol=1e-6)
