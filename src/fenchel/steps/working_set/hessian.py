@@ -31,10 +31,9 @@ POSV = kernels.Posv(cython_lapack.__pyx_capi__["dposv"])
 class HessianTuning:
     """`python -m benchmarks.race --sparse`, paths of a9a, leukemia and imdb."""
 
-    uses: int = 3  # a Hessian of all columns is formed anew after so many steps beside the first for each lam,
-    stale: float = 0.3  # or when a step with it leaves more of the gap than this
-    set_uses: int = 8  # the same for a working set, whose Hessian costs more beside a step
-    set_stale: float = 0.5
+    # of a working set, and of all columns, whose Hessian costs less beside a step:
+    uses: tuple[int, int] = (8, 3)  # it is formed anew after so many steps beside the last for each lam,
+    stale: tuple[float, float] = (0.5, 0.3)  # or when a step with it leaves more of the gap than this
     ease: float = 1e-12  # thresholds a little higher: at lam_max no weight differs from zero by rounding alone
 
 
@@ -69,41 +68,36 @@ class Elimination:
 
 @dataclass
 class Hessian:
-    """That of the working set at some curvature, without the ridge; how often it has been used, and may be."""
+    """That of the working set at some curvature, without the ridge; how often it has been used."""
 
     intercept: Elimination
     matrix: Vector
-    uses: int
-    stale: float
+    whole: bool  # of all columns
     spent: int = 0
 
     @classmethod
     def of(cls, state: WorkingSetState) -> Hessian:
         """At the present curvature."""
-        columns, c = state.set, state.curvature()
+        columns, c, whole = state.set, state.curvature(), state.set.design is state.problem.design
         intercept = Elimination.of(columns.rows, c, state.problem.intercept)
-        if columns.design is state.problem.design:
-            return cls(intercept, known_gram(columns.rows, c, intercept.mean), TUNING.uses, TUNING.stale)
-        return cls(intercept, gram_matrix(columns.rows, c, intercept.mean), TUNING.set_uses, TUNING.set_stale)
+        return cls(intercept, (known_gram if whole else gram_matrix)(columns.rows, c, intercept.mean), whole)
 
     def is_stale(self, left: float) -> bool:
         """Whether to form another, after a step that left this part of the gap."""
         self.spent += 1
-        return self.spent >= self.uses or not left <= self.stale
+        return self.spent >= TUNING.uses[self.whole] or not left <= TUNING.stale[self.whole]
 
 
 def newton_step(state: WorkingSetState, accuracy: float) -> None:
     """To the minimum of the quadratic model, solved to this accuracy, or as far as P falls."""
     blocks, w = state.set.blocks, state.w
-    unwatched = state.goal is None and not state.problem.loss.quadratic  # nobody says when a Hessian is too old
-    if state.hessian is None or unwatched:
-        state.hessian = Hessian.of(state)
+    if state.hessian is None or not (state.problem.loss.quadratic or state.goal.penalties):
+        state.hessian = Hessian.of(state)  # without a goal no certificate says when it is too old
     intercept, u = state.hessian.intercept, w.copy()
     v, missing = state.v[state.set.members], float(state.fractions @ state.a)
     slope = intercept.slope(blocks.ridge * w - v, missing)
     minimise(ridged(state.hessian.matrix, blocks.ridge), blocks, u, slope, accuracy)
-    product = state.set.design.matvec(u)
-    state.go_to(u, state.b + intercept.shift(u - w, missing), product)
+    state.go_to(u, state.b + intercept.shift(u - w, missing), state.set.design.matvec(u))
 
 
 def minimise(H: Vector, blocks: Blocks, u: Vector, slope: Vector, enough: float) -> None:

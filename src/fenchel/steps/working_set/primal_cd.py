@@ -146,7 +146,7 @@ class PrimalCD(Solver[WorkingSetState]):
 
     def conclude(self, state: WorkingSetState) -> None:
         """Tell paths on other folds which groups were needed."""
-        if state.goal is not None and state.goal.supports is not None:
+        if state.goal.supports is not None:
             groups = np.flatnonzero(state.everything.blocks.norms(state.weights))
             state.goal.supports.add(state.problem.penalty.lam, groups)
 
@@ -162,7 +162,7 @@ def _moment_step(state: WorkingSetState) -> None:
 
     Where every weight is on its own the penalties that follow are solved for at once.
     """
-    moments, goal = state.moments, state.goal or Goal((state.problem.penalty,), 0.0, 0.0, np.inf)
+    moments, goal = state.moments, state.goal
     assert moments is not None
     if state.ahead and not state.refused:  # it has not been certified yet
         return
@@ -173,7 +173,7 @@ def _moment_step(state: WorkingSetState) -> None:
             return
         state.moments = moments = Moments.of(state.problem, may_share=False)
         state.__dict__.pop("sizes", None)
-    penalties = goal.penalties[: TUNING.lams_per_step if several else 1]
+    penalties = (goal.penalties or (state.problem.penalty,))[: TUNING.lams_per_step if several else 1]
     blocks = [one for penalty in penalties if (one := penalty.blocks(state.set.width)) is not None]
     optima = moments.optima(blocks, state.w, goal, TUNING.moments)
     state.ahead, state.refused = list(zip(penalties, blocks, optima, strict=True)), False
@@ -184,16 +184,11 @@ def _step_on_set(state: WorkingSetState, primal: float) -> None:
     """One step on the working set, from a model with this P."""
     if not state.set.width:
         return
-    accuracy = TUNING.model * min(_enough(state, primal), state.gap)
+    enough = state.goal.gap(primal) or 1e-12 * abs(primal)
+    accuracy = TUNING.model * min(enough, state.gap)
     if is_narrow(state, state.set.width):
         newton_step(state, accuracy)
     else:
         state.wide_steps += 1
         column_step(state, accuracy)
         support_step(state)
-
-
-def _enough(state: WorkingSetState, primal: float) -> float:
-    """The gap that is asked for; a small part of P where nobody has said."""
-    enough = 0.0 if state.goal is None else state.goal.gap(primal)
-    return enough or 1e-12 * abs(primal)

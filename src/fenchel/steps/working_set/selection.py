@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.data.typing import Indices, Mask, Vector
+from fenchel.data.typing import Indices, Vector
 from fenchel.steps.working_set.state import WorkingSetState
 
 
@@ -34,26 +34,36 @@ class SelectionTuning:
 TUNING = SelectionTuning()
 
 
-def select(state: WorkingSetState, fraction: float = 1.0) -> None:
-    """Add the groups above this fraction of their threshold, and the next ones, if one is missing."""
+def select(state: WorkingSetState, fraction: float = 1.0, known: Indices | None = None) -> None:
+    """Add the groups above this fraction of their threshold, and the next ones, if one is missing.
+
+    Where groups are known that other folds needed, these are added, and few next ones.
+    """
     if state.inside is None:
         return
-    score, alive = _scores(state)
-    missing = int(np.count_nonzero((score > fraction) & ~state.inside))
+    blocks, w = state.everything.blocks, state.weights
+    v = state.v - blocks.ridge * w if blocks.ridge else state.v
+    score, alive = blocks.norms(v) / blocks.threshold, blocks.norms(w) > 0.0
+    wanted = score > fraction
+    if known is not None:
+        wanted[known] = True
+    missing = int(np.count_nonzero(wanted & ~state.inside))
     if not missing:
         state.grows = False
         return
-    size = int(TUNING.growth * np.count_nonzero(alive)) + min(missing, state.set.width + TUNING.first_size)
-    score[alive] = np.inf
+    first = alive if known is None else alive | wanted
+    size = int((TUNING.growth if known is None else TUNING.spare) * np.count_nonzero(first))
+    if known is None:
+        size += min(missing, state.set.width + TUNING.first_size)
+    score[first] = np.inf
     _enter(state, score, max(TUNING.first_size, size))
 
 
 def select_for(state: WorkingSetState, ratio: float) -> None:
     """The set for another lam, which is `ratio` of the last."""
-    goal = state.goal
-    lam = state.problem.penalty.lam
-    if goal is not None and goal.supports is not None and ratio < TUNING.coarse and lam in goal.supports.groups:
-        _take(state, goal.supports.groups[lam])
+    lam, supports = state.problem.penalty.lam, state.goal.supports
+    if supports is not None and ratio < TUNING.coarse and lam in supports.groups:
+        select(state, known=supports.groups[lam])
     else:  # the sequential strong rule: v hardly ever moves by more than its threshold does
         select(state, 2.0 - 1.0 / ratio if ratio > 0.67 else 0.5)
 
@@ -68,30 +78,9 @@ def is_narrow(state: WorkingSetState, width: int) -> bool:
     return width <= TUNING.always or width**2 <= min(TUNING.narrow**2, entries)
 
 
-def _scores(state: WorkingSetState) -> tuple[Vector, Mask]:
-    """|v_g| as a part of the threshold of every group, and which groups have weights."""
-    blocks, w = state.everything.blocks, state.weights
-    v = state.v - blocks.ridge * w if blocks.ridge else state.v
-    return blocks.norms(v) / blocks.threshold, blocks.norms(w) > 0.0
-
-
-def _take(state: WorkingSetState, known: Indices) -> None:
-    """Take in the groups that other folds needed, those above their threshold, and few more."""
-    if state.inside is None:
-        return
-    score, alive = _scores(state)
-    wanted = score > 1.0
-    wanted[known] = True
-    if not np.any(wanted & ~state.inside):
-        return
-    wanted |= alive
-    score[wanted] = np.inf
-    _enter(state, score, max(TUNING.first_size, int(TUNING.spare * np.count_nonzero(wanted))))
-
-
 def _enter(state: WorkingSetState, score: Vector, size: int) -> None:
     """The groups with the highest scores, so many of them."""
-    blocks, last = state.everything.blocks, state.set.width
+    blocks, last, state.wide_steps = state.everything.blocks, state.set.width, 0
     if size >= blocks.count:
         state.grows, state.inside = False, None
         state.enter(state.everything)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fenchel._core import CompiledLoss
-from fenchel.data.typing import Indices, Mask, Vector
+from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties import Penalty
@@ -57,7 +57,7 @@ class WorkingSetState:
     ahead: Ahead = field(default_factory=list)  # models of the present penalty and those that follow, from moments
     refused: bool = False  # whether the model of the present penalty was not good enough
     inside: Mask | None = None  # which groups are in the working set; None if all are
-    goal: Goal | None = None
+    goal: Goal = field(default_factory=lambda: Goal((), 0.0, 0.0, np.inf))
     gap: float = np.inf  # of the last certificate
     last_gap: float = np.inf  # of the one before
     least_primal: float = np.inf  # P when `idle` was last zero,
@@ -99,7 +99,7 @@ class WorkingSetState:
 
     def enter(self, columns: ColumnSet) -> None:
         """Work on another set, which has all weights that are not zero."""
-        self.w, self.set, self.hessian, self.wide_steps = self.weights[columns.members], columns, None, 0
+        self.w, self.set, self.hessian = self.weights[columns.members], columns, None
 
     # Evaluation ---------------------------------------------------------------------------------------------------
 
@@ -155,16 +155,15 @@ class WorkingSetState:
             missing = float(term.sum())
             if abs(missing) <= TUNING.balance * float(np.abs(term).sum()):
                 break
-            b = self.b + missing / curved if curved > 0.0 else self._best_intercept(product)
+            if curved > 0.0:
+                b = self.b + missing / curved
+            else:  # a Newton step cannot find the best one where the loss has no curvature
+                b = best_shift(self.problem.loss, product, self.problem.y, self.problem.weights)
             z = product + b
             a, h, mean = self.response(z)
             if not mean <= self.mean_loss * (1.0 + 1e-14):
                 break
             self.b, self.z, self.a, self.h, self.mean_loss = b, z, a, h, mean
-
-    def _best_intercept(self, product: Vector) -> float:
-        """The best one for the scores X w; a Newton step cannot find it where the loss has no curvature."""
-        return best_shift(self.problem.loss, product, self.problem.y, self.problem.weights)
 
     def take(self, at: AtWeights) -> None:
         """The same from second moments alone."""
@@ -186,12 +185,9 @@ class WorkingSetState:
         if not (sizes.are_moderate and is_moderate(*blocks.limits)):
             return None
         if self.moments is not None:
-            penalties = [one for _, one, _ in self.ahead]
-            models = [at for *_, at in self.ahead]
-            return self.moments.measured(sizes, penalties, models, self.steps) if self.ahead else None
-        model = Model(self.w, self.b)
-        if self.inside is not None:
-            alive: Indices = np.flatnonzero(self.w)
-            model = Model(self.w[alive], self.b, self.set.members[alive], self.problem.shape[1])
+            _, penalties, models = zip(*self.ahead, strict=True) if self.ahead else ((), (), ())
+            return self.moments.measured(sizes, penalties, models, self.steps) if models else None
+        alive = np.flatnonzero(self.w)
+        model = Model(self.w[alive], self.b, self.set.members[alive], self.problem.shape[1])
         at = AtSamples(np.array([self.mean_loss]), self.a[None, :])
         return Measurements.of(sizes, [blocks], [model], at, self.steps, self.v)
