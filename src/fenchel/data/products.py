@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.data.typing import Matrix, Vector
 
 UNIT_ROUNDOFF = 2.0**-53
+#: Bound on the relative rounding error of a function of a vector: sums of same-signed terms, added pairwise.
+EVALUATION = 256 * UNIT_ROUNDOFF
 
 
 def gamma(k: float) -> float:

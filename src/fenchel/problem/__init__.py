@@ -1,9 +1,20 @@
 """The objective: losses, penalties, convex sets, and problems."""
 
 from fenchel.problem import losses, penalties, scaling, sets
+from fenchel.problem.interpolation import Interpolation
 from fenchel.problem.multiclass import MulticlassProblem
 from fenchel.problem.problem import Problem
 from fenchel.problem.statement import Statement
 from fenchel.problem.traits import Trait
 
-__all__ = ["MulticlassProblem", "Problem", "Statement", "Trait", "losses", "penalties", "scaling", "sets"]
+__all__ = [
+    "Interpolation",
+    "MulticlassProblem",
+    "Problem",
+    "Statement",
+    "Trait",
+    "losses",
+    "penalties",
+    "scaling",
+    "sets",
+]

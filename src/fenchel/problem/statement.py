@@ -75,22 +75,11 @@ class Statement(ABC):
         """The intercept to begin with."""
 
 
-class EmpiricalRisk(Statement):
-    """A weighted mean of losses plus a penalty, (1/W) sum_i s_i phi_i + R; subclasses are frozen dataclasses."""
+class WeightedStatement(Statement):
+    """A problem with a weight s_i for each sample, W = sum s_i; subclasses are frozen dataclasses."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-    loss: Loss | MulticlassLoss
     weights: Vector
-
-    @property
-    def traits(self) -> frozenset[Trait]:
-        """The traits of the loss and of the penalty."""
-        return self.loss.traits | self.penalty.traits
-
-    @property
-    def described(self) -> str:
-        """Loss and penalty, for messages."""
-        return f"{self.loss!r} with {self.penalty!r}"
 
     def replace(self, **changes: object) -> Self:
         """The same problem with some fields replaced; nothing is checked or copied again."""
@@ -119,3 +108,19 @@ class EmpiricalRisk(Statement):
             return float(np.sum(values)) / self.total_weight
         counted = np.where(self.weights > 0, values, 0.0)
         return float(np.sum(self.weights * counted)) / self.total_weight
+
+
+class EmpiricalRisk(WeightedStatement):
+    """A weighted mean of losses plus a penalty, (1/W) sum_i s_i phi_i + R."""
+
+    loss: Loss | MulticlassLoss
+
+    @property
+    def traits(self) -> frozenset[Trait]:
+        """The traits of the loss and of the penalty."""
+        return self.loss.traits | self.penalty.traits
+
+    @property
+    def described(self) -> str:
+        """Loss and penalty, for messages."""
+        return f"{self.loss!r} with {self.penalty!r}"

@@ -17,3 +17,5 @@ class Trait(StrEnum):
     BLOCK_PENALTY = "a penalty that acts on single weights or on disjoint groups (L1, ElasticNet, GroupL2)"
     QUADRATIC_PENALTY = "a quadratic penalty (L2)"
     NORM_PENALTY = "a penalty that is a norm or seminorm"
+    LINK_DERIVATIVE = "a penalty whose link has a derivative (L2, ElasticNet, LpSquared, Entropy)"
+    INTERVALS = "sets that are intervals or boxes"

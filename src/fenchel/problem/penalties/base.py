@@ -12,14 +12,13 @@ import scipy.sparse as sp
 from scipy.linalg import null_space
 
 from fenchel._core import CompiledLink
+from fenchel.data.products import EVALUATION as EVALUATION
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Mask, Matrix, Vector
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.traits import Trait
 from fenchel.problem.vectors import dual_exponent, p_norm, square_over
 
-#: Bound on the relative rounding error of a penalty or its conjugate: sums of same-signed terms, added pairwise.
-EVALUATION = 256 * UNIT_ROUNDOFF
 #: Relative violation of a constraint (simplex, ball) up to which w stands for the feasible point near it (`slack`).
 FEASIBILITY = 1e-9
 
@@ -69,6 +68,22 @@ class NullSpace:
 
     basis: Vector
     error: float = 0.0
+
+
+@dataclass(frozen=True)
+class LinkDerivative:
+    """The second derivative of R*, diag(diagonal) + factor direction direction'."""
+
+    diagonal: Vector
+    factor: float = 0.0
+    direction: Vector | None = None
+
+    def times(self, x: Vector) -> Vector:
+        """Its product with a vector."""
+        product = self.diagonal * x
+        if self.direction is not None:
+            product += self.factor * float(self.direction @ x) * self.direction
+        return product
 
 
 class Penalty(ABC):
@@ -137,6 +152,18 @@ class Penalty(ABC):
         value = self.value(w)
         return value + self.evaluation * abs(value) + 5e-324
 
+    def value_upper_near(self, w: Vector, error: Vector) -> float:
+        """A bound on R(u) for all u with |u_j - w_j| <= error_j that satisfy `equations`; infinite if unknown."""
+        return np.inf
+
+    def equations(self, d: int) -> tuple[Vector, Vector]:
+        """(E, e) with E w = e for every w where R is finite; no rows if there is no such equation."""
+        return np.zeros((0, d)), np.zeros(0)
+
+    def link_derivative(self, v: Vector) -> LinkDerivative | None:
+        """The derivative of `grad_conjugate` (one of them at a kink); None if not implemented."""
+        return None
+
     def slack(self, w: Vector) -> float:
         """Relative change of length that moves w into the domain exactly; 0 if R is finite everywhere."""
         return 0.0
@@ -196,6 +223,7 @@ class Penalty(ABC):
             Trait.NORM_PENALTY: isinstance(self, NormPenalty),
             Trait.COMPILED_LINK: self.kernel() is not None,
             Trait.QUADRATIC_PENALTY: self.quadratic,
+            Trait.LINK_DERIVATIVE: type(self).link_derivative is not Penalty.link_derivative,
             Trait.BLOCK_PENALTY: type(self).blocks is not Penalty.blocks,
         }
         return frozenset(trait for trait, holds in conditions.items() if holds)

@@ -9,7 +9,7 @@ import numpy as np
 from fenchel._core import CompiledLink, kernels
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
-from fenchel.problem.penalties.base import FEASIBILITY, Penalty, Subgradients
+from fenchel.problem.penalties.base import EVALUATION, FEASIBILITY, LinkDerivative, Penalty, Subgradients
 from fenchel.problem.vectors import (
     bracketed_root,
     dual_exponent,
@@ -87,6 +87,25 @@ class LpSquared(Penalty):
         with np.errstate(under="ignore"):
             direction = np.sign(v) * (np.abs(v) / length) ** (self.q - 1.0)  # of p-norm 1
         return direction * min(length / self.lam, self.ball)
+
+    def link_derivative(self, v: Vector) -> LinkDerivative | None:
+        """With r_j = |v_j| / |v|_q: (q - 1) r_j^(q-2) / lam on the diagonal, and (2 - q) / lam times f f', where
+        f_j = sign(v_j) r_j^(q-1). None on a ball.
+        """
+        length = p_norm(v, self.q)
+        if self.radius is not None:
+            return None
+        if length == 0.0:
+            return LinkDerivative(np.full(len(v), (self.q - 1.0) / self.lam))
+        with np.errstate(under="ignore"):
+            ratio = np.abs(v) / length
+            diagonal = (self.q - 1.0) / self.lam * ratio ** (self.q - 2.0)
+            direction = np.sign(v) * ratio ** (self.q - 1.0)
+        return LinkDerivative(diagonal, (2.0 - self.q) / self.lam, direction)
+
+    def value_upper_near(self, w: Vector, error: Vector) -> float:
+        """R increases in every |w_j|."""
+        return self.value_upper((np.abs(w) + error) * (1.0 + EVALUATION))
 
     def prox(self, w: Vector, t: Vector | float) -> Vector:
         """|x_j| + c |x_j|^(p-1) = |w_j| with c = t lam |x|_p^(2-p): |x|_p is the root of a decreasing function."""

@@ -11,7 +11,7 @@ from scipy.special import logsumexp, softmax, wrightomega, xlogy
 from fenchel._core import CompiledLink, kernels
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Mask, Vector
-from fenchel.problem.penalties.base import EVALUATION, FEASIBILITY, Penalty, Subgradients
+from fenchel.problem.penalties.base import EVALUATION, FEASIBILITY, LinkDerivative, Penalty, Subgradients
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.sets import Simplex
 from fenchel.problem.vectors import bracketed_root, p_norm, set_number, set_positive, soft, square_over, times_square
@@ -43,6 +43,13 @@ class L2(Penalty):
 
     def grad_conjugate(self, v: Vector) -> Vector:
         return v / self.lam
+
+    def link_derivative(self, v: Vector) -> LinkDerivative:
+        return LinkDerivative(np.full(len(v), 1.0 / self.lam))
+
+    def value_upper_near(self, w: Vector, error: Vector) -> float:
+        """R increases in every |w_j|."""
+        return self.value_upper((np.abs(w) + error) * (1.0 + EVALUATION))
 
     def prox(self, w: Vector, t: Vector | float) -> Vector:
         return w / (1.0 + t * self.lam)
@@ -99,6 +106,13 @@ class ElasticNet(Penalty):
 
     def grad_conjugate(self, v: Vector) -> Vector:
         return soft(v, self.l1) / self.l2
+
+    def link_derivative(self, v: Vector) -> LinkDerivative:
+        return LinkDerivative((np.abs(v) > self.l1) / self.l2)
+
+    def value_upper_near(self, w: Vector, error: Vector) -> float:
+        """R increases in every |w_j|."""
+        return self.value_upper((np.abs(w) + error) * (1.0 + EVALUATION))
 
     def prox(self, w: Vector, t: Vector | float) -> Vector:
         return soft(w, t * self.l1) / (1.0 + t * self.l2)
@@ -161,6 +175,23 @@ class Entropy(Penalty):
     def grad_conjugate(self, v: Vector) -> Vector:
         with np.errstate(under="ignore", over="ignore"):
             return np.asarray(softmax((v - v.max()) / self.lam))
+
+    def link_derivative(self, v: Vector) -> LinkDerivative:
+        """(diag(w) - w w') / lam."""
+        w = self.grad_conjugate(v)
+        return LinkDerivative(w / self.lam, -1.0 / self.lam, w)
+
+    def equations(self, d: int) -> tuple[Vector, Vector]:
+        """sum w = 1."""
+        return np.ones((1, d)), np.ones(1)
+
+    def value_upper_near(self, w: Vector, error: Vector) -> float:
+        """R(u) <= R(w) + sum_j |R_j'(u)| error_j, with |R_j'(u)| <= lam (|log w_j| + 2) where error_j <= w_j / 2."""
+        if not np.all((w > 0.0) & (error <= 0.5 * w)):
+            return np.inf
+        terms = np.abs(xlogy(w, w))
+        value = self.lam * float(xlogy(w, w).sum() + EVALUATION * terms.sum())
+        return value + self.lam * float((error * (np.abs(np.log(w)) + 2.0)).sum()) * (1.0 + EVALUATION) + 5e-324
 
     def prox(self, w: Vector, t: Vector | float) -> Vector:
         """x_j + tau log x_j = w_j - nu, tau = t lam: x_j = tau omega((w_j - nu)/tau - log tau), with sum_j x_j = 1."""
