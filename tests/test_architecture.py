@@ -29,6 +29,8 @@ def test_public_names():
         "GroupLasso",
         "GroupLassoCV",
         "HuberRegressor",
+        "Infeasible",
+        "Interpolation",
         "Lasso",
         "LassoCV",
         "LinearClassifier",

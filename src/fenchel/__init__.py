@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from fenchel.certificate import Certificate, certify
+from fenchel.certificate import Certificate, Infeasible, certify
 from fenchel.data import Design, read
 from fenchel.estimator import (
     ElasticNet,
@@ -28,7 +28,7 @@ from fenchel.estimator import (
     TotalVariationDenoiser,
     denoise,
 )
-from fenchel.problem import MulticlassProblem, Problem, losses, penalties, sets
+from fenchel.problem import Interpolation, MulticlassProblem, Problem, losses, penalties, sets
 from fenchel.solver import (
     CertifiedPath,
     NotCertifiedWarning,
@@ -53,6 +53,8 @@ __all__ = [
     "GroupLasso",
     "GroupLassoCV",
     "HuberRegressor",
+    "Infeasible",
+    "Interpolation",
     "Lasso",
     "LassoCV",
     "LinearClassifier",

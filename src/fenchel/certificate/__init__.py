@@ -1,8 +1,9 @@
 """Certificates: bounds, valid in exact arithmetic, on the suboptimality of any model."""
 
-from fenchel.certificate import multiclass  # noqa: F401  (registers its judge)
+from fenchel.certificate import interpolation, multiclass  # noqa: F401  (each registers its judge)
 from fenchel.certificate.adapters import certify
 from fenchel.certificate.certificate import Certificate, CertificateError
 from fenchel.certificate.certify import certify_weights
+from fenchel.certificate.interpolation import Infeasible
 
-__all__ = ["Certificate", "CertificateError", "certify", "certify_weights"]
+__all__ = ["Certificate", "CertificateError", "Infeasible", "certify", "certify_weights"]

@@ -129,6 +129,11 @@ class Certificate:
         return bool(self.relative_gap <= self.tol or self.gap <= self.atol) or self.vanishes
 
     @property
+    def proven(self) -> str:
+        """What is proven, as a clause for messages."""
+        return f"no model lowers the objective by more than {closeness(self.relative_gap)}"
+
+    @property
     def vanishes(self) -> bool:
         """Whether the objective is zero up to rounding, where no relative gap can be proven."""
         return vanishes(self.primal, self.gap, self.rounding, self.at_zero)
@@ -203,10 +208,9 @@ class Certificate:
             return "Not certified: no finite bound was found (the objective or its dual overflows)."
         verdict = "Certified" if self.ok else "Not certified to tolerance"
         vanishing = "the objective is zero up to rounding"
-        best = f"no model lowers the objective by more than {closeness(self.relative_gap)}"
         tolerance = f"tol {self.tol:g}" + (f" or atol {self.atol:g}" if self.atol else "")
         lines = [
-            f"{verdict}: {vanishing if self.vanishes else best} ({tolerance}).",
+            f"{verdict}: {vanishing if self.vanishes else self.proven} ({tolerance}).",
             f"objective {self.primal:.10g}; no model has less than {rounded_down(self.primal - self.gap)}; "
             f"gap {self.gap:.3g} (rounding {self.rounding:.1g}; dual point: {self.how}).",
         ]
@@ -234,7 +238,7 @@ class Certificate:
             values = json.loads(text)
             if values.pop("format") != FORMAT:
                 raise KeyError("format")
-            numbers: dict[str, Any] = {k: v if k == "how" else float(v) for k, v in values.items()}
+            numbers: dict[str, Any] = {k: v if k in ("how", "feasible") else float(v) for k, v in values.items()}
             return cls(**numbers)
         except (KeyError, TypeError, ValueError, AttributeError, CertificateError) as error:
             raise ValueError(f"not a certificate written by fenchel ({error})") from error

@@ -72,9 +72,9 @@ class Constraints:
 
     # What certificates use ----------------------------------------------------------------------------------------
 
-    def support_upper(self, U: Vector) -> Vector:
-        """A bound on the supports in exact arithmetic."""
-        return self._each(U, lambda part, u: part.support_upper(u), flat=True)
+    def support_size(self, U: Vector) -> Vector:
+        """The sums of the absolute terms of the supports, which bound their change by relative changes of U."""
+        return self._each(U, lambda part, u: part.support_size(u), flat=True)
 
     def distance_upper(self, Z: Vector, error: Vector) -> Vector:
         """A bound on the distance of each row to its set; the rows are within `error` (2-norm) of Z."""

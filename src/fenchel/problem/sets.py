@@ -60,11 +60,9 @@ class ClosedSet(ABC):
         """u moved to where the support is finite."""
         return u
 
-    def support_upper(self, u: Vector) -> Vector:
-        """A bound on the support in exact arithmetic."""
-        value = self.support(u)
-        size = np.abs(value) + np.sqrt(_squares(u) * _squares(self.project(np.zeros_like(u))))
-        return value + EVALUATION * size + 1e-300
+    def support_size(self, u: Vector) -> Vector:
+        """The sum of the absolute terms of the support: relative changes t of all u_ij change it by t times this."""
+        return np.abs(self.support(u)) + np.sqrt(_squares(u) * _squares(self.project(np.zeros_like(u))))
 
     def projection_error(self, z: Vector) -> Vector:
         """How far a computed projection may be from the set."""
@@ -236,9 +234,8 @@ class Box(Interval):
         high = np.where(np.isfinite(self.high), np.inf, 0.0)
         return np.clip(u, low, high)
 
-    def support_upper(self, u: Vector) -> Vector:
-        terms = Interval.support(self, u)
-        return np.asarray(terms.sum(axis=-1) + EVALUATION * np.abs(terms).sum(axis=-1) + 1e-300)
+    def support_size(self, u: Vector) -> Vector:
+        return np.asarray(np.abs(Interval.support(self, u)).sum(axis=-1))
 
     def projection_error(self, z: Vector) -> Vector:
         """Zero: each entry is that of z or an end."""
@@ -294,9 +291,8 @@ class Ball(ClosedSet):
     def support(self, u: Vector) -> Vector:
         return np.asarray((u * self.centre).sum(axis=-1) + self.radius * np.linalg.norm(u, axis=-1))
 
-    def support_upper(self, u: Vector) -> Vector:
-        size = np.abs(u * self.centre).sum(axis=-1) + self.radius * np.linalg.norm(u, axis=-1)
-        return np.asarray(self.support(u) + EVALUATION * size + 1e-300)
+    def support_size(self, u: Vector) -> Vector:
+        return np.asarray(np.abs(u * self.centre).sum(axis=-1) + self.radius * np.linalg.norm(u, axis=-1))
 
     def contains_ball(self, z: Vector, radius: Vector) -> Mask:
         size = np.abs(z).sum(axis=-1) + np.abs(self.centre).sum(axis=-1)
@@ -347,9 +343,9 @@ class Simplex(ClosedSet):
         spare = np.asarray(self.total) - u.shape[-1] * np.asarray(self.least)
         return np.asarray(spare * u.max(axis=-1) + self.least * u.sum(axis=-1))
 
-    def support_upper(self, u: Vector) -> Vector:
-        size = (np.abs(self.total) + u.shape[-1] * np.abs(self.least)) * np.abs(u).max(axis=-1)
-        return np.asarray(self.support(u) + EVALUATION * (1 + u.shape[-1]) * size + 1e-300)
+    def support_size(self, u: Vector) -> Vector:
+        k = u.shape[-1]
+        return np.asarray((np.abs(self.total) + 2 * k * np.abs(self.least)) * np.abs(u).max(axis=-1))
 
     def contains_ball(self, z: Vector, radius: Vector) -> Mask:
         """Moves that keep the sum: every entry must stay above the least."""

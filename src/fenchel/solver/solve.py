@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from fenchel.certificate.certificate import closeness
 from fenchel.data.typing import Seed
 from fenchel.problem import Statement
 from fenchel.problem.checks import require_count, require_flag
@@ -285,6 +284,6 @@ def not_certified(result: Result) -> str:
         "stalled": "the gap is rounding; a smaller one cannot be proven in double precision",
     }
     return (
-        f"{result.solver} did not reach tol={certificate.tol:g}: it is only proven that no model lowers the objective "
-        f"by more than {closeness(certificate.relative_gap)} (gap {certificate.gap:.3g}); {reasons[result.status]}."
+        f"{result.solver} did not reach tol={certificate.tol:g}: it is only proven that {certificate.proven} "
+        f"(gap {certificate.gap:.3g}); {reasons[result.status]}."
     )

@@ -8,7 +8,7 @@ from functools import singledispatch
 from typing import Any
 
 from fenchel.data.design import Design
-from fenchel.problem import MulticlassProblem, Problem, Statement, Trait
+from fenchel.problem import Interpolation, MulticlassProblem, Problem, Statement, Trait
 from fenchel.problem.penalties import Penalty
 from fenchel.steps import (
     APPROX,
@@ -26,6 +26,8 @@ from fenchel.steps import (
     TotalVariation,
     Trend,
 )
+from fenchel.steps.interpolation.gradient import HardGradient
+from fenchel.steps.interpolation.newton import HardNewton
 
 Kind = type[Solver[Any]]
 
@@ -67,6 +69,11 @@ def _(problem: Problem) -> Solvers:
 @solvers_of.register
 def _(problem: MulticlassProblem) -> Solvers:
     return Solvers((MatrixNewton, BlockSDCA), dual=((BlockSDCA(),),))
+
+
+@solvers_of.register
+def _(problem: Interpolation) -> Solvers:
+    return Solvers((HardNewton, HardGradient), dual=((HardNewton(),), (HardGradient(),)))
 
 
 def choose(

@@ -160,6 +160,10 @@ class Penalty(ABC):
         """(E, e) with E w = e for every w where R is finite; no rows if there is no such equation."""
         return np.zeros((0, d)), np.zeros(0)
 
+    def domain_support(self, v: Vector, error: Vector) -> float:
+        """A bound on sup { v'.w : R(w) finite } over |v' - v| <= error: infinite unless the domain is bounded."""
+        return 0.0 if not (np.any(v) or np.any(error)) else np.inf
+
     def link_derivative(self, v: Vector) -> LinkDerivative | None:
         """The derivative of `grad_conjugate` (one of them at a kink); None if not implemented."""
         return None

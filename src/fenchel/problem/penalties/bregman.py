@@ -75,6 +75,9 @@ class Bregman(Penalty):
     def equations(self, d: int) -> tuple[Vector, Vector]:
         return self.of.equations(d)
 
+    def domain_support(self, v: Vector, error: Vector) -> float:
+        return self.of.domain_support(v, error)
+
     def link_derivative(self, v: Vector) -> LinkDerivative | None:
         return self.of.link_derivative(v + self.gradient)
 

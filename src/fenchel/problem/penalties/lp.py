@@ -103,6 +103,11 @@ class LpSquared(Penalty):
             direction = np.sign(v) * ratio ** (self.q - 1.0)
         return LinkDerivative(diagonal, (2.0 - self.q) / self.lam, direction)
 
+    def domain_support(self, v: Vector, error: Vector) -> float:
+        """radius |v|_q, infinite without a radius."""
+        length = p_norm((np.abs(v) + error) * (1.0 + EVALUATION), self.q)
+        return self.ball * length * (1.0 + EVALUATION) if length else 0.0
+
     def value_upper_near(self, w: Vector, error: Vector) -> float:
         """R increases in every |w_j|."""
         return self.value_upper((np.abs(w) + error) * (1.0 + EVALUATION))

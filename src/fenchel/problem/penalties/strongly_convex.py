@@ -181,6 +181,10 @@ class Entropy(Penalty):
         w = self.grad_conjugate(v)
         return LinkDerivative(w / self.lam, -1.0 / self.lam, w)
 
+    def domain_support(self, v: Vector, error: Vector) -> float:
+        """The largest entry."""
+        return float(np.max(v + error + EVALUATION * np.abs(v)))
+
     def equations(self, d: int) -> tuple[Vector, Vector]:
         """sum w = 1."""
         return np.ones((1, d)), np.ones(1)

@@ -1,0 +1,247 @@
+"""Bounds of an interpolation in exact arithmetic: D from below, scores, and points that satisfy equations exactly.
+
+Multipliers are arrays A of shape (n, k), with the fractions p_i = s_i / W; v = sum_i p_i A_i x_i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
+
+from fenchel.certificate.bounds.rounding import UNDERFLOW, dual_of
+from fenchel.data.products import EVALUATION, UNIT_ROUNDOFF, gamma
+from fenchel.data.typing import Matrix, StoredMatrix, Vector
+from fenchel.problem import Interpolation
+from fenchel.problem.penalties.base import LinkDerivative
+
+
+@dataclass(frozen=True)
+class EquationTuning:
+    """Not measured: what a verified factorisation may cost."""
+
+    most_rows: int = 4000  # of the Gram matrix
+    most_work: float = 4e11  # multiplications
+
+
+TUNING = EquationTuning()
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """A dual point known up to a little: some feasible point has entries theta_ij A_ij, 1 - shrink <= theta <= 1."""
+
+    A: Vector
+    shrink: float
+    how: str
+
+    @classmethod
+    def of(cls, problem: Interpolation, alpha: Vector, how: str) -> Multipliers:
+        """Multipliers from anywhere: in the domain of the supports, with sum_i s_i A_ij = 0 if there is an intercept.
+
+        Scaling the positive or the negative entries of an output down keeps them in the domain.
+        """
+        A = np.reshape(problem.in_domain(np.nan_to_num(alpha)), (-1, problem.outputs))
+        if not problem.intercept:
+            return cls(A, 0.0, how)
+        terms = problem.fractions * A
+        up, down = (np.sum(np.maximum(side * terms, 0.0), axis=0) for side in (1.0, -1.0))
+        if problem.outputs > 1 and not problem.constraints.has_known_interior:  # the domain need not be a product
+            return cls(np.zeros_like(A), 0.0, "zero")
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = np.where((up > 0.0) & (down > 0.0), np.minimum(up, down) / np.maximum(up, down), 0.0)
+        heavy = np.where(up > down, A > 0.0, A < 0.0)
+        return cls(np.where(heavy, ratio * A, np.where(ratio > 0.0, A, 0.0)), 2.0 * EVALUATION, how)
+
+
+@dataclass(frozen=True)
+class HardBound:
+    """D at a dual point as computed, and a bound below it; S, the part of the sets, and v with its error."""
+
+    value: float
+    lower: float
+    alpha: Vector  # of the shape of the problem's multipliers
+    how: str
+    support: float  # S = -sum_i p_i sigma_i(-A_i)
+    support_lower: float
+    v: Vector
+    error: Vector
+    absolute: Vector  # sum_i p_i |A_i| |x_i|
+    feasible = True
+
+    @property
+    def cancellation(self) -> float:
+        """|v| as a part of the sum of its absolute terms: near 0 for multipliers that prove a contradiction."""
+        return float(np.abs(self.v).sum() / max(float(self.absolute.sum()), UNDERFLOW))
+
+
+def dual_bound(problem: Interpolation, point: Multipliers, scale: float = 1.0) -> HardBound:
+    """D(scale A) and a bound below it at the exact feasible point near A."""
+    A = scale * point.A if scale != 1.0 else point.A
+    constraints, penalty = problem.constraints, problem.penalty
+    with np.errstate(all="ignore"):
+        support, size = constraints.support(-A), constraints.support_size(-A)
+        S = -problem.mean(support)
+        lost = (4.0 * EVALUATION + point.shrink) * problem.mean(size) + UNDERFLOW
+        product = problem.X.rmatvec_bounded((problem.fractions * A).ravel())
+        error = product.error + (4.0 * EVALUATION + point.shrink) * product.absolute
+        if not product.absolute.any():
+            error = np.zeros_like(error)
+        conjugate, upper = penalty.conjugate(product.value), penalty.conjugate_upper(product.value, error)
+        value, lower = dual_of(S, S - lost, conjugate, upper)
+    if not np.isfinite(lower):
+        value = lower = -np.inf
+    alpha = A.reshape(problem.shapes[2])
+    return HardBound(value, lower, alpha, point.how, S, S - lost, product.value, error, product.absolute)
+
+
+def scaled_bound(problem: Interpolation, point: Multipliers) -> HardBound:
+    """The better of D(A) and D(t A) with t = S / (2 R*(v)), the best one where R* is homogeneous of degree 2."""
+    bound = dual_bound(problem, point)
+    twice = 2.0 * problem.penalty.conjugate(bound.v)
+    t = bound.support / twice if twice > 0.0 else np.inf
+    if not (0.0 < t < np.inf) or abs(t - 1.0) < 1e-14:
+        return bound
+    other = dual_bound(problem, point, t)
+    return other if other.lower > bound.lower else bound
+
+
+@dataclass(frozen=True)
+class ScoreBounds:
+    """Scores as computed, n x k; how far each sample's are from the exact ones, at most, in the 2-norm."""
+
+    Z: Vector
+    error: Vector
+
+    @classmethod
+    def of(cls, problem: Interpolation, w: Vector, b: float | Vector) -> ScoreBounds:
+        """Of a model; of the feasible point that w stands for (`Penalty.slack`)."""
+        product, slack = problem.X.matvec_bounded(np.ravel(w)), problem.penalty.slack(np.ravel(w))
+        Z = product.value.reshape(-1, problem.outputs) + b
+        error = (product.error + 1.01 * slack * product.absolute).reshape(Z.shape)
+        error = error + 2.0 * UNIT_ROUNDOFF * (np.abs(Z) + np.abs(b))
+        return cls(Z, np.sqrt(np.sum(error * error, axis=1)) * (1.0 + EVALUATION))
+
+    def largest_distance(self, problem: Interpolation) -> float:
+        """A bound on the largest distance of a score to its set."""
+        return float(problem.constraints.distance_upper(self.Z, self.error)[problem.counts].max(initial=0.0))
+
+    def mean_square(self, problem: Interpolation) -> float:
+        """A bound on the root of the weighted mean squared distance."""
+        distance = np.where(problem.counts, problem.constraints.distance_upper(self.Z, self.error), 0.0)
+        return float(np.sqrt(problem.mean(distance * distance))) * (1.0 + EVALUATION)
+
+
+@dataclass(frozen=True)
+class Equations:
+    """All equations that a feasible (w, b) satisfies exactly, F (w, b) = f: points, sums of simplices, the domain of R.
+
+    If (w, b) misses them by r, then (w, b) + D F'y with (F D F') y = r satisfies them, for any positive diagonal D.
+    With T = diag(F D F')^(-1/2), y = T x, |x| <= |T r| / lambda, lambda the smallest eigenvalue of T F D F' T: entry j
+    moves by at most D_j |(T F)_j| |T r| / lambda, where (T F)_j is a column.
+
+    lambda is bounded below: the computed matrix C is off by gamma_(columns + 8) in each entry, whose sizes are at most
+    1 after the scaling; and if the Cholesky factorisation of C - c I succeeds in floating point, its smallest
+    eigenvalue is at least c - (m + 2) m u (Rump 2006; m rows, u the unit roundoff).
+    """
+
+    F: StoredMatrix  # an array, or a CSR matrix
+    f: Vector
+
+    @classmethod
+    def of(cls, problem: Interpolation) -> Equations:
+        """The rows that have equations; an intercept is one more column for each output."""
+        M, e = problem.constraints.equations
+        counted = np.asarray(M @ np.repeat(problem.counts, problem.outputs).astype(float)) > 0.0
+        M, e = M[counted], e[counted]
+        F = _times(M, problem)
+        if problem.intercept:
+            outputs = np.tile(np.eye(problem.outputs), (problem.n_samples, 1))
+            extra = M @ outputs
+            F = sp.hstack([F, sp.csr_array(extra)], format="csr") if sp.issparse(F) else np.hstack([F, extra])
+        own, value = problem.penalty.equations(problem.X.shape[1])
+        if len(value):
+            own = np.hstack([own, np.zeros((len(own), F.shape[1] - own.shape[1]))])
+            F = np.vstack([F.toarray() if sp.issparse(F) else F, own])
+        return cls(F, np.concatenate([e, value]))
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.f)
+
+    def residual(self, x: Vector) -> Vector:
+        """A bound on |F x - f|, entry by entry."""
+        if sp.issparse(self.F):
+            size, depth = abs(self.F) @ np.abs(x), int(np.diff(self.F.indptr).max(initial=0)) + 4
+        else:
+            size, depth = np.abs(self.F) @ np.abs(x), self.F.shape[1] + 4
+        return np.asarray(np.abs(self.F @ x - self.f) + gamma(depth) * (size + np.abs(self.f)) + UNDERFLOW)
+
+    def moves(self, x: Vector, metric: Vector, gram: Matrix | None = None) -> Vector | None:
+        """How far each entry of x is from an exact solution near x, at most; None if that cannot be proven."""
+        m, d = self.F.shape
+        if m == 0:
+            return np.zeros(d)
+        if m > TUNING.most_rows or m * m * float(d) > TUNING.most_work:
+            return None
+        if gram is None:
+            scaled = self.F * np.sqrt(metric)
+            gram = np.asarray((scaled @ scaled.T).toarray() if sp.issparse(scaled) else scaled @ scaled.T)
+        diagonal = np.diagonal(gram)
+        if not np.all((diagonal > 1e-280) & (diagonal < 1e280)):
+            return None
+        T = 1.0 / np.sqrt(diagonal)
+        smallest = smallest_eigenvalue(gram * T[:, None] * T, d)
+        if not smallest > 0.0:
+            return None
+        length = float(np.linalg.norm(T * self.residual(x))) / smallest
+        squares = (self.F * self.F).T @ (T * T)
+        return np.asarray(metric * np.sqrt(squares) * length * (1.0 + 1e-9))
+
+
+def _times(M: sp.csr_array, problem: Interpolation) -> StoredMatrix:
+    """M X as a stored matrix, in float64."""
+    X = problem.X
+    if problem.is_stored and problem.design.is_sparse:
+        return sp.csr_array(M @ sp.csr_array(problem.design.matrix).astype(np.float64))
+    if problem.is_stored:
+        whole = M.shape[0] == M.shape[1] and M.nnz == M.shape[0]
+        dense = np.asarray(problem.design.matrix, dtype=np.float64)
+        return dense if whole else np.asarray(M @ dense)
+    used = np.unique(M.indices)
+    return np.asarray(M[:, used] @ X.rows(used)) if len(used) else np.zeros((M.shape[0], X.shape[1]))
+
+
+def smallest_eigenvalue(C: Matrix, terms: int) -> float:
+    """A bound below the smallest eigenvalue of the exact matrix whose entries C has up to gamma_(terms + 8)."""
+    m = len(C)
+    spare = 1.1 * m * (gamma(terms + 16) + (m + 8) * UNIT_ROUNDOFF)
+    try:
+        factor, x = cho_factor(C, lower=True), np.ones(m)
+        for _ in range(6):  # inverse iterations
+            x = cho_solve(factor, x / np.linalg.norm(x))
+        guess = 1.0 / float(np.linalg.norm(x))
+        for part in (0.8, 0.3, 0.03):
+            shift = part * guess
+            try:
+                cholesky(C - shift * np.eye(m), lower=True)
+            except LinAlgError:
+                continue
+            return shift - spare
+    except (LinAlgError, ValueError):
+        pass
+    return 0.0
+
+
+def metric_of(derivative: LinkDerivative | None, size: int) -> Vector:
+    """A positive diagonal in which corrections are small where the weights can hardly change."""
+    if derivative is None:
+        return np.ones(size)
+    diagonal = derivative.diagonal
+    top = float(diagonal.max(initial=0.0))
+    if not (0.0 < top < np.inf):
+        return np.ones(size)
+    return np.concatenate([np.maximum(diagonal / top, 1e-30), np.ones(size - len(diagonal))])

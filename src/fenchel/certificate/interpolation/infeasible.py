@@ -1,0 +1,230 @@
+"""Contradictory constraints: multipliers that prove that no model satisfies all of them (Farkas).
+
+If sum_i p_i alpha_i x_i = 0 (and sum_i p_i alpha_i = 0 with an intercept), then sum_i p_i alpha_i.z_i = 0 for the
+scores of every model. But if every z_i is in Y_i, that sum is at least S = -sum_i p_i sigma_i(-alpha_i). So S > 0
+proves that there is none. Where the domain of R is bounded, S > sup { v.w : R(w) finite } is enough.
+
+In floating point v is hardly ever exactly zero. So the proof is that an exact solution exists nearby: multipliers
+(1 + t_i) alpha_i with v = 0 exactly and |t_i| so small that the signs and S > 0 stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy.linalg import qr
+
+from fenchel.certificate.interpolation.bounds import HardBound, Multipliers, dual_bound, smallest_eigenvalue
+from fenchel.data.products import EVALUATION
+from fenchel.data.typing import Indices, Matrix, MatrixLike, Vector
+from fenchel.problem import Interpolation
+from fenchel.problem.penalties import Penalty
+from fenchel.problem.sets import ConvexSet
+
+
+@dataclass(frozen=True)
+class FarkasTuning:
+    """Not measured: what a proof may cost."""
+
+    most_columns: int = 4000  # of a factorisation
+    most_work: float = 2e11
+    most_exact: int = 40  # samples in rational arithmetic,
+    most_entries: int = 2_000_000  # and entries of their rows
+    negligible: float = 1e-7  # multipliers below this part of the largest may be rounding
+
+
+TUNING = FarkasTuning()
+
+
+@dataclass(frozen=True, eq=False)
+class FarkasCertificate:
+    """Multipliers that prove that no model satisfies all constraints.
+
+    Attributes
+    ----------
+    multipliers : array of n, or n x k
+        alpha; see the module for what they prove.
+    excess : float
+        S > 0 at an exact solution near the multipliers, for multipliers of weighted mean square 1: the root of the
+        weighted mean squared violation of every model is at least this.
+    how : str
+        How the exact solution was found.
+    """
+
+    multipliers: Vector
+    excess: float
+    how: str
+    penalty: Penalty
+    intercept: bool
+    weights: Vector
+
+    def verify(self, X: MatrixLike, sets: ConvexSet, sample_weight: Vector | None = None) -> bool:
+        """Whether the multipliers prove, in exact arithmetic, that these constraints contradict each other."""
+        weights = self.weights if sample_weight is None else sample_weight
+        problem = Interpolation(
+            X, sets, self.penalty, intercept=self.intercept, sample_weight=weights, outputs=_outputs(self.multipliers)
+        )
+        found = dual_bound(problem, Multipliers.of(problem, self.multipliers, "given multipliers"))
+        return prove(problem, found) is not None
+
+    def __str__(self) -> str:
+        used = int(np.count_nonzero(np.any(np.reshape(self.multipliers, (len(self.multipliers), -1)) != 0.0, axis=1)))
+        return (
+            f"Proven: no model satisfies all constraints. A combination of {used} of them is contradictory "
+            f"({self.how}); the root mean square violation of every model is at least {self.excess:.3g}."
+        )
+
+
+class Infeasible(ValueError):
+    """The constraints of an interpolation contradict each other; `certificate` proves it.
+
+    `certificate.verify(X, sets)` checks it again. Ask for the model that violates them least with
+    `Interpolation(..., on_infeasible="least_violation")`.
+    """
+
+    def __init__(self, certificate: FarkasCertificate) -> None:
+        super().__init__(f'{certificate} For the model that violates them least: on_infeasible="least_violation".')
+        self.certificate = certificate
+
+
+def prove(problem: Interpolation, bound: HardBound) -> FarkasCertificate | None:
+    """A proof from multipliers whose v nearly vanishes, or None."""
+    if not bound.support_lower > 0.0:
+        return None
+    A = np.reshape(bound.alpha, (-1, problem.outputs))
+    found = _bounded_domain(problem, bound, A) or _by_correction(problem, A) or _exact(problem, A)
+    if found is None:
+        return None
+    A, support, size, how = found
+    excess = support / size * (1.0 - EVALUATION) if size > 0.0 else 0.0
+    shown = (A / size if size > 0.0 else A).reshape(problem.shapes[2])
+    return FarkasCertificate(shown, float(excess), how, problem.penalty, problem.intercept, problem.weights)
+
+
+#: Multipliers, S at the exact point from below, their root mean square from above, and how they were found.
+Proof = tuple[Vector, float, float, str]
+
+
+def _bounded_domain(problem: Interpolation, bound: HardBound, A: Vector) -> Proof | None:
+    limit = problem.penalty.domain_support(bound.v, bound.error)
+    if not bound.support_lower > limit + EVALUATION * abs(limit):
+        return None
+    how = "it cancels exactly" if not bound.absolute.any() else "the domain of the penalty is bounded"
+    return A, bound.support_lower - limit, _size(problem, A), how
+
+
+def _size(problem: Interpolation, A: Vector) -> float:
+    return float(np.sqrt(problem.mean(np.sum(A * A, axis=1)))) * (1.0 + EVALUATION)
+
+
+def _rows(problem: Interpolation, which: Indices) -> Matrix:
+    """Rows of some scores, with a column for each intercept."""
+    rows = problem.X.rows(which)
+    if not problem.intercept:
+        return rows
+    return np.hstack([rows, np.eye(problem.outputs)[which % problem.outputs]])
+
+
+def _by_correction(problem: Interpolation, A: Vector) -> Proof | None:
+    """(1 + t_i) A_i with G'(1 + t) = 0, G = diag(p A) [X, 1].
+
+    t = -G (G'G)^(-1) G'1, so that |t_i| <= |T G_i| |T G'1| / lambda.
+    T and lambda are those of `Equations`, for the columns of G; columns of zeros need nothing.
+    """
+    flat = (problem.fractions * A).ravel()
+    which = np.flatnonzero(np.abs(flat) > TUNING.negligible * np.abs(flat).max(initial=0.0))
+    d = problem.X.shape[1] + problem.outputs * problem.intercept
+    if len(which) < 2 or d > TUNING.most_columns or len(which) * float(d) ** 2 > TUNING.most_work:
+        return None
+    G: Matrix = flat[which, None] * _rows(problem, which)
+    G = G[:, np.any(G != 0.0, axis=0)] / np.abs(flat[which]).max()
+    if G.shape[1] >= G.shape[0]:
+        return None
+    gram, total = G.T @ G, np.abs(G).sum(axis=0)
+    T = 1.0 / np.sqrt(np.diagonal(gram))
+    smallest = smallest_eigenvalue(gram * T[:, None] * T, len(which))
+    if not (np.all(np.isfinite(T)) and smallest > 0.0):
+        return None
+    missed = np.abs(G.sum(axis=0)) + EVALUATION * len(which) * total
+    length = float(np.linalg.norm(T * missed)) / smallest
+    change = np.sqrt(np.square(G * T).sum(axis=1)) * length * (1.0 + 1e-6)
+    if not change.max() < 0.5:
+        return None
+    kept = np.zeros(A.shape)
+    kept.ravel()[which] = A.ravel()[which]
+    largest = float(change.max())
+    lost = (largest + 4.0 * EVALUATION) * problem.mean(problem.constraints.support_size(-kept))
+    support = -problem.mean(problem.constraints.support(-kept)) - lost
+    if not support > 0.0:
+        return None
+    return kept, support, _size(problem, kept) * (1.0 + largest), "an exact combination exists near the multipliers"
+
+
+def _exact(problem: Interpolation, A: Vector) -> Proof | None:
+    """The null vector of few rows, as they are given, in rational arithmetic."""
+    if problem.outputs > 1 and problem.constraints.ends is None:
+        return None
+    flat = (problem.fractions * A).ravel()
+    which = np.flatnonzero(np.abs(flat) > TUNING.negligible * np.abs(flat).max(initial=0.0))
+    m = len(which)
+    if not 1 <= m <= TUNING.most_exact or m * problem.X.shape[1] > TUNING.most_entries:
+        return None
+    rows = _rows(problem, which)
+    rows = rows[:, np.any(rows != 0.0, axis=0)]
+    null = _null_vector(rows)
+    if null is None:
+        return None
+    fractions = problem.fractions.ravel()[which]
+    alpha = np.zeros_like(flat)
+    sign = 1.0 if float(np.dot([float(x) for x in null], flat[which])) >= 0.0 else -1.0
+    alpha[which] = [sign * float(x) for x in null] / fractions
+    B = alpha.reshape(A.shape)
+    inside = np.reshape(problem.in_domain(B), A.shape)
+    lost = 8.0 * EVALUATION * problem.mean(problem.constraints.support_size(-inside))
+    support = -problem.mean(problem.constraints.support(-inside)) - lost
+    if np.any(inside != B) or not support > 0.0:
+        return None
+    return B, support, _size(problem, B), "in rational arithmetic"
+
+
+def _null_vector(rows: Matrix) -> list[Fraction] | None:
+    """The y with y'rows = 0, scaled to a largest entry of 1, if there is one up to scale; exactly."""
+    m, d = rows.shape
+    if d == 0:
+        return [Fraction(1)] if m == 1 else None
+    _, _, pivots = qr(rows, mode="economic", pivoting=True)
+    chosen = np.asarray(pivots[: m - 1])
+    table = [[Fraction(float(x)) for x in rows[:, j]] for j in chosen]  # equations, one unknown a row
+    lead: list[int] = []
+    for row in range(len(table)):
+        for column in (c for c in range(m) if c not in lead):
+            if table[row][column] != 0:
+                break
+        else:
+            return None
+        lead.append(column)
+        first = table[row][column]
+        table[row] = [x / first for x in table[row]]
+        for other in range(len(table)):
+            if other != row and table[other][column] != 0:
+                factor = table[other][column]
+                table[other] = [x - factor * y for x, y in zip(table[other], table[row], strict=True)]
+    free = [c for c in range(m) if c not in lead]
+    if len(free) != 1:
+        return None
+    y = [Fraction(0)] * m
+    y[free[0]] = Fraction(1)
+    for row, column in enumerate(lead):
+        y[column] = -table[row][free[0]]
+    largest = max(abs(x) for x in y)
+    y = [x / largest for x in y]
+    for j in range(d):
+        if sum(value * Fraction(float(x)) for value, x in zip(y, rows[:, j], strict=True) if x) != 0:
+            return None
+    return y
+
+
+def _outputs(alpha: Vector) -> int:
+    return 1 if np.ndim(alpha) == 1 else alpha.shape[1]

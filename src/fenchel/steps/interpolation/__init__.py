@@ -1,0 +1,1 @@
+"""Algorithms for interpolations: dual ascent, mirror descent, Newton steps."""

@@ -1,0 +1,137 @@
+"""Accelerated proximal gradient steps on the multipliers of an interpolation, for sets and penalties of any kind.
+
+With b_i = s_i alpha_i / W (in R^k) the dual minimises F(b) = sum_i sigma_i(-b_i) + R*(A'b). R* is (1/mu)-smooth in a
+norm that is at most the 2-norm, so the smooth part has the constant L = |A|^2 / mu, which is searched for. The proximal
+step at y, with the scores z there, is b_i = (Pi_i(t_i) - t_i) / L, t_i = z_i - L y_i (Moreau). Momentum (Beck and
+Teboulle 2009) begins anew where it points uphill (O'Donoghue and Candes 2015).
+
+An unpenalised intercept is one more coordinate with a quadratic around a centre that moves now and then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fenchel.data.typing import Vector
+from fenchel.problem import Interpolation, Trait
+from fenchel.steps.base import Candidate, Overflow, Solver, Start
+
+
+@dataclass(frozen=True)
+class HardGradientTuning:
+    """Not measured."""
+
+    growth: float = 2.0  # of L where it proves too small
+    decay: float = 0.95  # and after every step
+    idle: int = 60  # steps that move no multiplier by more than rounding, after which none will
+    recentre: int = 20  # steps between two centres of the intercept
+
+
+TUNING = HardGradientTuning()
+
+
+@dataclass
+class GradientState:
+    """Multipliers (n x k), the point of the next gradient with its v, intercepts, L and the momentum."""
+
+    problem: Interpolation
+    beta: Vector
+    y: Vector
+    v: Vector
+    v_y: Vector
+    centre: Vector  # of the intercepts
+    pull: float  # 1 / rho
+    L: float
+    t: float = 1.0
+    steps: int = 0
+    idle: int = 0
+
+    def intercepts(self, beta: Vector) -> Vector:
+        """b = centre + pull sum_i beta_i; zero without an intercept."""
+        return np.asarray(self.centre + self.pull * beta.sum(axis=0))
+
+    def smooth(self, beta: Vector, v: Vector) -> float:
+        """R*(v), and the quadratic of the intercept."""
+        value = self.problem.penalty.conjugate(v)
+        if self.problem.intercept:
+            total = beta.sum(axis=0)
+            value += float(self.centre @ total) + 0.5 * self.pull * float(total @ total)
+        return value
+
+
+@dataclass(frozen=True)
+class HardGradient(Solver[GradientState]):
+    """One accelerated proximal gradient step over all multipliers."""
+
+    name = "fista"
+    summary = "sets and penalties of any kind: accelerated gradient steps on the multipliers"
+    requires = frozenset({Trait.STRONGLY_CONVEX_PENALTY})
+    steps_per_check = 20
+    passes_per_step = 2
+    needs_storage = False
+    any_storage = True
+
+    def begin(self, problem: Interpolation, start: Start, seed: int) -> GradientState:
+        beta = problem.fractions * np.reshape(start.alpha, (-1, problem.outputs))
+        v = problem.X.rmatvec(beta.ravel())
+        norms = problem.X.row_norms(2.0)
+        squares = float(np.max(norms, initial=0.0)) ** 2
+        first = max(squares / problem.penalty.strong_convexity, 1e-300)
+        n = int(np.count_nonzero(problem.counts))
+        pull = first / n if problem.intercept else 0.0
+        b = np.atleast_1d(np.asarray(start.b, dtype=np.float64))
+        centre = b - pull * beta.sum(axis=0) if problem.intercept else np.zeros(problem.outputs)
+        return GradientState(problem, beta, beta, v, v, centre, pull, first)
+
+    def step(self, state: GradientState) -> GradientState:
+        problem, beta = state.problem, state.beta
+        state.steps += 1
+        w = problem.penalty.grad_conjugate(state.v_y)
+        z = problem.X.matvec(w).reshape(beta.shape) + state.intercepts(state.y)
+        value = state.smooth(state.y, state.v_y)
+        while True:
+            new = self._proximal(state, z)
+            v = problem.X.rmatvec(new.ravel())
+            move = new - state.y
+            bound = value + float(np.vdot(z, move)) + 0.5 * state.L * float(np.vdot(move, move))
+            if state.smooth(new, v) <= bound + 1e-12 * (abs(bound) + abs(value)):
+                break
+            state.L *= TUNING.growth
+            if not state.L < 1e300:
+                raise Overflow("the multipliers overflow")
+        if float(np.vdot(state.y - new, new - beta)) > 0.0:
+            state.t = 1.0
+        t = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.t**2))
+        factor = (state.t - 1.0) / t
+        state.y, state.v_y = new + factor * (new - beta), v + factor * (v - state.v)
+        far = float(np.abs(new - beta).max(initial=0.0)) > 4e-16 * float(np.abs(new).max(initial=0.0))
+        state.idle = 0 if far else state.idle + 1
+        state.beta, state.v, state.t = new, v, t
+        state.L *= TUNING.decay
+        if problem.intercept and state.steps % TUNING.recentre == 0:
+            state.centre = state.centre + state.pull * new.sum(axis=0)
+            state.y, state.v_y, state.t = new, v, 1.0
+        if not np.all(np.isfinite(v)):
+            raise Overflow("the multipliers overflow")
+        return state
+
+    def _proximal(self, state: GradientState, z: Vector) -> Vector:
+        problem = state.problem
+        t = z - state.L * state.y
+        new = (problem.constraints.project(t) - t) / state.L
+        return np.where(problem.counts[:, None], new, 0.0)
+
+    def finished(self, state: GradientState) -> bool:
+        return state.idle >= TUNING.idle
+
+    def candidates(self, state: GradientState) -> Sequence[Candidate]:
+        problem = state.problem
+        weights, intercept, multipliers = problem.shapes
+        w = problem.penalty.grad_conjugate(state.v).reshape(weights)
+        fractions = problem.fractions
+        alpha = np.divide(state.beta, fractions, out=np.zeros_like(state.beta), where=fractions > 0.0)
+        b = state.intercepts(state.beta) if problem.intercept else np.zeros(problem.outputs)
+        return [Candidate(w, b if intercept else float(b[0]), alpha.reshape(multipliers))]

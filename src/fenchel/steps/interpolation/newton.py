@@ -1,0 +1,327 @@
+"""Newton steps on the multipliers of an interpolation whose sets are intervals or boxes.
+
+With b_i = s_i alpha_i / W, and rows a_i of all scores, D is maximal where
+
+    F(b) = sum_i h_i(b_i) + R*(A'b),   h_i(b) = max(-low_i b, -high_i b),
+
+is minimal. R*'s gradient is the link w(v), so that F's smooth part has the derivatives z = A w and A H A', H = w'(v).
+A step minimises the quadratic model with h as it is (`pivoting`), and searches along the line to its minimum. A
+multiple of the identity is added to the Hessian: proximal-point steps, which end at the optimum also where rows depend
+on each other, and diverge along a proof of contradiction where there is no feasible point.
+
+An unpenalised intercept has a quadratic around a centre that moves to b after every step, as in dual coordinate ascent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from fenchel.data.typing import Indices, Mask, Matrix, Vector
+from fenchel.problem import Interpolation, Trait
+from fenchel.problem.penalties import LpSquared, Penalty
+from fenchel.problem.penalties.base import LinkDerivative
+from fenchel.steps.base import Candidate, Overflow, Solver, Start
+from fenchel.steps.interpolation.pivoting import Quadratic, States
+from fenchel.steps.linear_algebra.conjugate_gradients import conjugate_gradients
+
+
+@dataclass(frozen=True)
+class HardNewtonTuning:
+    """Not measured yet."""
+
+    most_dense: int = 6000  # rows of a factorisation
+    most_entries: float = 5e8  # of rows that are copied for it
+    damping: float = 1e-11  # of the Hessian's mean diagonal, at first and at least,
+    most_damping: float = 1e3  # and at most
+    intercept: float = 1e3  # curvature of the intercept's column beside the mean diagonal
+    halvings: int = 40
+    idle: int = 4  # steps that make neither F nor the violation smaller, after which none will
+    cg_steps: int = 500
+    cg_accuracy: float = 1e-13
+    nearer: float = 0.5  # p - 1 of the next p-norm, as a part of the last
+    nearly: float = 1e-3  # relative violation at which the next p-norm follows
+
+
+TUNING = HardNewtonTuning()
+
+
+@dataclass
+class HardState:
+    """Multipliers of all scores, in row-major order; the intercepts; how the steps have gone."""
+
+    problem: Interpolation
+    penalty: Penalty  # of the present stage
+    later: list[Penalty]  # of the stages to come
+    low: Vector
+    high: Vector
+    counts: Mask
+    beta: Vector
+    b: Vector
+    states: States
+    damping: float = TUNING.damping
+    v: Vector = field(default_factory=lambda: np.zeros(0))
+    w: Vector = field(default_factory=lambda: np.zeros(0))
+    z: Vector = field(default_factory=lambda: np.zeros(0))
+    idle: int = 0
+    best: tuple[float, float] = (np.inf, np.inf)  # F and the violation
+
+    @property
+    def outputs(self) -> int:
+        return self.problem.outputs
+
+    def evaluate(self) -> None:
+        """v, w and the scores at the multipliers."""
+        self.v = self.problem.X.rmatvec(self.beta)
+        self.w = self.penalty.grad_conjugate(self.v)
+        self.z = self.problem.X.matvec(self.w) + self.shift
+        if not (np.all(np.isfinite(self.w)) and np.all(np.isfinite(self.z))):
+            raise Overflow("the multipliers overflow")
+
+    @property
+    def shift(self) -> Vector | float:
+        """The intercept of every score."""
+        return np.tile(self.b, self.problem.n_samples) if self.problem.intercept else 0.0
+
+    def totals(self, beta: Vector) -> Vector:
+        """sum_i beta_ij for every output j."""
+        return np.asarray(beta.reshape(-1, self.outputs).sum(axis=0))
+
+    @property
+    def violation(self) -> float:
+        """The largest distance of a score to its interval."""
+        off = np.maximum(np.maximum(self.low - self.z, self.z - self.high), 0.0)
+        return float(off[self.counts].max(initial=0.0))
+
+    @property
+    def scale(self) -> float:
+        """About how large scores are."""
+        ends = np.where(
+            np.isfinite(self.low), np.abs(self.low), np.where(np.isfinite(self.high), np.abs(self.high), 0.0)
+        )
+        return float(max(ends[self.counts].max(initial=0.0), np.abs(self.z[self.counts]).max(initial=0.0), 1e-300))
+
+
+@dataclass(frozen=True)
+class HardNewton(Solver[HardState]):
+    """One step minimises a quadratic model of the dual over all multipliers."""
+
+    name = "newton"
+    summary = "intervals: Newton steps on the multipliers of active constraints"
+    requires = frozenset({Trait.STRONGLY_CONVEX_PENALTY, Trait.LINK_DERIVATIVE, Trait.INTERVALS})
+    steps_per_check = 1
+    passes_per_step = 20
+    needs_storage = False
+    any_storage = True
+
+    def obstacle(self, problem: Interpolation) -> str | None:
+        n, d = problem.X.shape
+        if problem.penalty.link_derivative(np.zeros(d)) is None:
+            return f"needs a link with a derivative, which {problem.penalty!r} has not"
+        if not problem.is_stored and float(n) * d > TUNING.most_entries:
+            return "takes several scores for fewer weights and samples only"
+        return None
+
+    def begin(self, problem: Interpolation, start: Start, seed: int) -> HardState:
+        ends = problem.constraints.ends
+        assert ends is not None
+        low, high = (end.ravel() for end in ends)
+        counts = np.repeat(problem.counts, problem.outputs)
+        low, high = np.where(counts, low, -np.inf), np.where(counts, high, np.inf)
+        beta = (problem.fractions * np.reshape(start.alpha, (-1, problem.outputs))).ravel()
+        stages = _stages(problem.penalty) if not beta.any() else [problem.penalty]
+        states = np.sign(beta).astype(np.int8)
+        b = np.atleast_1d(np.asarray(start.b, dtype=np.float64)).copy()
+        state = HardState(problem, stages[0], stages[1:], low, high, counts, beta, b, states)
+        state.evaluate()
+        return state
+
+    def step(self, state: HardState) -> HardState:
+        derivative = state.penalty.link_derivative(state.v)
+        assert derivative is not None
+        if not state.beta.any():  # the link may be flat there
+            derivative = LinkDerivative(
+                np.full(
+                    len(state.v), max(float(derivative.diagonal.max(initial=0.0)), 1.0 / state.penalty.strong_convexity)
+                )
+            )
+        hessian = Hessian.of(state, derivative)
+        c = state.z - hessian.times(state.beta)  # the damping is around the present multipliers
+        model = Quadratic(hessian.times, hessian.solve, c, state.low, state.high)
+        beta, states = model.minimise(state.states)
+        self._search(state, beta, states, hessian)
+        return state
+
+    def _search(self, state: HardState, beta: Vector, states: States, hessian: Hessian) -> None:
+        """Along the line to the model's minimum, as far as F falls."""
+        old, b, change = state.beta, state.b, beta - state.beta
+        before, t = self._objective(state, hessian, old, b), 1.0
+        slope = float(state.z @ change) + self._ends(state, beta) - self._ends(state, old)
+        for _ in range(TUNING.halvings):
+            trial = old + t * change
+            value = self._objective(state, hessian, trial, b)
+            if value <= before + 1e-4 * t * min(slope, 0.0) + 1e-13 * (abs(before) + abs(value)):
+                break
+            t *= 0.5
+        else:
+            t = 0.0
+        if t > 0.0:
+            state.beta = beta if t == 1.0 else old + t * change
+            state.states = states if t == 1.0 else np.sign(state.beta).astype(np.int8)
+            if state.problem.intercept:
+                state.b = b + hessian.pull * (state.totals(state.beta) - state.totals(old))
+        factor = 0.1 if t == 1.0 else 1.0 if t >= 0.25 else 10.0
+        state.damping = float(np.clip(state.damping * factor, TUNING.damping, TUNING.most_damping))
+        state.evaluate()
+        self._account(state, self._objective(state, hessian, state.beta, state.b))
+
+    def _account(self, state: HardState, value: float) -> None:
+        violation, (least, smallest) = state.violation, state.best
+        state.idle += 1
+        if value < least - 1e-13 * abs(least) or violation < 0.7 * smallest:
+            state.idle = 0
+        state.best = min(value, least), min(violation, smallest)
+        if state.later and violation <= TUNING.nearly * state.scale:
+            state.penalty, state.best, state.idle = state.later.pop(0), (np.inf, np.inf), 0
+            state.damping = TUNING.damping
+            state.evaluate()
+
+    @staticmethod
+    def _ends(state: HardState, beta: Vector) -> float:
+        """sum_i h_i(beta_i)."""
+        with np.errstate(invalid="ignore"):
+            terms = np.where(beta > 0.0, -state.low * beta, np.where(beta < 0.0, -state.high * beta, 0.0))
+        return float(terms.sum())
+
+    def _objective(self, state: HardState, hessian: Hessian, beta: Vector, b: Vector) -> float:
+        """F, with the quadratic of the intercept around the present one."""
+        value = self._ends(state, beta) + state.penalty.conjugate(state.problem.X.rmatvec(beta))
+        if state.problem.intercept:
+            totals, at = state.totals(beta), state.totals(state.beta)
+            centre = b - hessian.pull * at
+            value += float(centre @ totals) + 0.5 * hessian.pull * float(totals @ totals)
+        return value
+
+    def candidates(self, state: HardState) -> Sequence[Candidate]:
+        problem = state.problem
+        w = problem.penalty.grad_conjugate(state.v) if state.later else state.w
+        weights, intercept, multipliers = problem.shapes
+        fractions = problem.fractions.ravel()
+        alpha = np.divide(state.beta, fractions, out=np.zeros_like(state.beta), where=fractions > 0.0)
+        b = state.b if intercept else float(state.b[0])
+        return [Candidate(w.reshape(weights), b if problem.intercept else 0.0 * b, alpha.reshape(multipliers))]
+
+    def finished(self, state: HardState) -> bool:
+        return state.idle >= TUNING.idle and not state.later
+
+
+def _stages(penalty: Penalty) -> list[Penalty]:
+    """p-norms from 2 down to p: each is solved roughly, from the solution of the one before."""
+    if not isinstance(penalty, LpSquared):
+        return [penalty]
+    p, stages = 2.0, []
+    while p - 1.0 > (penalty.p - 1.0) / TUNING.nearer:
+        p = 1.0 + TUNING.nearer * (p - 1.0)
+        stages.append(LpSquared(penalty.lam, p))
+    return [*stages, penalty]
+
+
+@dataclass
+class Hessian:
+    """K = A H A' + pull 1 1' (for every output) + damping I."""
+
+    state: HardState
+    derivative: LinkDerivative
+    damping: float
+    pull: float
+
+    @classmethod
+    def of(cls, state: HardState, derivative: LinkDerivative) -> Hessian:
+        """At the present multipliers."""
+        norms = state.problem.X.row_norms(2.0)
+        mean = float(np.mean(norms[state.counts] ** 2)) * float(np.mean(derivative.diagonal))
+        mean = mean if 0.0 < mean < np.inf else 1.0
+        pull = TUNING.intercept * mean if state.problem.intercept else 0.0
+        return cls(state, derivative, state.damping * mean, pull)
+
+    def times(self, x: Vector) -> Vector:
+        """K x."""
+        state = self.state
+        X = state.problem.X
+        product = X.matvec(self.derivative.times(X.rmatvec(x))) + self.damping * x
+        if self.pull:
+            product += np.tile(self.pull * state.totals(x), state.problem.n_samples)
+        return product
+
+    def solve(self, rows: Indices, right: Vector) -> Vector:
+        """K x = right among some rows."""
+        if len(rows) <= TUNING.most_dense and self._fits(rows):
+            K = self._dense(rows)
+            scale = float(np.abs(np.diagonal(K)).max(initial=0.0))
+            for more in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
+                try:
+                    factor = cho_factor(
+                        K + more * scale * np.eye(len(rows)), lower=True, overwrite_a=True, check_finite=False
+                    )
+                except (LinAlgError, ValueError):
+                    continue
+                x = cho_solve(factor, right, check_finite=False)
+                if np.all(np.isfinite(x)):
+                    return np.asarray(x + cho_solve(factor, right - K @ x, check_finite=False))
+            raise Overflow("the Hessian cannot be factored")
+        return self._conjugate_gradients(rows, right)
+
+    def _fits(self, rows: Indices) -> bool:
+        problem = self.state.problem
+        if problem.is_stored and (problem.penalty.quadratic or problem.design.is_sparse):
+            return True
+        return float(len(rows)) * problem.X.shape[1] <= TUNING.most_entries
+
+    def _dense(self, rows: Indices) -> Matrix:
+        problem, derivative = self.state.problem, self.derivative
+        every = len(rows) == problem.X.shape[0]
+        if problem.penalty.quadratic and problem.X.shape[0] <= TUNING.most_dense:
+            gram = problem.row_gram
+            K = derivative.diagonal[0] * (gram if every else gram[np.ix_(rows, rows)])
+        else:
+            K = self._weighted_gram(rows)
+        K[np.diag_indices(len(rows))] += self.damping
+        if self.pull:
+            output = rows % problem.outputs
+            K += self.pull * (output[:, None] == output)
+        return np.asarray(K)
+
+    def _weighted_gram(self, rows: Indices) -> Matrix:
+        problem, derivative = self.state.problem, self.derivative
+        if problem.is_stored and problem.design.is_sparse:
+            part = sp.csr_array(problem.design.matrix)[rows].astype(np.float64)
+            K = np.asarray(((part * derivative.diagonal) @ part.T).toarray())
+        else:
+            dense = problem.X.rows(rows)
+            used = np.flatnonzero(derivative.diagonal)
+            part = dense if len(used) == dense.shape[1] else dense[:, used]
+            half = part * np.sqrt(derivative.diagonal[used])
+            K = np.asarray(half @ half.T)
+            part = dense
+        if derivative.direction is not None:
+            image = np.asarray(part @ derivative.direction)
+            K += derivative.factor * np.outer(image, image)
+        return K
+
+    def _conjugate_gradients(self, rows: Indices, right: Vector) -> Vector:
+        norms = self.state.problem.X.row_norms(2.0)[rows]
+        diagonal = norms**2 * float(np.mean(self.derivative.diagonal)) + self.damping + self.pull
+        diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
+        padded = np.zeros(self.state.problem.X.shape[0])
+
+        def times(x: Vector) -> Vector:
+            padded[rows] = x
+            return self.times(padded)[rows]
+
+        goal = (TUNING.cg_accuracy * float(np.linalg.norm(right))) ** 2
+        x, _, _ = conjugate_gradients(times, lambda r: r / diagonal, right, TUNING.cg_steps, residual_goal=goal)
+        return x

@@ -1,0 +1,84 @@
+"""Quadratic problems over multipliers of intervals, by block principal pivoting (Judice and Pires 1994).
+
+Minimise  b'Kb/2 + c'b + sum_i h_i(b_i)  with h_i(b) = max(-low_i b, -high_i b), K positive definite. With z = c + K b
+the optimum has z_i in [low_i, high_i]; z_i = low_i where b_i > 0, z_i = high_i where b_i < 0. So each i is in one of
+three states: at the lower end, at the upper end, or b_i = 0. Given states, b solves linear equations. All states that
+its signs and z contradict are changed at once, or only the last of them where that has not helped, which ends after
+finitely many changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.data.typing import Indices, Vector
+
+States = NDArray[np.int8]  # 1 at the lower end, -1 at the upper end, 0 where the multiplier is zero
+#: (rows, right side) -> the solution of K b = right side among these rows.
+SolveRows = Callable[[Indices, Vector], Vector]
+
+
+@dataclass(frozen=True)
+class PivotTuning:
+    """Not measured."""
+
+    chances: int = 5  # changes of all states that may fail to make fewer contradictions
+    most: int = 200  # systems solved
+    tolerance: float = 1e-12  # of z beside its terms, and of b beside the largest
+
+
+TUNING = PivotTuning()
+
+
+@dataclass
+class Quadratic:
+    """K by its products, c, and the ends."""
+
+    times: Callable[[Vector], Vector]
+    solve: SolveRows
+    c: Vector
+    low: Vector
+    high: Vector
+
+    def minimise(self, states: States) -> tuple[Vector, States]:
+        """The minimiser, from a guess of the states; the best b found where pivots run out."""
+        point = self.low == self.high
+        states = np.where(point, np.int8(1), states)
+        chances, fewest, single = TUNING.chances, len(states) + 1, False
+        b = np.zeros(len(states))
+        for _ in range(TUNING.most):
+            active = np.flatnonzero(states)
+            target = np.where(states > 0, self.low, self.high)[active]
+            b = np.zeros(len(states))
+            if len(active):
+                b[active] = self.solve(active, target - self.c[active])
+            changes = self._contradictions(b, states, point)
+            wrong = np.flatnonzero(changes != states)
+            if not len(wrong):
+                break
+            if len(wrong) < fewest:
+                fewest, chances, single = len(wrong), TUNING.chances, False
+            elif chances:
+                chances -= 1
+            else:
+                single = True
+            if single:
+                wrong = wrong[-1:]
+            states = states.copy()
+            states[wrong] = changes[wrong]
+        return b, states
+
+    def _contradictions(self, b: Vector, states: States, point: NDArray[np.bool_]) -> States:
+        """The states that follow from b and z."""
+        z = self.c + self.times(b)
+        spare = TUNING.tolerance * (np.abs(self.c) + np.abs(z - self.c))
+        sign = TUNING.tolerance * float(np.abs(b).max(initial=0.0))
+        found = np.where(states * b < -sign, np.int8(0), states)
+        idle = states == 0
+        found = np.where(idle & (z < self.low - spare), np.int8(1), found)
+        found = np.where(idle & (z > self.high + spare), np.int8(-1), found)
+        return np.where(point, np.int8(1), found).astype(np.int8)
