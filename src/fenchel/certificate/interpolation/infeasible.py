@@ -32,6 +32,8 @@ class FarkasTuning:
     most_work: float = 2e11
     most_exact: int = 40  # samples in rational arithmetic,
     most_entries: int = 2_000_000  # and entries of their rows
+    dependent: float = 1e-9  # columns may depend on others if what is left of them is this part of their length;
+    denominator: int = 12  # then small fractions are tried as factors
     negligible: float = 1e-7  # multipliers below this part of the largest may be rounding
 
 
@@ -138,10 +140,10 @@ def _by_correction(problem: Interpolation, A: Vector) -> Proof | None:
     d = problem.X.shape[1] + problem.outputs * problem.intercept
     if len(which) < 2 or d > TUNING.most_columns or len(which) * float(d) ** 2 > TUNING.most_work:
         return None
-    G: Matrix = flat[which, None] * _rows(problem, which)
-    G = G[:, np.any(G != 0.0, axis=0)] / np.abs(flat[which]).max()
-    if G.shape[1] >= G.shape[0]:
+    rows = _independent_columns(_rows(problem, which))
+    if rows is None or rows.shape[1] >= rows.shape[0]:
         return None
+    G: Matrix = flat[which, None] / np.abs(flat[which]).max() * rows
     gram, total = G.T @ G, np.abs(G).sum(axis=0)
     T = 1.0 / np.sqrt(np.diagonal(gram))
     smallest = smallest_eigenvalue(gram * T[:, None] * T, len(which))
@@ -160,6 +162,30 @@ def _by_correction(problem: Interpolation, A: Vector) -> Proof | None:
     if not support > 0.0:
         return None
     return kept, support, _size(problem, kept) * (1.0 + largest), "an exact combination exists near the multipliers"
+
+
+def _independent_columns(rows: Matrix) -> Matrix | None:
+    """The rows without columns that depend on the others, exactly: y'rows = 0 needs the independent ones only.
+
+    None if some column nearly depends on others, and no simple combination is exact.
+    """
+    rows = np.unique(rows[:, np.any(rows != 0.0, axis=0)], axis=1)
+    if not rows.size:
+        return rows
+    scaled = rows / np.linalg.norm(rows, axis=0)
+    _, R, order = qr(scaled, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diagonal(R))
+    rank = int(np.count_nonzero(diagonal > TUNING.dependent * diagonal[0]))
+    kept = rows[:, order[:rank]]
+    if rank < rows.shape[1] and rows.size > TUNING.most_entries // 10:
+        return None
+    for column in rows[:, order[rank:]].T:
+        guess = np.linalg.lstsq(kept, column, rcond=None)[0]
+        factors = [Fraction(float(x)).limit_denominator(TUNING.denominator) for x in guess]
+        for row, value in zip(kept, column, strict=True):
+            if sum(f * Fraction(float(x)) for f, x in zip(factors, row, strict=True) if f and x) != Fraction(value):
+                return None
+    return kept
 
 
 def _exact(problem: Interpolation, A: Vector) -> Proof | None:
