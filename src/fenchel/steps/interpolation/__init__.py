@@ -1,0 +1,1 @@
+"""Hard constraints on the scores: dual ascent (Dykstra), mirror descent and perceptrons."""
