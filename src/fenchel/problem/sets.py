@@ -60,7 +60,7 @@ class ClosedSet(ABC):
         """The nearest point of one of the sets, of which there are `rows`; here by projecting onto all of them."""
         Z = np.zeros((rows, len(z)))
         Z[row] = z
-        return self.project(Z)[row]
+        return np.asarray(self.project(Z)[row])
 
     def within_domain(self, u: Vector) -> Vector:
         """u moved to where the support is finite."""
