@@ -17,17 +17,21 @@ from fenchel.steps import (
     SDCA,
     SGD,
     BlockSDCA,
+    Dykstra,
+    EuclideanDescent,
+    HardGradient,
+    HardNewton,
     MatrixNewton,
+    Mirror,
     Newton,
     Pegasos,
+    Perceptron,
     PrimalCD,
     Solver,
     SparsePath,
     TotalVariation,
     Trend,
 )
-from fenchel.steps.interpolation.gradient import HardGradient
-from fenchel.steps.interpolation.newton import HardNewton
 
 Kind = type[Solver[Any]]
 
@@ -73,7 +77,11 @@ def _(problem: MulticlassProblem) -> Solvers:
 
 @solvers_of.register
 def _(problem: Interpolation) -> Solvers:
-    return Solvers((HardNewton, HardGradient), dual=((HardNewton(),), (HardGradient(),)))
+    return Solvers(
+        (HardNewton, HardGradient, Dykstra),
+        (Mirror, EuclideanDescent, Perceptron),
+        ((HardNewton(),), (HardGradient(),)),
+    )
 
 
 def choose(

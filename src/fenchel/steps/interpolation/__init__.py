@@ -1,1 +1,1 @@
-"""Algorithms for interpolations: dual ascent, mirror descent, Newton steps."""
+"""Algorithms for interpolations: Newton and gradient steps, Dykstra's algorithm, mirror descent, perceptrons."""
