@@ -44,6 +44,7 @@ class HardNewtonTuning:
     most_damping: float = 1e3  # and at most
     intercept: float = 1e5  # curvature of the intercept's column beside the mean diagonal
     halvings: int = 40
+    settled: float = 10.0  # with more than so many times the least damping a step is not the last
     idle: int = 4  # steps that make neither F nor the violation smaller, after which none will
     stuck: int = 60  # steps that make the violation no smaller, after which there may be no feasible point
     cg_steps: int = 500
@@ -207,7 +208,8 @@ class HardNewton(Solver[HardState]):
 
     def _account(self, state: HardState, value: float) -> None:
         violation, (least, smallest) = state.violation, state.best
-        state.idle, state.stuck = state.idle + 1, state.stuck + 1
+        settled = state.damping <= TUNING.settled * state.least_damping or state.damping >= TUNING.most_damping
+        state.idle, state.stuck = state.idle + settled, state.stuck + 1
         if violation < 0.9 * smallest:
             state.stuck = 0
         if value < least - 1e-13 * abs(least) or violation < 0.7 * smallest:
@@ -260,11 +262,15 @@ def _stages(penalty: Penalty) -> list[Penalty]:
 
 @dataclass
 class Hessian:
-    """K = A H A' + pull 1 1' (for every output) + damping I."""
+    """K = A H A' + pull 1 1' (for every output) + diag(damping).
+
+    The damping of a row is inverse to its weight: where there is no feasible point, the steps then lead to the least
+    weighted mean of squared distances.
+    """
 
     state: HardState
     derivative: LinkDerivative
-    damping: float
+    damping: Vector
     pull: float
 
     @classmethod
@@ -274,7 +280,11 @@ class Hessian:
         mean = float(np.mean(norms[state.counts] ** 2)) * float(np.mean(derivative.diagonal))
         mean = mean if 0.0 < mean < np.inf else 1.0
         pull = TUNING.intercept * mean if state.problem.intercept else 0.0
-        return cls(state, derivative, state.damping * mean, pull)
+        fractions = state.problem.fractions.ravel()
+        inverse = np.divide(
+            1.0 / np.count_nonzero(state.problem.counts), fractions, out=np.ones_like(fractions), where=fractions > 0.0
+        )
+        return cls(state, derivative, state.damping * mean * inverse, pull)
 
     def times(self, x: Vector) -> Vector:
         """K x."""
@@ -296,6 +306,8 @@ class Hessian:
         outputs = np.eye(self.state.outputs)[rows % self.state.outputs]
         columns = np.column_stack([solve(column) for column in np.ascontiguousarray(outputs.T)])
         inner = np.eye(self.state.outputs) / self.pull + outputs.T @ columns
+        if not np.all(np.isfinite(inner)):
+            raise Overflow("the Hessian overflows")
         return np.asarray(x - columns @ np.linalg.lstsq(inner, outputs.T @ x, rcond=None)[0])
 
     def _factored(self, rows: Indices) -> Callable[[Vector], Vector]:
@@ -331,7 +343,7 @@ class Hessian:
             K = derivative.diagonal[0] * (gram if every else gram[np.ix_(rows, rows)])
         else:
             K = self._weighted_gram(rows)
-        K[np.diag_indices(len(rows))] += self.damping
+        K[np.diag_indices(len(rows))] += self.damping[rows]
         return np.asarray(K)
 
     def _weighted_gram(self, rows: Indices) -> Matrix:
@@ -353,7 +365,7 @@ class Hessian:
 
     def _conjugate_gradients(self, rows: Indices, right: Vector) -> Vector:
         norms = self.state.problem.X.row_norms(2.0)[rows]
-        diagonal = norms**2 * float(np.mean(self.derivative.diagonal)) + self.damping
+        diagonal = norms**2 * float(np.mean(self.derivative.diagonal)) + self.damping[rows]
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
         padded = np.zeros(self.state.problem.X.shape[0])
 
