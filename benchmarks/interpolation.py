@@ -43,7 +43,9 @@ def text_like(n: int, d: int, per_row: int, seed: int) -> sp.csr_array:
     seen = np.maximum(np.bincount(counts.indices, minlength=d), 1)
     counts.data = (1.0 + np.log(counts.data)) * (1.0 + np.log((1.0 + n) / (1.0 + seen)))[counts.indices]
     lengths = np.sqrt(counts.multiply(counts).sum(axis=1))
-    return sp.csr_array(sp.diags_array(1.0 / lengths) @ counts)
+    made = sp.csr_array(sp.diags_array(1.0 / lengths) @ counts)
+    made.indices, made.indptr = made.indices.astype(np.int32), made.indptr.astype(np.int32)  # as scikit-learn needs
+    return made
 
 
 def timed(fits: dict[str, Fit], repeats: int, quality: Callable[[np.ndarray], str], title: str) -> Table:

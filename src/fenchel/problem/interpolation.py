@@ -144,6 +144,11 @@ class Interpolation(WeightedStatement):
         return np.repeat(self.weights / self.total_weight, self.outputs).reshape(-1, self.outputs)
 
     @cached_property
+    def row_norms(self) -> Vector:
+        """The 2-norm of every row of X."""
+        return self.X.row_norms(2.0)
+
+    @cached_property
     def row_gram(self) -> Matrix:
         """The inner products of the rows of X, in float64. Valid while X is unchanged."""
         if self.is_stored and self.design.is_sparse:

@@ -90,14 +90,14 @@ def dual_bound(problem: Interpolation, point: Multipliers, scale: float = 1.0) -
         used = A.ravel() != 0.0
         if np.any(np.abs(weighted[used]) < SMALL):  # products may have underflowed
             error = error + UNDERFLOW * problem.X.rmatvec_bounded(used.astype(np.float64)).absolute + UNDERFLOW
-        if not np.any(problem.X.row_norms(np.inf)[used]):
+        if not product.absolute.any() and not np.any(problem.X.row_norms(np.inf)[used]):
             error = np.zeros_like(error)
         conjugate, upper = penalty.conjugate(product.value), penalty.conjugate_upper(product.value, error)
         value, lower = dual_of(S, S - lost, conjugate, upper)
     if not np.isfinite(lower):
         value = lower = -np.inf
     alpha = A.reshape(problem.shapes[2])
-    longest = float(problem.X.row_norms(2.0).max(initial=0.0)) * float(np.abs(problem.fractions * A).sum())
+    longest = float(problem.row_norms.max(initial=0.0)) * float(np.abs(problem.fractions * A).sum())
     cancellation = float(np.linalg.norm(product.value)) / max(longest, UNDERFLOW)
     return HardBound(value, lower, alpha, point.how, S, S - lost, product.value, error, product.absolute, cancellation)
 
@@ -197,7 +197,8 @@ class Equations:
         if sp.issparse(self.F):
             size, depth = abs(self.F) @ np.abs(x), int(np.diff(self.F.indptr).max(initial=0)) + 4
         else:
-            size, depth = np.abs(self.F) @ np.abs(x), self.F.shape[1] + 4
+            lengths = np.sqrt(np.einsum("ij,ij->i", self.F, self.F))  # by Cauchy and Schwarz
+            size, depth = lengths * p_norm(x, 2) * (1.0 + EVALUATION), self.F.shape[1] + 4
         rounding = gamma(depth + self.summed) * (size + np.abs(self.f)) + UNDERFLOW
         return np.asarray(np.abs(self.F @ x - self.f) + rounding)
 
@@ -219,8 +220,8 @@ class Equations:
         if not smallest > 0.0:
             return None
         length = p_norm(T * self.residual(x), 2) / smallest
-        scaled = self.F * T[:, None]
-        squares = np.asarray((scaled * scaled).sum(axis=0)).ravel()
+        F, weights = self.F, T * T
+        squares = F.power(2).T @ weights if sp.issparse(F) else np.einsum("ij,ij,i->j", F, F, weights)
         return np.asarray(metric * (np.sqrt(squares) + 1e-150) * length * (1.0 + 1e-9))
 
 
@@ -234,12 +235,11 @@ def _distinct(F: StoredMatrix, f: Vector) -> tuple[StoredMatrix, Vector]:
     if sp.issparse(F):
         kept = (np.diff(F.indptr) > 0) | (f != 0.0)
         return (F, f) if kept.all() else (F[kept], f[kept])
-    kept = np.any(F != 0.0, axis=1) | (f != 0.0)
-    if not kept.all():
-        F, f = F[kept], f[kept]
-    lengths = np.abs(F) @ np.linspace(1.0, 2.0, F.shape[1])
-    if len(np.unique(lengths)) == len(f):  # no two rows are the same
+    keys = F @ np.linspace(1.0, np.sqrt(2.0), F.shape[1])
+    if np.all(keys) and len(np.unique(keys)) == len(f):  # no row is zero, and no two are the same
         return F, f
+    kept = np.any(F != 0.0, axis=1) | (f != 0.0)
+    F, f = F[kept], f[kept]
     _, first = np.unique(np.column_stack([F, f]), axis=0, return_index=True)
     first = np.sort(first)
     return F[first], f[first]

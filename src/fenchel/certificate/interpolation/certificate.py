@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.certificate.certificate import Certificate, closeness, rounded_down
+from fenchel.certificate.certificate import NEGLIGIBLE, NOTHING, Certificate, closeness, rounded_down
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,11 @@ class InterpolationCertificate(Certificate):
         worst = min((part.feasible for part in own), key=order.index)
         longest = float(np.sqrt(sum(part.distance**2 for part in own)))
         return cls(**vars(made) | {"violation": max(x.violation for x in own), "feasible": worst, "distance": longest})
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether the penalty is zero beside its scale: an intercept alone satisfies all constraints, say."""
+        return self.feasible not in ("", "contradiction") and is_nothing(self.primal, self.gap, self.at_zero)
 
     @property
     def proven(self) -> str:
@@ -86,3 +91,8 @@ class InterpolationCertificate(Certificate):
             f"root mean square violation {self.primal:.10g}; no model has less than "
             f"{rounded_down(self.primal - self.gap)}; largest violation {self.violation:.3g}."
         )
+
+
+def is_nothing(primal: float, gap: float, at_zero: float) -> bool:
+    """Whether a penalty and its gap are negligible beside the scale of penalties, or smaller than any number."""
+    return bool(max(abs(primal), gap) <= max(NEGLIGIBLE * at_zero, NOTHING))

@@ -23,7 +23,7 @@ from fenchel.certificate.interpolation.bounds import (
     metric_of,
     scaled_bound,
 )
-from fenchel.certificate.interpolation.certificate import InterpolationCertificate
+from fenchel.certificate.interpolation.certificate import InterpolationCertificate, is_nothing
 from fenchel.certificate.interpolation.infeasible import FarkasCertificate, Infeasible, prove
 from fenchel.certificate.judge import Record, judge_of
 from fenchel.certificate.search.ascent import offers
@@ -41,6 +41,7 @@ class HardTuning:
 
     close: float = 0.05  # where P - D is this part of P, a point inside the sets is looked for;
     closer: float = 0.1  # and again, with less room, where it is this part of what it was then
+    flat: float = 1e-14  # violations that differ by this part are the same
     recent: float = 10.0  # a later model takes the place of an earlier one unless it violates so many times more
     room: tuple[float, ...] = (0.5, 0.03, 1e-3, 1e-5, 1e-7)  # how far inside: parts of the sets' sizes
     passes: int = 600  # that the search may take,
@@ -85,6 +86,7 @@ class InterpolationJudge(Record):
         self.searched = np.inf  # P - D at the last search for it
         self.rooms = list(TUNING.room)
         self.cancelled = np.inf
+        self.steady = False  # whether the last model violates constraints as much as the best
         self.seen = self.primal.z  # the scores of the last model
         self.contradiction: FarkasCertificate | None = None
 
@@ -94,7 +96,7 @@ class InterpolationJudge(Record):
         problem = self.problem
         near = problem.constraints.project(np.zeros((problem.n_samples, problem.outputs)))
         far = float(np.abs(near[problem.counts]).max(initial=0.0))
-        longest = float(problem.X.row_norms(2.0).max(initial=0.0))
+        longest = float(problem.row_norms.max(initial=0.0))
         if not longest > 0.0:
             return 0.0
         single = np.zeros(problem.X.shape[1])
@@ -215,6 +217,7 @@ class InterpolationJudge(Record):
     def _keep(self, point: Point) -> None:
         if self.contradiction is not None:
             value = point.scores.mean_square(self.problem)
+            self.steady = value > (1.0 - TUNING.flat) * self.primal.upper
             if not value < self.primal.upper:
                 return
             primal = PrimalBound(value, value, point.scores.Z.reshape(self.problem.shapes[2]))
@@ -364,6 +367,12 @@ class InterpolationJudge(Record):
         return 2.0 * float(apart[apart > 0.0].min(initial=1.0))
 
     # What is proven -----------------------------------------------------------------------------------------------
+
+    def reached(self, tol: float, atol: float = 0.0) -> bool:
+        """Where constraints contradict each other, also whether the last model was no better: violations are flat."""
+        if self.contradiction is not None:
+            return super().reached(tol, atol) and self.steady
+        return super().reached(tol, atol) or is_nothing(self.primal.value, self.gap, self.at_zero)
 
     def exhausted(self, tol: float, atol: float = 0.0) -> bool:
         """Not before there is a feasible point; with equations, not before they hold up to rounding."""

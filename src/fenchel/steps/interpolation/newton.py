@@ -95,11 +95,13 @@ class HardState:
         active = self.states != 0
         if not (self.problem.intercept and active.any()):
             return
+        weights = np.where(active, self.problem.fractions.ravel(), 0.0).reshape(-1, self.outputs)
         off = np.where(active, np.where(self.states > 0, self.low, self.high) - self.z, 0.0).reshape(-1, self.outputs)
-        count = np.maximum(active.reshape(-1, self.outputs).sum(axis=0), 1)
-        shift, z, violation = off.sum(axis=0) / count, self.z, self.violation
+        total = weights.sum(axis=0)
+        shift = np.divide((weights * off).sum(axis=0), total, out=np.zeros(self.outputs), where=total > 0.0)
+        z, before = self.z, self.mean_square
         self.z = z + np.tile(shift, self.problem.n_samples)
-        if self.violation < violation:
+        if self.mean_square < before:
             self.b = self.b + shift
         else:
             self.z = z
@@ -114,10 +116,19 @@ class HardState:
         return np.asarray(beta.reshape(-1, self.outputs).sum(axis=0))
 
     @property
+    def distances(self) -> Vector:
+        """Of the scores to their intervals."""
+        return np.where(self.counts, np.maximum(np.maximum(self.low - self.z, self.z - self.high), 0.0), 0.0)
+
+    @property
     def violation(self) -> float:
-        """The largest distance of a score to its interval."""
-        off = np.maximum(np.maximum(self.low - self.z, self.z - self.high), 0.0)
-        return float(off[self.counts].max(initial=0.0))
+        """The largest distance."""
+        return float(self.distances.max(initial=0.0))
+
+    @property
+    def mean_square(self) -> float:
+        """The weighted mean of squared distances."""
+        return float(np.sum(self.problem.fractions.ravel() * np.square(self.distances)))
 
     @property
     def scale(self) -> float:
@@ -276,7 +287,7 @@ class Hessian:
     @classmethod
     def of(cls, state: HardState, derivative: LinkDerivative) -> Hessian:
         """At the present multipliers."""
-        norms = state.problem.X.row_norms(2.0)
+        norms = state.problem.row_norms
         mean = float(np.mean(norms[state.counts] ** 2)) * float(np.mean(derivative.diagonal))
         mean = mean if 0.0 < mean < np.inf else 1.0
         pull = TUNING.intercept * mean if state.problem.intercept else 0.0
@@ -364,7 +375,7 @@ class Hessian:
         return K
 
     def _conjugate_gradients(self, rows: Indices, right: Vector) -> Vector:
-        norms = self.state.problem.X.row_norms(2.0)[rows]
+        norms = self.state.problem.row_norms[rows]
         diagonal = norms**2 * float(np.mean(self.derivative.diagonal)) + self.damping[rows]
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
         padded = np.zeros(self.state.problem.X.shape[0])
