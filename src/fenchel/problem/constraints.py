@@ -42,6 +42,21 @@ class Constraints:
         """The nearest point of each set."""
         return self._each(Z, lambda part, z: part.project(z))
 
+    def project_sample(self, i: int, z: Vector) -> Vector:
+        """The point of the set of sample i nearest to z."""
+        part, row = self._places[i]
+        rows, one = self.parts[part]
+        return one.project_row(row, z, len(rows))
+
+    @cached_property
+    def _places(self) -> list[tuple[int, int]]:
+        """The part of each sample, and its row there."""
+        places = [(0, 0)] * self.n
+        for part, (rows, _) in enumerate(self.parts):
+            for row, i in enumerate(rows):
+                places[i] = (part, row)
+        return places
+
     def support(self, U: Vector) -> Vector:
         """sup { u_i.z : z in Y_i } for each sample."""
         return self._each(U, lambda part, u: part.support(u), flat=True)

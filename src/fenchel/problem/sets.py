@@ -56,6 +56,12 @@ class ClosedSet(ABC):
         """The same n sets with a row of k numbers for each."""
         return self
 
+    def project_row(self, row: int, z: Vector, rows: int) -> Vector:
+        """The nearest point of one of the sets, of which there are `rows`; here by projecting onto all of them."""
+        Z = np.zeros((rows, len(z)))
+        Z[row] = z
+        return self.project(Z)[row]
+
     def within_domain(self, u: Vector) -> Vector:
         """u moved to where the support is finite."""
         return u
@@ -228,6 +234,10 @@ class Box(Interval):
     def outputs(self) -> int | None:
         return max((np.shape(end)[-1] for end in self.ends if np.ndim(end)), default=None)
 
+    def project_row(self, row: int, z: Vector, rows: int) -> Vector:
+        low, high = self.ends
+        return np.clip(z, low[row], high[row])
+
     def within_domain(self, u: Vector) -> Vector:
         """u_j <= 0 where there is no upper end, u_j >= 0 where there is no lower one."""
         low = np.where(np.isfinite(self.low), -np.inf, 0.0)
@@ -288,6 +298,9 @@ class Ball(ClosedSet):
         length = np.linalg.norm(away, axis=-1, keepdims=True)
         return np.asarray(self.centre + away * np.minimum(1.0, self._radii / np.where(length > 0, length, 1.0)))
 
+    def project_row(self, row: int, z: Vector, rows: int) -> Vector:
+        return Ball(np.asarray(self.centre)[row], float(np.asarray(self.radius)[row])).project(z)
+
     def support(self, u: Vector) -> Vector:
         return np.asarray((u * self.centre).sum(axis=-1) + self.radius * np.linalg.norm(u, axis=-1))
 
@@ -337,6 +350,9 @@ class Simplex(ClosedSet):
         last = np.maximum(np.sum(ordered * count > excess, axis=-1, keepdims=True), 1)
         threshold = np.take_along_axis(excess, last - 1, axis=-1) / last
         return np.asarray(np.maximum(z - least - threshold, 0.0) + least)
+
+    def project_row(self, row: int, z: Vector, rows: int) -> Vector:
+        return Simplex(float(np.asarray(self.total)[row]), float(np.asarray(self.least)[row])).project(z)
 
     def support(self, u: Vector) -> Vector:
         """least sum u + (total - k least) max u."""

@@ -26,7 +26,9 @@ from fenchel.steps import (
     TotalVariation,
     Trend,
 )
+from fenchel.steps.interpolation.dykstra import Dykstra
 from fenchel.steps.interpolation.gradient import HardGradient
+from fenchel.steps.interpolation.mirror import EuclideanDescent, Mirror, Perceptron
 from fenchel.steps.interpolation.newton import HardNewton
 
 Kind = type[Solver[Any]]
@@ -73,7 +75,11 @@ def _(problem: MulticlassProblem) -> Solvers:
 
 @solvers_of.register
 def _(problem: Interpolation) -> Solvers:
-    return Solvers((HardNewton, HardGradient), dual=((HardNewton(),), (HardGradient(),)))
+    return Solvers(
+        (HardNewton, HardGradient, Dykstra),
+        (Mirror, EuclideanDescent, Perceptron),
+        ((HardNewton(),), (HardGradient(),)),
+    )
 
 
 def choose(

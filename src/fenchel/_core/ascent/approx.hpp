@@ -10,7 +10,7 @@
 #include <cmath>
 #include <vector>
 
-#include "losses/links.hpp"
+#include "ascent/dual_ascent.hpp"
 #include "sparse/proximal_gradient.hpp"
 
 namespace fenchel {
@@ -35,6 +35,7 @@ struct Sequence {
 struct Images {
     double *both;
     double at(Index i, double square) const { return both[2 * i] + square * both[2 * i + 1]; }
+    void shift(Index i, double by, double u_factor) { both[2 * i] += by, both[2 * i + 1] += by * u_factor; }
     template <class Line>
     void move(const Line &x, double by, double u_factor) {
         const double second = by * u_factor;
@@ -143,26 +144,35 @@ class WeightSteps {
     std::vector<double> next_;
 };
 
-// Over the samples: f = R*(v(alpha)), which is smooth, psi_i = (s_i / W) phi*(-.; y_i). The images are v / mu of z and of u, and the
-// step for z_i is that of dual ascent with N theta q_i for q_i.
+// Over the samples: f = R*(v(alpha)), which is smooth, psi_i = (s_i / W) phi*(-.; y_i). The images are v / mu of z and of u, with the
+// intercept of the quadratic around a centre (see dual_ascent.hpp) as last entry. The step for z_i is that of dual ascent with N theta q_i
+// for q_i. For a link with a state a step costs O(d): theta, and with it every entry of y's image, changes in every step.
 template <class Loss, class Link, class Matrix>
-PassSums accelerate_samples(const Loss &loss, const Link &link, const Matrix &rows, const double *y, const double *s, const double *q, double scale,
-                            Sequence &sequence, const Index *order, Index steps, Images images, double *z, double *u) {
-    static_assert(Link::stateless);
+PassSums accelerate_samples(const Loss &loss, Link link, const Matrix &rows, const Samples &data, const Scale &scale, Sequence &sequence, const Index *order,
+                            Index steps, Images images, double *z, double *u) {
     PassSums sums;
+    std::vector<double> image(Link::stateless ? 0 : rows.width);
     for (Index k = 0; k < steps; ++k) {
         const Index i = order[k];
         const double square = sequence.theta * sequence.theta, u_factor = sequence.u_factor();
+        const double s = data.s[i], y = data.y[i];
         const auto x = rows.line(i);
-        double score = 0;
-        for (Index l = 0; l < x.size; ++l) score += static_cast<double>(x.value[l]) * link.weight(images.at(x.index(l), square));
-        const double a = z[i] + square * u[i], phi = loss.value(score, y[i]), gap = phi + loss.conjugate(-a, y[i]) + a * score;
-        sums.loss += s[i] * phi;
-        if (gap < infinity) sums.gap += s[i] * gap;  // rounding may have moved a slightly out of its domain
-        const double move = loss.dual_step(z[i], score, sequence.step_factor() * q[i], y[i]) - z[i];
+        double score = images.at(rows.width, square);
+        if constexpr (Link::stateless) {
+            for (Index l = 0; l < x.size; ++l) score += static_cast<double>(x.value[l]) * link.weight(images.at(x.index(l), square));
+        } else {
+            for (Index j = 0; j < rows.width; ++j) image[j] = images.at(j, square);
+            link.begin(image.data(), rows.width);
+            score += Weights{image.data()}.score(x, link);
+        }
+        const double a = z[i] + square * u[i], phi = loss.value(score, y), gap = phi + loss.conjugate(-a, y) + a * score;
+        sums.loss += s * phi;
+        if (gap < infinity) sums.gap += s * gap;  // rounding may have moved a slightly out of its domain
+        const double move = loss.dual_step(z[i], score, sequence.step_factor() * data.q[i], y) - z[i];
         if (move != 0) {
             z[i] += move, u[i] += u_factor * move;
-            images.move(x, s[i] * move * scale, u_factor);
+            images.move(x, s * move * scale.step, u_factor);
+            images.shift(rows.width, s * move * scale.shift, u_factor);
         }
         sequence.advance();
     }

@@ -42,10 +42,10 @@ Passed approx_weights(const Loss &loss, const Lines &columns, Vector<Index> colu
 }
 
 Passed approx_samples(const Loss &loss, const std::variant<Linear, Threshold> &link, const Lines &rows, Vector<double> y, Vector<double> s, Vector<double> q,
-                      double scale, Index blocks, Order order, double theta, bool accelerated, Mutable images, Mutable z, Mutable u) {
+                      double step, Index blocks, Order order, double theta, bool accelerated, Mutable images, Mutable z, Mutable u) {
     const Index n = rows.lines(), d = rows.width();
     check_sizes({y.size(), s.size(), q.size(), z.size(), u.size()}, n, "a vector over the samples");
-    check_size(images.size(), 2 * d, "images");
+    check_size(images.size(), 2 * (d + 1), "images");
     if (blocks < 1) throw std::invalid_argument("there must be a block");
     check_within(order, n, "order names a block that does not exist");
     check_sequence(theta);
@@ -54,8 +54,8 @@ Passed approx_samples(const Loss &loss, const std::variant<Linear, Threshold> &l
     const PassSums sums = std::visit(
         [&](const auto &phi, const auto &to) {
             return rows.visit([&](const auto &A) {
-                return accelerate_samples(phi, to, A, y.data(), s.data(), q.data(), scale, sequence, order.data(), Index(order.size()), Images{images.data()},
-                                          z.data(), u.data());
+                return accelerate_samples(phi, to, A, {y.data(), s.data(), q.data()}, {step, 0, 0}, sequence, order.data(), Index(order.size()),
+                                          Images{images.data()}, z.data(), u.data());
             });
         },
         loss, link);
@@ -67,7 +67,7 @@ Passed approx_samples(const Loss &loss, const std::variant<Linear, Threshold> &l
 void bind_approx(nb::module_ &m) {
     m.def("approx_weights", &approx_weights, "loss"_a, "columns"_a, exact("column"), exact("first"), exact("curvature"), exact("threshold"), "ridge"_a,
           "intercept"_a, exact("y"), exact("p"), exact("order"), "theta"_a, "accelerated"_a, exact("images"), exact("z"), exact("u"));
-    m.def("approx_samples", &approx_samples, "loss"_a, "link"_a, "rows"_a, exact("y"), exact("s"), exact("q"), "scale"_a, "blocks"_a, exact("order"), "theta"_a,
+    m.def("approx_samples", &approx_samples, "loss"_a, "link"_a, "rows"_a, exact("y"), exact("s"), exact("q"), "step"_a, "blocks"_a, exact("order"), "theta"_a,
           "accelerated"_a, exact("images"), exact("z"), exact("u"));
 }
 

@@ -8,7 +8,6 @@
 
 namespace fenchel {
 
-using Link = std::variant<Linear, Threshold, Power>;
 using Order = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 class Ascent {

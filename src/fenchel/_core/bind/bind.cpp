@@ -234,6 +234,7 @@ NB_MODULE(FENCHEL_MODULE, m) {
     bind_approx(m);
     bind_ascent(m);
     bind_gradient(m);
+    bind_interpolation(m);
     bind_sgd(m);
     bind_denoise(m);
     bind_linalg(m);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "linalg/storage.hpp"
-#include "losses/losses.hpp"
+#include "losses/links.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -115,8 +115,11 @@ class Lines {
 
 using Loss = std::variant<Hinge, SmoothedHinge, SquaredHinge, Logistic, Exponential, Squared, Pinball, EpsilonInsensitive, SquaredEpsilonInsensitive, Huber>;
 
+using Link = std::variant<Linear, Threshold, Power>;
+
 void bind_approx(nb::module_ &m);
 void bind_ascent(nb::module_ &m);
+void bind_interpolation(nb::module_ &m);
 void bind_multiclass(nb::module_ &m);
 void bind_linalg(nb::module_ &m);
 void bind_gradient(nb::module_ &m);

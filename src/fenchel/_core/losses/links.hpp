@@ -43,8 +43,11 @@ struct Power {
     void begin(const double *values, Index n) {
         u = values, size = n, scale = 0, sum = 0;
         for (Index j = 0; j < n; ++j) scale = std::max(scale, std::fabs(u[j]));
-        if (scale > 0)
-            for (Index j = 0; j < n; ++j) sum += std::pow(std::fabs(u[j]) / scale, q());
+        if (scale > 0) {
+            const double least = std::pow(1e-24, 1 / q());  // smaller ratios do not change the sum, which is 1 or more
+            for (Index j = 0; j < n; ++j)
+                if (const double ratio = std::fabs(u[j]) / scale; ratio > least) sum += std::pow(ratio, q());
+        }
         refresh();
     }
     // w_j = factor sign(u_j) (|u_j| / scale)^(q-1), of p-norm (p - 1) |u|_q or radius.

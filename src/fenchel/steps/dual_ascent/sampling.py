@@ -44,10 +44,14 @@ class Sampler:
         if sampling == "importance":
             smoothness = problem.loss.smoothness
             p = 1.0 / smoothness + q if np.isfinite(smoothness) else np.sqrt(problem.weights * q)
-            p = p / p.sum() if p.sum() > 0 else np.full_like(p, 1.0 / len(p))
-            uniform = 0.1  # fraction drawn uniformly, so that rows of zeros are visited as well
-            sampler.probability = (1.0 - uniform) * p + uniform / len(p)
+            sampler.draw_like(p)
         return sampler
+
+    def draw_like(self, p: Vector) -> None:
+        """Draw samples in proportion to p; a tenth of them uniformly, so that rows of zeros are visited as well."""
+        p = p / p.sum() if p.sum() > 0 else np.full_like(p, 1.0 / len(p))
+        uniform = 0.1
+        self.probability = (1.0 - uniform) * p + uniform / len(p)
 
     @property
     def visits_once(self) -> bool:

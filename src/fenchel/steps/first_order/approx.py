@@ -108,7 +108,7 @@ class ApproxState(ABC):
 
     @abstractmethod
     def image(self, x: Vector) -> Vector:
-        """A x, without an intercept."""
+        """A x; without an intercept over weights."""
 
     @abstractmethod
     def advance(self, order: NDArray[np.int64]) -> None:
@@ -174,7 +174,7 @@ class OverWeights(ApproxState):
 
 @dataclass
 class OverSamples(ApproxState):
-    """Multipliers of single samples; images are v / mu, the argument of the link."""
+    """Multipliers of single samples; images are v / mu, the argument of the link, and 0 for no intercept."""
 
     rows: Design = field(kw_only=True)
 
@@ -188,7 +188,8 @@ class OverSamples(ApproxState):
 
     def image(self, x: Vector) -> Vector:
         problem = self.problem
-        return self.rows.rmatvec(problem.weights * x) / (problem.total_weight * problem.penalty.strong_convexity)
+        image = self.rows.rmatvec(problem.weights * x) / (problem.total_weight * problem.penalty.strong_convexity)
+        return np.append(image, 0.0)
 
     def advance(self, order: NDArray[np.int64]) -> None:
         problem, loss, link = self.problem, self.problem.loss.kernel(), self.problem.penalty.kernel()
@@ -220,7 +221,7 @@ class OverSamples(ApproxState):
 
     def _weights(self) -> Vector:
         penalty = self.problem.penalty
-        return penalty.grad_conjugate(self.current_image() * penalty.strong_convexity)
+        return penalty.grad_conjugate(self.current_image()[:-1] * penalty.strong_convexity)
 
 
 def group_curvature(columns: Design, blocks: Blocks, problem: Problem) -> Vector:

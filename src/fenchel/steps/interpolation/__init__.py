@@ -1,1 +1,1 @@
-"""Algorithms for interpolations: dual ascent, mirror descent, Newton steps."""
+"""Algorithms for interpolations: dual ascent (Dykstra), mirror descent and perceptrons, Newton steps."""
