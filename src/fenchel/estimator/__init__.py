@@ -3,6 +3,8 @@
 from fenchel.estimator import claims as _claims  # noqa: F401 - registers the estimators for certify
 from fenchel.estimator.denoising import Denoised, TotalVariationDenoiser, denoise
 from fenchel.estimator.general import LinearClassifier, LinearRegressor
+from fenchel.estimator.interpolation.min_norm import MinNormRegressor
+from fenchel.estimator.interpolation.perceptron import LpPerceptron, SparsePerceptron
 from fenchel.estimator.logistic import LogisticRegression
 from fenchel.estimator.ridge import Ridge, RidgeClassifier
 from fenchel.estimator.robust.huber import HuberRegressor
@@ -34,12 +36,15 @@ __all__ = [
     "LinearSVR",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "LpPerceptron",
+    "MinNormRegressor",
     "QuantileRegressor",
     "Ridge",
     "RidgeCV",
     "RidgeClassifier",
     "SparseLogisticRegression",
     "SparseLogisticRegressionCV",
+    "SparsePerceptron",
     "TotalVariationDenoiser",
     "denoise",
 ]

@@ -268,7 +268,7 @@ def steps_of(results: Sequence[Result]) -> NDArray[np.int_]:
 def combined_certificate(results: Sequence[Result]) -> Certificate:
     """The certificate of one result, or of the sum of several objectives."""
     certificates = [result.certificate for result in results]
-    return Certificate.combined(certificates) if len(results) > 1 else certificates[0]
+    return type(certificates[0]).combined(certificates) if len(results) > 1 else certificates[0]
 
 
 def warn_short(results: Sequence[Result], of: str, count: int | None = None) -> None:

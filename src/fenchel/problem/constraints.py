@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from fenchel.data.products import EVALUATION
 from fenchel.data.typing import Indices, Mask, Vector
 from fenchel.problem.sets import Ball, Box, ClosedSet, ConvexSet, Foreign, Simplex
+from fenchel.problem.vectors import row_lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ class Constraints:
 
     def distance_upper(self, Z: Vector, error: Vector) -> Vector:
         """A bound on the distance of each row to its set; the rows are within `error` (2-norm) of Z."""
-        distance = np.sqrt(np.sum(np.square(Z - self.project(Z)), axis=1)) * (1.0 + EVALUATION)
+        distance = row_lengths(Z - self.project(Z)) * (1.0 + EVALUATION)
         return np.asarray(distance) + error + self._each(Z, lambda part, z: part.projection_error(z), flat=True)
 
     def contains_ball(self, Z: Vector, radius: Vector) -> Mask:
@@ -118,15 +119,16 @@ class Constraints:
             elif isinstance(part, Simplex):
                 rows.extend(first)
                 values.append(np.broadcast_to(np.asarray(part.total), (len(samples),)))
+        order = sorted(range(len(rows)), key=lambda row: int(rows[row][0]))  # as the samples are
+        rows, value = [rows[row] for row in order], np.concatenate([*values, np.zeros(0)])[order]
         starts = np.cumsum([0, *map(len, rows)])
         indices = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
-        M = sp.csr_array((np.ones(len(indices)), indices, starts), shape=(len(rows), self.n * self.k))
-        return M, np.concatenate(values) if values else np.zeros(0)
+        return sp.csr_array((np.ones(len(indices)), indices, starts), shape=(len(rows), self.n * self.k)), value
 
     @property
-    def has_known_interior(self) -> bool:
-        """Whether `shrunk` leaves room: not for objects of a user's own."""
-        return not any(isinstance(part, Foreign) for _, part in self.parts)
+    def are_known(self) -> bool:
+        """Whether all are of `fenchel.sets`: the domains of their supports are products, and `shrunk` leaves room."""
+        return all(type(part) in (Box, Ball, Simplex) for _, part in self.parts)
 
     def _each(self, Z: Vector, f: Callable[[ClosedSet, Vector], Vector], flat: bool = False) -> Vector:
         if len(self.parts) == 1:

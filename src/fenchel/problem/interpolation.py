@@ -100,6 +100,8 @@ class Interpolation(WeightedStatement):
             penalty = Bregman(penalty, frozen(_centre(centre, shape)))
         constraints = Constraints.of(sets, n, k)
         weights = frozen(as_weights(sample_weight, n))
+        if sample_weight is not None and np.any((weights == 0.0) & (np.broadcast_to(sample_weight, n) != 0.0)):
+            raise ValueError("sample_weight: the smallest positive weight vanishes beside the largest")
         values = (rows, constraints, penalty, weights, bool(intercept), n, shape, on_infeasible)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from fenchel.data.products import EVALUATION
 from fenchel.data.typing import Mask, Vector
+from fenchel.problem.vectors import row_lengths
 
 
 @runtime_checkable
@@ -60,7 +61,7 @@ class ClosedSet(ABC):
         """The nearest point of one of the sets, of which there are `rows`; here by projecting onto all of them."""
         Z = np.zeros((rows, len(z)))
         Z[row] = z
-        return self.project(Z)[row]
+        return np.asarray(self.project(Z)[row])
 
     def within_domain(self, u: Vector) -> Vector:
         """u moved to where the support is finite."""
@@ -68,32 +69,31 @@ class ClosedSet(ABC):
 
     def support_size(self, u: Vector) -> Vector:
         """The sum of the absolute terms of the support: relative changes t of all u_ij change it by t times this."""
-        return np.abs(self.support(u)) + np.sqrt(_squares(u) * _squares(self.project(np.zeros_like(u))))
+        return np.abs(self.support(u)) + row_lengths(u) * row_lengths(self.project(np.zeros_like(u)))
 
     def projection_error(self, z: Vector) -> Vector:
         """How far a computed projection may be from the set."""
-        return EVALUATION * np.sqrt(_squares(z) + _squares(self.project(z)))
+        return EVALUATION * (row_lengths(z) + row_lengths(self.project(z))) + 1e-300
 
     def contains_ball(self, z: Vector, radius: Vector) -> Mask:
         """Whether z_i + y is in C_i for all |y|_2 <= radius_i, y along the affine hull of C_i; False if in doubt.
 
-        Here by 2k points of C_i, the corners of a cross-polytope that contains the ball.
+        Here by 2k points, the corners of a cross-polytope: those of C_i, within the error of a projection of them,
+        still contain the ball.
         """
-        inside = np.ones(len(z), dtype=bool)
-        for axis in range(z.shape[1]):
+        inside, k = np.ones(len(z), dtype=bool), z.shape[1]
+        reach = np.sqrt(k) * (radius + 4.0 * k * self.projection_error(z)) * (1.0 + EVALUATION)
+        reach = reach + EVALUATION * np.abs(z).max(axis=1)
+        for axis in range(k):
             for side in (-1.0, 1.0):
                 corner = z.copy()
-                corner[:, axis] += side * radius * np.sqrt(z.shape[1]) * (1.0 + EVALUATION)
+                corner[:, axis] += side * reach
                 inside &= np.all(self.project(corner) == corner, axis=1)
         return inside
 
     def shrunk(self, part: float, k: int) -> ClosedSet:
         """Sets in R^k inside these, this part of their size away from the boundary; the same ones if unknown."""
         return self
-
-
-def _squares(z: Vector) -> Vector:
-    return np.asarray(np.sum(np.square(z), axis=-1))
 
 
 def _numbers(owner: object, *names: str) -> None:
@@ -258,10 +258,11 @@ class Box(Interval):
         return np.asarray(np.all(inside | (np.asarray(self.low) == np.asarray(self.high)), axis=1))
 
     def shrunk(self, part: float, k: int) -> Box:
-        """Half-lines and wide intervals move by no more than this part of 1 + |end|."""
+        """Half-lines move as the narrowest interval does, and by no more than this part of 1 + |end|."""
         low, high = np.asarray(self.low), np.asarray(self.high)
         with np.errstate(invalid="ignore"):
             room = 0.5 * (high - low)
+        room = np.where(np.isinf(room), room[room > 0.0].min(initial=np.inf), room)
         up, down = (part * np.minimum(room, 1.0 + np.abs(np.where(np.isfinite(e), e, 0.0))) for e in (low, high))
         point = low == high
         return Box(np.where(point, low, low + up), np.where(point, high, high - down))
@@ -295,21 +296,21 @@ class Ball(ClosedSet):
 
     def project(self, z: Vector) -> Vector:
         away = z - self.centre
-        length = np.linalg.norm(away, axis=-1, keepdims=True)
+        length = row_lengths(away)[..., None]
         return np.asarray(self.centre + away * np.minimum(1.0, self._radii / np.where(length > 0, length, 1.0)))
 
     def project_row(self, row: int, z: Vector, rows: int) -> Vector:
         return Ball(np.asarray(self.centre)[row], float(np.asarray(self.radius)[row])).project(z)
 
     def support(self, u: Vector) -> Vector:
-        return np.asarray((u * self.centre).sum(axis=-1) + self.radius * np.linalg.norm(u, axis=-1))
+        return np.asarray((u * self.centre).sum(axis=-1) + self.radius * row_lengths(u))
 
     def support_size(self, u: Vector) -> Vector:
-        return np.asarray(np.abs(u * self.centre).sum(axis=-1) + self.radius * np.linalg.norm(u, axis=-1))
+        return np.asarray(np.abs(u * self.centre).sum(axis=-1) + self.radius * row_lengths(u))
 
     def contains_ball(self, z: Vector, radius: Vector) -> Mask:
         size = np.abs(z).sum(axis=-1) + np.abs(self.centre).sum(axis=-1)
-        length = np.linalg.norm(z - self.centre, axis=-1) + EVALUATION * size
+        length = row_lengths(z - self.centre) + EVALUATION * size
         return np.asarray((length + radius) * (1.0 + EVALUATION) <= self.radius)
 
     def shrunk(self, part: float, k: int) -> Ball:
@@ -359,6 +360,11 @@ class Simplex(ClosedSet):
         spare = np.asarray(self.total) - u.shape[-1] * np.asarray(self.least)
         return np.asarray(spare * u.max(axis=-1) + self.least * u.sum(axis=-1))
 
+    def projection_error(self, z: Vector) -> Vector:
+        k = z.shape[-1]
+        size = np.abs(z).sum(axis=-1) + np.abs(self.total) + k * np.abs(self.least)
+        return np.asarray(EVALUATION * k * size + 1e-300)
+
     def support_size(self, u: Vector) -> Vector:
         k = u.shape[-1]
         return np.asarray((np.abs(self.total) + 2 * k * np.abs(self.least)) * np.abs(u).max(axis=-1))
@@ -384,8 +390,15 @@ class Foreign(ClosedSet):
 
     def project(self, z: Vector) -> Vector:
         inner = z[:, 0] if self.scalar else z
-        return np.asarray(self.of.project(inner.copy()), dtype=np.float64).reshape(z.shape)
+        return self._checked(self.of.project(inner.copy()), inner.shape, "project").reshape(z.shape)
 
     def support(self, u: Vector) -> Vector:
         inner = u[:, 0] if self.scalar else u
-        return np.asarray(self.of.support(inner.copy()), dtype=np.float64).reshape(len(u))
+        return self._checked(self.of.support(inner.copy()), (len(u),), "support")
+
+    def _checked(self, values: ArrayLike, shape: tuple[int, ...], name: str) -> Vector:
+        array = np.asarray(values, dtype=np.float64)
+        if array.shape != shape or np.any(np.isnan(array)):
+            got = f"shape {array.shape}" if array.shape != shape else "NaN"
+            raise ValueError(f"{name} of {self.of!r} must return numbers of shape {shape}, got {got}")
+        return array

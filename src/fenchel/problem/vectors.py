@@ -76,6 +76,16 @@ def p_norm(x: Vector, p: float) -> float:
         return largest * float(np.sqrt(total) if p == 2 else total ** (1.0 / p))
 
 
+def row_lengths(Z: Vector) -> Vector:
+    """|z_i|_2 of every row, scaled by its largest entry, so that squares neither overflow nor underflow."""
+    if Z.shape[-1] == 1:
+        return np.abs(Z[..., 0])
+    largest = np.max(np.abs(Z), axis=-1, initial=0.0)
+    with np.errstate(under="ignore"):
+        ratio = Z / np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)[..., None]
+        return np.asarray(np.where(largest > 0.0, largest * np.sqrt(np.sum(ratio * ratio, axis=-1)), 0.0))
+
+
 def set_number(owner: object, name: str) -> float:
     """Make a parameter of a frozen object a Python float, or raise; a float32 would make NumPy compute in float32."""
     value = getattr(owner, name)

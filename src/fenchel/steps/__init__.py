@@ -8,6 +8,10 @@ from fenchel.steps.dual_ascent.sdca import SDCA
 from fenchel.steps.first_order.approx import APPROX
 from fenchel.steps.first_order.fista import FISTA
 from fenchel.steps.first_order.pdhg import PDHG
+from fenchel.steps.interpolation.dykstra import Dykstra
+from fenchel.steps.interpolation.gradient import HardGradient
+from fenchel.steps.interpolation.mirror import EuclideanDescent, Mirror, Perceptron
+from fenchel.steps.interpolation.newton import HardNewton
 from fenchel.steps.newton.multiclass import MatrixNewton
 from fenchel.steps.newton.newton import Newton
 from fenchel.steps.stochastic.sgd import SGD, Pegasos
@@ -22,10 +26,16 @@ __all__ = [
     "SGD",
     "BlockSDCA",
     "Candidate",
+    "Dykstra",
+    "EuclideanDescent",
+    "HardGradient",
+    "HardNewton",
     "MatrixNewton",
+    "Mirror",
     "Newton",
     "Overflow",
     "Pegasos",
+    "Perceptron",
     "PrimalCD",
     "Progress",
     "Residual",

@@ -17,19 +17,21 @@ from fenchel.steps import (
     SDCA,
     SGD,
     BlockSDCA,
+    Dykstra,
+    EuclideanDescent,
+    HardGradient,
+    HardNewton,
     MatrixNewton,
+    Mirror,
     Newton,
     Pegasos,
+    Perceptron,
     PrimalCD,
     Solver,
     SparsePath,
     TotalVariation,
     Trend,
 )
-from fenchel.steps.interpolation.dykstra import Dykstra
-from fenchel.steps.interpolation.gradient import HardGradient
-from fenchel.steps.interpolation.mirror import EuclideanDescent, Mirror, Perceptron
-from fenchel.steps.interpolation.newton import HardNewton
 
 Kind = type[Solver[Any]]
 

@@ -39,12 +39,22 @@ struct Images {
     template <class Line>
     void move(const Line &x, double by, double u_factor) {
         const double second = by * u_factor;
+#pragma omp simd
         for (Index k = 0; k < x.size; ++k) {
             double *entry = both + 2 * x.index(k);
             const double value = static_cast<double>(x.value[k]);
             entry[0] += by * value, entry[1] += second * value;
         }
     }
+};
+
+// The weights of an image, by a link without a state.
+template <class Link>
+struct ImageWeights {
+    Images images;
+    double square;
+    const Link &link;
+    double operator[](Index j) const { return link.weight(images.at(j, square)); }
 };
 
 // Sums of a pass at y: the gap terms of the visited blocks; for weights the largest |v_g| / threshold_g; for samples the losses.
@@ -159,7 +169,7 @@ PassSums accelerate_samples(const Loss &loss, Link link, const Matrix &rows, con
         const auto x = rows.line(i);
         double score = images.at(rows.width, square);
         if constexpr (Link::stateless) {
-            for (Index l = 0; l < x.size; ++l) score += static_cast<double>(x.value[l]) * link.weight(images.at(x.index(l), square));
+            score += dot(x, ImageWeights<Link>{images, square, link});
         } else {
             for (Index j = 0; j < rows.width; ++j) image[j] = images.at(j, square);
             link.begin(image.data(), rows.width);

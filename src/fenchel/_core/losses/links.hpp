@@ -34,20 +34,23 @@ struct Power {
     static constexpr bool stateless = false;
     double p, radius;
     double scale = 0, sum = 0, factor = 0;  // sum = |u / scale|_q^q
+    double least = 0;                       // entries below this times scale do not change the sum, which is about 1 or more
     const double *u = nullptr;
     Index size = 0;
 
     double q() const { return p / (p - 1); }
 
+    double term(double value) const {
+        const double ratio = std::fabs(value) / scale;
+        return ratio > least ? std::pow(ratio, q()) : 0.0;
+    }
     // Powers of u / scale, scale = max |u_j|, neither overflow nor underflow.
     void begin(const double *values, Index n) {
         u = values, size = n, scale = 0, sum = 0;
         for (Index j = 0; j < n; ++j) scale = std::max(scale, std::fabs(u[j]));
-        if (scale > 0) {
-            const double least = std::pow(1e-24, 1 / q());  // smaller ratios do not change the sum, which is 1 or more
-            for (Index j = 0; j < n; ++j)
-                if (const double ratio = std::fabs(u[j]) / scale; ratio > least) sum += std::pow(ratio, q());
-        }
+        least = std::pow(1e-24, 1 / q());
+        if (scale > 0)
+            for (Index j = 0; j < n; ++j) sum += term(u[j]);
         refresh();
     }
     // w_j = factor sign(u_j) (|u_j| / scale)^(q-1), of p-norm (p - 1) |u|_q or radius.
@@ -59,7 +62,7 @@ struct Power {
     double weight(double value) const { return factor == 0 ? 0 : std::copysign(factor * std::pow(std::fabs(value) / scale, q() - 1), value); }
     void changed(double before, double after) {
         if (!(std::fabs(after) <= 2 * scale)) return void(scale = -1);  // out of range: recompute
-        if (scale > 0) sum = std::max(0.0, sum + std::pow(std::fabs(after) / scale, q()) - std::pow(std::fabs(before) / scale, q()));
+        if (scale > 0) sum = std::max(0.0, sum + term(after) - term(before));
     }
     void settle() {
         if (scale < 0 || !(sum > 0.25)) begin(u, size);

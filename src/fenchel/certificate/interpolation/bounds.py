@@ -16,6 +16,7 @@ from fenchel.data.products import EVALUATION, UNIT_ROUNDOFF, gamma
 from fenchel.data.typing import Matrix, StoredMatrix, Vector
 from fenchel.problem import Interpolation
 from fenchel.problem.penalties.base import LinkDerivative
+from fenchel.problem.vectors import p_norm, row_lengths
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class EquationTuning:
 
 
 TUNING = EquationTuning()
+#: Products of numbers above this with entries of X and fractions do not underflow.
+SMALL = 1e-140
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,9 @@ class Multipliers:
         A = np.reshape(problem.in_domain(np.nan_to_num(alpha)), (-1, problem.outputs))
         if not problem.intercept:
             return cls(A, 0.0, how)
-        terms = problem.fractions * A
-        up, down = (np.sum(np.maximum(side * terms, 0.0), axis=0) for side in (1.0, -1.0))
-        if problem.outputs > 1 and not problem.constraints.has_known_interior:  # the domain need not be a product
+        terms = np.ascontiguousarray((problem.fractions * A).T)  # sums along rows are pairwise
+        up, down = (np.sum(np.maximum(side * terms, 0.0), axis=1) for side in (1.0, -1.0))
+        if problem.outputs > 1 and not problem.constraints.are_known:  # the domain need not be a product
             return cls(np.zeros_like(A), 0.0, "zero")
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = np.where((up > 0.0) & (down > 0.0), np.minimum(up, down) / np.maximum(up, down), 0.0)
@@ -69,12 +72,8 @@ class HardBound:
     v: Vector
     error: Vector
     absolute: Vector  # sum_i p_i |A_i| |x_i|
+    cancellation: float  # |v| beside sum_i p_i |A_i| max_i |x_i|: near 0 for multipliers that prove a contradiction
     feasible = True
-
-    @property
-    def cancellation(self) -> float:
-        """|v| as a part of the sum of its absolute terms: near 0 for multipliers that prove a contradiction."""
-        return float(np.abs(self.v).sum() / max(float(self.absolute.sum()), UNDERFLOW))
 
 
 def dual_bound(problem: Interpolation, point: Multipliers, scale: float = 1.0) -> HardBound:
@@ -85,16 +84,22 @@ def dual_bound(problem: Interpolation, point: Multipliers, scale: float = 1.0) -
         support, size = constraints.support(-A), constraints.support_size(-A)
         S = -problem.mean(support)
         lost = (4.0 * EVALUATION + point.shrink) * problem.mean(size) + UNDERFLOW
-        product = problem.X.rmatvec_bounded((problem.fractions * A).ravel())
+        weighted = (problem.fractions * A).ravel()
+        product = problem.X.rmatvec_bounded(weighted)
         error = product.error + (4.0 * EVALUATION + point.shrink) * product.absolute
-        if not product.absolute.any():
+        used = A.ravel() != 0.0
+        if np.any(np.abs(weighted[used]) < SMALL):  # products may have underflowed
+            error = error + UNDERFLOW * problem.X.rmatvec_bounded(used.astype(np.float64)).absolute + UNDERFLOW
+        if not np.any(problem.X.row_norms(np.inf)[used]):
             error = np.zeros_like(error)
         conjugate, upper = penalty.conjugate(product.value), penalty.conjugate_upper(product.value, error)
         value, lower = dual_of(S, S - lost, conjugate, upper)
     if not np.isfinite(lower):
         value = lower = -np.inf
     alpha = A.reshape(problem.shapes[2])
-    return HardBound(value, lower, alpha, point.how, S, S - lost, product.value, error, product.absolute)
+    longest = float(problem.X.row_norms(2.0).max(initial=0.0)) * float(np.abs(problem.fractions * A).sum())
+    cancellation = float(np.linalg.norm(product.value)) / max(longest, UNDERFLOW)
+    return HardBound(value, lower, alpha, point.how, S, S - lost, product.value, error, product.absolute, cancellation)
 
 
 def scaled_bound(problem: Interpolation, point: Multipliers) -> HardBound:
@@ -120,9 +125,12 @@ class ScoreBounds:
         """Of a model; of the feasible point that w stands for (`Penalty.slack`)."""
         product, slack = problem.X.matvec_bounded(np.ravel(w)), problem.penalty.slack(np.ravel(w))
         Z = product.value.reshape(-1, problem.outputs) + b
-        error = (product.error + 1.01 * slack * product.absolute).reshape(Z.shape)
+        error = product.error + 1.01 * slack * product.absolute
+        if np.any(product.absolute == 0.0):  # no product of two numbers, or one that has underflowed
+            error = np.where((problem.X.row_norms(np.inf) > 0.0) & np.any(w), error, 0.0)
+        error = error.reshape(Z.shape)
         error = error + 2.0 * UNIT_ROUNDOFF * (np.abs(Z) + np.abs(b))
-        return cls(Z, np.sqrt(np.sum(error * error, axis=1)) * (1.0 + EVALUATION))
+        return cls(Z, row_lengths(error) * (1.0 + EVALUATION))
 
     def largest_distance(self, problem: Interpolation) -> float:
         """A bound on the largest distance of a score to its set."""
@@ -131,7 +139,15 @@ class ScoreBounds:
     def mean_square(self, problem: Interpolation) -> float:
         """A bound on the root of the weighted mean squared distance."""
         distance = np.where(problem.counts, problem.constraints.distance_upper(self.Z, self.error), 0.0)
-        return float(np.sqrt(problem.mean(distance * distance))) * (1.0 + EVALUATION)
+        return root_mean_square(problem, distance)
+
+
+def root_mean_square(problem: Interpolation, lengths: Vector) -> float:
+    """The root of the weighted mean of squares, from above; scaled, so that squares do not underflow."""
+    largest = float(np.max(lengths, initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return largest
+    return largest * float(np.sqrt(problem.mean(np.square(lengths / largest)))) * (1.0 + EVALUATION) + UNDERFLOW
 
 
 @dataclass(frozen=True)
@@ -149,6 +165,8 @@ class Equations:
 
     F: StoredMatrix  # an array, or a CSR matrix
     f: Vector
+    summed: int = 1  # how many rows of X an equation adds up, at most
+    cancels: bool = False  # whether they cancel in part: then F is not exact enough
 
     @classmethod
     def of(cls, problem: Interpolation) -> Equations:
@@ -157,6 +175,8 @@ class Equations:
         counted = np.asarray(M @ np.repeat(problem.counts, problem.outputs).astype(float)) > 0.0
         M, e = M[counted], e[counted]
         F = _times(M, problem)
+        summed = int(np.diff(M.indptr).max(initial=1))
+        cancels = summed > 1 and bool(problem.is_stored) and _cancels(M, F, problem)
         if problem.intercept:
             outputs = np.tile(np.eye(problem.outputs), (problem.n_samples, 1))
             extra = M @ outputs
@@ -165,7 +185,7 @@ class Equations:
         if len(value):
             own = np.hstack([own, np.zeros((len(own), F.shape[1] - own.shape[1]))])
             F = np.vstack([F.toarray() if sp.issparse(F) else F, own])
-        return cls(F, np.concatenate([e, value]))
+        return cls(*_distinct(F, np.concatenate([e, value])), summed, cancels)
 
     @property
     def count(self) -> int:
@@ -178,14 +198,15 @@ class Equations:
             size, depth = abs(self.F) @ np.abs(x), int(np.diff(self.F.indptr).max(initial=0)) + 4
         else:
             size, depth = np.abs(self.F) @ np.abs(x), self.F.shape[1] + 4
-        return np.asarray(np.abs(self.F @ x - self.f) + gamma(depth) * (size + np.abs(self.f)) + UNDERFLOW)
+        rounding = gamma(depth + self.summed) * (size + np.abs(self.f)) + UNDERFLOW
+        return np.asarray(np.abs(self.F @ x - self.f) + rounding)
 
     def moves(self, x: Vector, metric: Vector, gram: Matrix | None = None) -> Vector | None:
         """How far each entry of x is from an exact solution near x, at most; None if that cannot be proven."""
         m, d = self.F.shape
         if m == 0:
             return np.zeros(d)
-        if m > TUNING.most_rows or m * m * float(d) > TUNING.most_work:
+        if self.cancels or m > TUNING.most_rows or m * m * float(d) > TUNING.most_work:
             return None
         if gram is None:
             scaled = self.F * np.sqrt(metric)
@@ -194,12 +215,34 @@ class Equations:
         if not np.all((diagonal > 1e-280) & (diagonal < 1e280)):
             return None
         T = 1.0 / np.sqrt(diagonal)
-        smallest = smallest_eigenvalue(gram * T[:, None] * T, d)
+        smallest = smallest_eigenvalue(gram * T[:, None] * T, d + 2 * self.summed)
         if not smallest > 0.0:
             return None
-        length = float(np.linalg.norm(T * self.residual(x))) / smallest
-        squares = (self.F * self.F).T @ (T * T)
-        return np.asarray(metric * np.sqrt(squares) * length * (1.0 + 1e-9))
+        length = p_norm(T * self.residual(x), 2) / smallest
+        scaled = self.F * T[:, None]
+        squares = np.asarray((scaled * scaled).sum(axis=0)).ravel()
+        return np.asarray(metric * (np.sqrt(squares) + 1e-150) * length * (1.0 + 1e-9))
+
+
+def _cancels(M: sp.csr_array, F: StoredMatrix, problem: Interpolation) -> bool:
+    X = problem.design.matrix
+    return bool(np.any(np.asarray((abs(F) - M @ abs(X.astype(np.float64))).sum()) != 0.0))
+
+
+def _distinct(F: StoredMatrix, f: Vector) -> tuple[StoredMatrix, Vector]:
+    """Without equations 0 = 0, and without those that stand there twice."""
+    if sp.issparse(F):
+        kept = (np.diff(F.indptr) > 0) | (f != 0.0)
+        return (F, f) if kept.all() else (F[kept], f[kept])
+    kept = np.any(F != 0.0, axis=1) | (f != 0.0)
+    if not kept.all():
+        F, f = F[kept], f[kept]
+    lengths = np.abs(F) @ np.linspace(1.0, 2.0, F.shape[1])
+    if len(np.unique(lengths)) == len(f):  # no two rows are the same
+        return F, f
+    _, first = np.unique(np.column_stack([F, f]), axis=0, return_index=True)
+    first = np.sort(first)
+    return F[first], f[first]
 
 
 def _times(M: sp.csr_array, problem: Interpolation) -> StoredMatrix:
@@ -208,7 +251,7 @@ def _times(M: sp.csr_array, problem: Interpolation) -> StoredMatrix:
     if problem.is_stored and problem.design.is_sparse:
         return sp.csr_array(M @ sp.csr_array(problem.design.matrix).astype(np.float64))
     if problem.is_stored:
-        whole = M.shape[0] == M.shape[1] and M.nnz == M.shape[0]
+        whole = M.nnz == M.shape[0] == M.shape[1] and np.array_equal(M.indices, np.arange(M.shape[0]))
         dense = np.asarray(problem.design.matrix, dtype=np.float64)
         return dense if whole else np.asarray(M @ dense)
     used = np.unique(M.indices)
@@ -220,11 +263,11 @@ def smallest_eigenvalue(C: Matrix, terms: int) -> float:
     m = len(C)
     spare = 1.1 * m * (gamma(terms + 16) + (m + 8) * UNIT_ROUNDOFF)
     try:
-        factor, x = cho_factor(C, lower=True), np.ones(m)
-        for _ in range(6):  # inverse iterations
+        factor, x = cho_factor(C, lower=True), np.random.default_rng(0).normal(size=m)
+        for _ in range(8):  # inverse iterations
             x = cho_solve(factor, x / np.linalg.norm(x))
         guess = 1.0 / float(np.linalg.norm(x))
-        for part in (0.8, 0.3, 0.03):
+        for part in (0.8, 0.3, 0.03, 1e-3):
             shift = part * guess
             try:
                 cholesky(C - shift * np.eye(m), lower=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,16 @@ class InterpolationCertificate(Certificate):
     violation: float = np.inf
     feasible: str = ""
     distance: float = np.inf
+
+    @classmethod
+    def combined(cls, parts: Sequence[Certificate]) -> Certificate:
+        """One certificate for the sum of several penalties: feasible if every part is."""
+        made = Certificate.combined(parts)
+        own = [part for part in parts if isinstance(part, cls)]
+        order = ["contradiction", "", "nearby", "exact"]
+        worst = min((part.feasible for part in own), key=order.index)
+        longest = float(np.sqrt(sum(part.distance**2 for part in own)))
+        return cls(**vars(made) | {"violation": max(x.violation for x in own), "feasible": worst, "distance": longest})
 
     @property
     def proven(self) -> str:

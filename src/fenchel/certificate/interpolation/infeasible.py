@@ -16,12 +16,20 @@ from fractions import Fraction
 import numpy as np
 from scipy.linalg import qr
 
-from fenchel.certificate.interpolation.bounds import HardBound, Multipliers, dual_bound, smallest_eigenvalue
-from fenchel.data.products import EVALUATION
+from fenchel.certificate.interpolation.bounds import (
+    SMALL,
+    HardBound,
+    Multipliers,
+    dual_bound,
+    root_mean_square,
+    smallest_eigenvalue,
+)
+from fenchel.data.products import EVALUATION, gamma
 from fenchel.data.typing import Indices, Matrix, MatrixLike, Vector
 from fenchel.problem import Interpolation
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.sets import ConvexSet
+from fenchel.problem.vectors import p_norm, row_lengths
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,8 @@ class FarkasTuning:
     most_work: float = 2e11
     most_exact: int = 40  # samples in rational arithmetic,
     most_entries: int = 2_000_000  # and entries of their rows
+    dependent: float = 1e-9  # columns may depend on others if what is left of them is this part of their length;
+    denominator: int = 12  # then small fractions are tried as factors
     negligible: float = 1e-7  # multipliers below this part of the largest may be rounding
 
 
@@ -94,7 +104,11 @@ def prove(problem: Interpolation, bound: HardBound) -> FarkasCertificate | None:
     if not bound.support_lower > 0.0:
         return None
     A = np.reshape(bound.alpha, (-1, problem.outputs))
-    found = _bounded_domain(problem, bound, A) or _by_correction(problem, A) or _exact(problem, A)
+    largest = float(np.abs(A).max(initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return None
+    A = np.ldexp(A, -int(np.frexp(largest)[1]))  # exactly; S is homogeneous
+    found = _bounded_domain(problem, A) or _by_correction(problem, A) or _exact(problem, A)
     if found is None:
         return None
     A, support, size, how = found
@@ -107,16 +121,17 @@ def prove(problem: Interpolation, bound: HardBound) -> FarkasCertificate | None:
 Proof = tuple[Vector, float, float, str]
 
 
-def _bounded_domain(problem: Interpolation, bound: HardBound, A: Vector) -> Proof | None:
+def _bounded_domain(problem: Interpolation, A: Vector) -> Proof | None:
+    bound = dual_bound(problem, Multipliers.of(problem, A, "scaled"))
     limit = problem.penalty.domain_support(bound.v, bound.error)
     if not bound.support_lower > limit + EVALUATION * abs(limit):
         return None
     how = "it cancels exactly" if not bound.absolute.any() else "the domain of the penalty is bounded"
-    return A, bound.support_lower - limit, _size(problem, A), how
+    return np.reshape(bound.alpha, A.shape), bound.support_lower - limit, _size(problem, A), how
 
 
 def _size(problem: Interpolation, A: Vector) -> float:
-    return float(np.sqrt(problem.mean(np.sum(A * A, axis=1)))) * (1.0 + EVALUATION)
+    return root_mean_square(problem, row_lengths(A) * (1.0 + EVALUATION))
 
 
 def _rows(problem: Interpolation, which: Indices) -> Matrix:
@@ -130,36 +145,76 @@ def _rows(problem: Interpolation, which: Indices) -> Matrix:
 def _by_correction(problem: Interpolation, A: Vector) -> Proof | None:
     """(1 + t_i) A_i with G'(1 + t) = 0, G = diag(p A) [X, 1].
 
-    t = -G (G'G)^(-1) G'1, so that |t_i| <= |T G_i| |T G'1| / lambda.
-    T and lambda are those of `Equations`, for the columns of G; columns of zeros need nothing.
+    t = -G (G'G)^(-1) G'1, so that |t_i| <= |T G_i| |T G'1| / lambda. T and lambda are those of `Equations`, for the
+    columns of G. First such a correction is made, which leaves G'1 at rounding; then what is left of it is bounded.
     """
+    if problem.outputs > 1 and not problem.constraints.are_known:  # the domain need not be a product
+        return None
     flat = (problem.fractions * A).ravel()
     which = np.flatnonzero(np.abs(flat) > TUNING.negligible * np.abs(flat).max(initial=0.0))
     d = problem.X.shape[1] + problem.outputs * problem.intercept
     if len(which) < 2 or d > TUNING.most_columns or len(which) * float(d) ** 2 > TUNING.most_work:
         return None
-    G: Matrix = flat[which, None] * _rows(problem, which)
-    G = G[:, np.any(G != 0.0, axis=0)] / np.abs(flat[which]).max()
-    if G.shape[1] >= G.shape[0]:
+    rows = _independent_columns(_rows(problem, which))
+    if rows is None or rows.shape[1] >= rows.shape[0]:
         return None
-    gram, total = G.T @ G, np.abs(G).sum(axis=0)
-    T = 1.0 / np.sqrt(np.diagonal(gram))
-    smallest = smallest_eigenvalue(gram * T[:, None] * T, len(which))
-    if not (np.all(np.isfinite(T)) and smallest > 0.0):
+    kept, change = np.zeros(A.shape), np.zeros(A.shape)
+    for _ in range(2):
+        G: Matrix = flat[which, None] / np.abs(flat[which]).max() * rows
+        factor = 1.0 - G @ np.linalg.lstsq(G, np.ones(len(which)), rcond=None)[0]
+        if np.all(factor > 0.5):
+            flat[which] *= factor
+    kept.ravel()[which] = flat[which] / problem.fractions.ravel()[which]
+    moves = _remaining(flat[which] / np.abs(flat[which]).max(), rows)
+    if moves is None:
         return None
-    missed = np.abs(G.sum(axis=0)) + EVALUATION * len(which) * total
-    length = float(np.linalg.norm(T * missed)) / smallest
-    change = np.sqrt(np.square(G * T).sum(axis=1)) * length * (1.0 + 1e-6)
-    if not change.max() < 0.5:
-        return None
-    kept = np.zeros(A.shape)
-    kept.ravel()[which] = A.ravel()[which]
-    largest = float(change.max())
-    lost = (largest + 4.0 * EVALUATION) * problem.mean(problem.constraints.support_size(-kept))
+    change.ravel()[which] = moves
+    lost = problem.mean((change.max(axis=1) + 4.0 * EVALUATION) * problem.constraints.support_size(-kept))
     support = -problem.mean(problem.constraints.support(-kept)) - lost
     if not support > 0.0:
         return None
-    return kept, support, _size(problem, kept) * (1.0 + largest), "an exact combination exists near the multipliers"
+    return kept, support, _size(problem, kept * (1.0 + change)), "an exact combination exists near the multipliers"
+
+
+def _remaining(beta: Vector, rows: Matrix) -> Vector | None:
+    """Bounds on |t_i| with sum_i (1 + t_i) beta_i x_i = 0; None if they cannot be proven, or are not below 1/2."""
+    G: Matrix = beta[:, None] * rows
+    sizes = np.abs(G[rows != 0.0])
+    if sizes.size and not (float(sizes.min()) > SMALL and float(sizes.max()) < 1.0 / SMALL):
+        return None
+    gram, total = G.T @ G, np.abs(G).sum(axis=0)
+    T = 1.0 / np.sqrt(np.diagonal(gram))
+    smallest = smallest_eigenvalue(gram * T[:, None] * T, len(beta))
+    if not (np.all(np.isfinite(T)) and smallest > 0.0):
+        return None
+    missed = np.abs(G.sum(axis=0)) + gamma(len(beta) + 8) * total
+    length = p_norm(T * missed, 2) / smallest
+    change = np.asarray(np.sqrt(np.square(G * T).sum(axis=1)) * length * (1.0 + 1e-6))
+    return change if change.max() < 0.5 else None
+
+
+def _independent_columns(rows: Matrix) -> Matrix | None:
+    """The rows without columns that depend on the others, exactly: y'rows = 0 needs the independent ones only.
+
+    None if some column nearly depends on others, and no simple combination is exact.
+    """
+    rows = np.unique(rows[:, np.any(rows != 0.0, axis=0)], axis=1)
+    if not rows.size:
+        return rows
+    scaled = rows / np.linalg.norm(rows, axis=0)
+    _, R, order = qr(scaled, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diagonal(R))
+    rank = int(np.count_nonzero(diagonal > TUNING.dependent * diagonal[0]))
+    kept = rows[:, order[:rank]]
+    if rank < rows.shape[1] and rows.size > TUNING.most_entries // 10:
+        return None
+    for column in rows[:, order[rank:]].T:
+        guess = np.linalg.lstsq(kept, column, rcond=None)[0]
+        factors = [Fraction(float(x)).limit_denominator(TUNING.denominator) for x in guess]
+        for row, value in zip(kept, column, strict=True):
+            if sum(f * Fraction(float(x)) for f, x in zip(factors, row, strict=True) if f and x) != Fraction(value):
+                return None
+    return kept
 
 
 def _exact(problem: Interpolation, A: Vector) -> Proof | None:
@@ -178,6 +233,8 @@ def _exact(problem: Interpolation, A: Vector) -> Proof | None:
         return None
     fractions = problem.fractions.ravel()[which]
     alpha = np.zeros_like(flat)
+    if any(x != 0 and not abs(x) > SMALL for x in null) or np.any(fractions < SMALL):
+        return None
     sign = 1.0 if float(np.dot([float(x) for x in null], flat[which])) >= 0.0 else -1.0
     alpha[which] = [sign * float(x) for x in null] / fractions
     B = alpha.reshape(A.shape)

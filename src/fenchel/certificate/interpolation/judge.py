@@ -6,7 +6,7 @@ with an interior by a move towards a point well inside, equations by a proof tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +30,7 @@ from fenchel.certificate.search.ascent import offers
 from fenchel.data.products import EVALUATION
 from fenchel.data.typing import Vector
 from fenchel.problem import Interpolation
-from fenchel.problem.vectors import frozen
+from fenchel.problem.vectors import frozen, p_norm, row_lengths, times_square
 from fenchel.steps import Candidate, Scores
 from fenchel.steps.choose import dual_solvers
 
@@ -42,15 +42,17 @@ class HardTuning:
     close: float = 0.05  # where P - D is this part of P, a point inside the sets is looked for;
     closer: float = 0.1  # and again, with less room, where it is this part of what it was then
     recent: float = 10.0  # a later model takes the place of an earlier one unless it violates so many times more
-    room: tuple[float, ...] = (0.5, 0.1, 0.01, 1e-4)  # how far inside: parts of the sets' sizes
+    room: tuple[float, ...] = (0.5, 0.03, 1e-3, 1e-5, 1e-7)  # how far inside: parts of the sets' sizes
     passes: int = 600  # that the search may take,
-    longer: int = 4  # and how many times more for the next
+    longer: int = 2  # and how many times more for the next
     contradiction: float = 1e-6  # |v| beside its terms from which multipliers may prove a contradiction;
     missed: float = 4.0  # equations hold up to rounding where scores miss them by so many times their error bounds
     again: float = 0.1  # another proof is tried where it is this part of what it was
 
 
 TUNING = HardTuning()
+#: Multipliers that push every score towards its set.
+AWAY = "distance to the sets"
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Point:
     violation: float
     upper: float = np.inf  # of the penalty of a feasible point
     distance: float = 0.0  # of that point, at most
+    exact: bool = False  # whether that point is the model itself
 
 
 class InterpolationJudge(Record):
@@ -82,6 +85,7 @@ class InterpolationJudge(Record):
         self.searched = np.inf  # P - D at the last search for it
         self.rooms = list(TUNING.room)
         self.cancelled = np.inf
+        self.seen = self.primal.z  # the scores of the last model
         self.contradiction: FarkasCertificate | None = None
 
     @cached_property
@@ -96,7 +100,7 @@ class InterpolationJudge(Record):
         single = np.zeros(problem.X.shape[1])
         single[0] = far / longest
         value = problem.penalty.value(single)
-        least = 0.5 * problem.penalty.strong_convexity * (far / longest) ** 2
+        least = times_square(0.5 * problem.penalty.strong_convexity, far / longest)
         return float(max(least, value)) if np.isfinite(value) else least
 
     @property
@@ -109,6 +113,7 @@ class InterpolationJudge(Record):
     def consider(self, w: Vector, b: Any, scores: Scores | None = None) -> PrimalBound:
         """Keep a model, or the feasible one that it leads to, if it is the best so far; `scores` is not used."""
         point = self._point(w, b)
+        self.seen = point.scores.Z
         if np.isinf(point.upper) and np.isfinite(point.violation):
             scaled = self._scaled(point)
             if scaled is not None:
@@ -143,14 +148,14 @@ class InterpolationJudge(Record):
             spread = shift.absolute.reshape(Z.Z.shape)
             if problem.intercept:
                 spread = spread + moves[d:]
-            error = error + np.sqrt(np.sum(spread * spread, axis=1)) * (1.0 + EVALUATION)
+            error = error + row_lengths(spread) * (1.0 + EVALUATION)
         inside = problem.constraints.contains_ball(Z.Z, error)
         if not np.all(inside[problem.counts]):
             return point
         if not self.equations.count:
-            return Point(point.w, point.b, Z, point.value, 0.0, problem.penalty.value_upper(np.ravel(point.w)))
+            return replace(point, violation=0.0, upper=problem.penalty.value_upper(np.ravel(point.w)), exact=True)
         upper = problem.penalty.value_upper_near(np.ravel(point.w), moves[:d])
-        return Point(point.w, point.b, Z, point.value, point.violation, upper, float(np.linalg.norm(moves[:d])))
+        return replace(point, upper=upper, distance=p_norm(moves[:d], 2) * (1.0 + EVALUATION))
 
     def _worth_proving(self, point: Point) -> bool:
         """Whether equations nearly hold: a factorisation for each model would be too much."""
@@ -231,11 +236,15 @@ class InterpolationJudge(Record):
         if self.contradiction is None:
             self.keep([bound])
         self._try_contradiction(bound)
+        if self.contradiction is not None and how != AWAY:  # the distances themselves are the best multipliers
+            self.try_gradient(self.seen)
         self._move_inside()
 
     def _try_contradiction(self, bound: HardBound) -> None:
         """Raise `Infeasible`, or go on with the violation as the objective, if these multipliers prove it."""
         cancellation = bound.cancellation
+        if bound.support_lower > self.problem.penalty.domain_support(bound.v, bound.error):
+            cancellation = 0.0  # the domain is bounded, or v is exactly zero
         tried = cancellation > TUNING.again * self.cancelled and self.contradiction is None
         if tried or cancellation > TUNING.contradiction or not bound.support_lower > 0.0:
             return
@@ -247,9 +256,9 @@ class InterpolationJudge(Record):
             raise Infeasible(found)
         if first or found.excess > self.best.lower:
             self.contradiction = found
-            self.best = self.feasible = self.last = HardBound(
-                found.excess, found.excess, found.multipliers, found.how, 0.0, 0.0, bound.v, bound.error, bound.absolute
-            )
+            excess = found.excess
+            proof = replace(bound, value=excess, lower=excess, alpha=found.multipliers, how=found.how)
+            self.best = self.feasible = self.last = proof
         if first and self.point is not None:
             self.primal = PrimalBound(np.inf, np.inf, self.primal.z)
             self._keep(self.point)
@@ -261,7 +270,7 @@ class InterpolationJudge(Record):
         Z = np.reshape(self.primal.z if z is None else z, (-1, self.problem.outputs))
         if np.all(np.isfinite(Z)):
             away = self.problem.constraints.project(Z) - Z
-            self.try_multipliers(away.reshape(self.problem.shapes[2]), "distance to the sets")
+            self.try_multipliers(away.reshape(self.problem.shapes[2]), AWAY)
 
     def fit(self, tol: float) -> None:
         """Look for a feasible point near the last model."""
@@ -283,15 +292,16 @@ class InterpolationJudge(Record):
     def _move_inside(self, anyway: bool = False) -> None:
         """From the last model towards a point inside the sets, as far as it takes to satisfy every constraint."""
         point, constraints = self.latest, self.problem.constraints
-        if point is None or self.contradiction is not None or not constraints.has_known_interior:
+        if point is None or self.contradiction is not None or not constraints.are_known:
             return
         if self._no_room:
             return
         apart = abs(point.value - self.best.value)
         if not (anyway or apart <= TUNING.close * abs(point.value)):
             return
-        if self.inside is None and (anyway or apart <= TUNING.closer * self.searched) and self.rooms:
-            self.searched = apart
+        due = anyway or apart <= TUNING.closer * self.searched
+        while self.inside is None and due and self.rooms:
+            self.searched, due = apart, anyway
             self.inside = self._search(self.rooms.pop(0))
         if self.inside is None:
             return
@@ -384,7 +394,7 @@ class InterpolationJudge(Record):
             return made
         distance = np.inf
         if not state and np.isfinite(point.upper):
-            state, distance = "exact" if point.violation == 0.0 else "nearby", point.distance
+            state, distance = "exact" if point.exact else "nearby", point.distance
         values = vars(made) | {"violation": point.violation, "feasible": state, "distance": distance}
         if state == "nearby":  # the radius is that of the feasible point
             longer = distance * max(1.0, problem.X.shape[1] ** (1.0 / problem.penalty.norm - 0.5))

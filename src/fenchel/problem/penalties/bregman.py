@@ -30,6 +30,11 @@ class Bregman(Penalty):
         if not (self.of.strong_convexity > 0.0 and at is not None and np.all(np.isfinite(at.point))):
             raise TypeError(f"a centre needs a strongly convex penalty with subgradients there; {self.of!r} has none")
         object.__setattr__(self, "gradient", at.point)
+        with np.errstate(all="ignore"):
+            value, inner = self.of.value(self.centre), float(at.point @ self.centre)
+            off = abs(value + self.constant - inner)
+        if not off <= 1e-9 * (abs(value) + abs(self.constant) + abs(inner)):  # Fenchel's equality
+            raise ValueError(f"centre must lie in the domain of {self.of!r}, and its penalty must not overflow")
 
     @property
     def lam(self) -> float:  # type: ignore[override]

@@ -109,8 +109,10 @@ class LpSquared(Penalty):
         return self.ball * length * (1.0 + EVALUATION) if length else 0.0
 
     def value_upper_near(self, w: Vector, error: Vector) -> float:
-        """R increases in every |w_j|."""
-        return self.value_upper((np.abs(w) + error) * (1.0 + EVALUATION))
+        """R increases in every |w_j|; infinite unless all points are on the ball."""
+        most = (np.abs(w) + error) * (1.0 + EVALUATION)
+        inside = self.radius is None or p_norm(most, self.p) * (1.0 + EVALUATION) <= self.radius
+        return self.value_upper(most) if inside else np.inf
 
     def prox(self, w: Vector, t: Vector | float) -> Vector:
         """|x_j| + c |x_j|^(p-1) = |w_j| with c = t lam |x|_p^(2-p): |x|_p is the root of a decreasing function."""

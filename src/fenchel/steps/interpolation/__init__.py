@@ -1,1 +1,1 @@
-"""Algorithms for interpolations: dual ascent (Dykstra), mirror descent and perceptrons, Newton steps."""
+"""Algorithms for interpolations: Newton and gradient steps, Dykstra's algorithm, mirror descent, perceptrons."""

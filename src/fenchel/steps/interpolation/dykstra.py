@@ -7,8 +7,8 @@ q_i = (s_i / W) |x_i|_{2->*}^2 / mu and z_i = x_i.w + b the step maximises a low
              = (Pi_i(t) - t) / q_i,    t = z_i - q_i alpha_i    (Moreau),
 
 so D never falls. It is the step of `sdca` with the indicator of a set as loss (appendix C). The accelerated method is
-APPROX (`_core/ascent/approx.hpp`), Algorithm 2 with its misprints corrected. An intercept has a quadratic around a centre
-that moves to b: the proximal-point method.
+APPROX (`_core/ascent/approx.hpp`), Algorithm 2 with its misprints corrected. An intercept has a quadratic around a
+centre that moves to b: the proximal-point method.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Dykstra(Solver[State]):
         The order of the samples in a pass. "uniform" is the paper's, which the guarantees are for; "importance" draws
         sample i in proportion to L_i; "cyclic" is Boyle and Dykstra's.
     accelerate : bool, default False
-        Algorithm 2. A step costs the entries of its row for L2 and ElasticNet, and d otherwise. Both of its sequences are
-        certified.
+        Algorithm 2. A step costs the entries of its row for L2 and ElasticNet, and d otherwise. Both of its sequences
+        are certified.
     restart : bool, default False
         Drop the momentum when D falls over a pass, and now and then; needs `accelerate`. Off: the paper's algorithm.
     steps : {"each", "largest", "local"}, default "each"

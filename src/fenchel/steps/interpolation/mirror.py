@@ -5,8 +5,8 @@ For F(w) = (1/2n) sum_i dist(x_i.w + b, Y_i)^2 and the mirror map R (Eq. (10) of
     v' = v + gamma x_i (Pi_i(z_i) - z_i),    w = grad R*(v),    gamma = mu / max_i |x_i|_{2->*}^2,
 
 which is a dual step as if the sample's own multiplier were zero: for points it is the step of `dykstra` with
-L_i = max_i L_i (Lemma 2). Sample weights only choose which constraints there are. The multipliers that add up to v prove a
-lower bound on R. An intercept is the weight of a constant feature 1 with the mirror map mu/2 b^2.
+L_i = max_i L_i (Lemma 2). Sample weights only choose which constraints there are. The multipliers that add up to v
+prove a lower bound on R. An intercept is the weight of a constant feature 1 with the mirror map mu/2 b^2.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class Mirror(_Descent):
 class EuclideanDescent(Mirror):
     """Stochastic gradient descent (Vaswani, Bach and Schmidt 2018): `Mirror` with 1/2 |w|^2, whatever the penalty.
 
-    It begins at zero, or at the centre. For L2 its multipliers are those of the problem, up to the factor lam; for other
-    penalties it has none.
+    It begins at zero, or at the centre. For L2 its multipliers are those of the problem, up to the factor lam; for
+    other penalties it has none.
     """
 
     name = "sgd"

@@ -14,8 +14,10 @@ An unpenalised intercept has a quadratic around a centre that moves to b after e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,11 +38,15 @@ class HardNewtonTuning:
 
     most_dense: int = 6000  # rows of a factorisation
     most_entries: float = 5e8  # of rows that are copied for it
-    damping: float = 1e-11  # of the Hessian's mean diagonal, at first and at least,
+    damping: float = 1e-11  # of the Hessian's mean diagonal, at first and at least;
+    dependent: float = 1e-6  # the same for more rows than weights,
+    harder: float = 100.0  # how many times more after states were not found,
     most_damping: float = 1e3  # and at most
-    intercept: float = 1e3  # curvature of the intercept's column beside the mean diagonal
+    intercept: float = 1e5  # curvature of the intercept's column beside the mean diagonal
     halvings: int = 40
+    settled: float = 10.0  # with more than so many times the least damping a step is not the last
     idle: int = 4  # steps that make neither F nor the violation smaller, after which none will
+    stuck: int = 60  # steps that make the violation no smaller, after which there may be no feasible point
     cg_steps: int = 500
     cg_accuracy: float = 1e-13
     nearer: float = 0.5  # p - 1 of the next p-norm, as a part of the last
@@ -64,10 +70,12 @@ class HardState:
     b: Vector
     states: States
     damping: float = TUNING.damping
+    least_damping: float = TUNING.damping
     v: Vector = field(default_factory=lambda: np.zeros(0))
     w: Vector = field(default_factory=lambda: np.zeros(0))
     z: Vector = field(default_factory=lambda: np.zeros(0))
     idle: int = 0
+    stuck: int = 0
     best: tuple[float, float] = (np.inf, np.inf)  # F and the violation
 
     @property
@@ -81,6 +89,20 @@ class HardState:
         self.z = self.problem.X.matvec(self.w) + self.shift
         if not (np.all(np.isfinite(self.w)) and np.all(np.isfinite(self.z))):
             raise Overflow("the multipliers overflow")
+
+    def balance(self) -> None:
+        """Shift the intercepts so that active scores are at their ends on average: b is rounded more than w."""
+        active = self.states != 0
+        if not (self.problem.intercept and active.any()):
+            return
+        off = np.where(active, np.where(self.states > 0, self.low, self.high) - self.z, 0.0).reshape(-1, self.outputs)
+        count = np.maximum(active.reshape(-1, self.outputs).sum(axis=0), 1)
+        shift, z, violation = off.sum(axis=0) / count, self.z, self.violation
+        self.z = z + np.tile(shift, self.problem.n_samples)
+        if self.violation < violation:
+            self.b = self.b + shift
+        else:
+            self.z = z
 
     @property
     def shift(self) -> Vector | float:
@@ -137,6 +159,8 @@ class HardNewton(Solver[HardState]):
         states = np.sign(beta).astype(np.int8)
         b = np.atleast_1d(np.asarray(start.b, dtype=np.float64)).copy()
         state = HardState(problem, stages[0], stages[1:], low, high, counts, beta, b, states)
+        if problem.X.shape[0] > problem.X.shape[1] + problem.outputs * problem.intercept:  # rows depend on each other
+            state.damping = state.least_damping = TUNING.dependent
         state.evaluate()
         return state
 
@@ -152,8 +176,10 @@ class HardNewton(Solver[HardState]):
         hessian = Hessian.of(state, derivative)
         c = state.z - hessian.times(state.beta)  # the damping is around the present multipliers
         model = Quadratic(hessian.times, hessian.solve, c, state.low, state.high)
-        beta, states = model.minimise(state.states)
+        beta, states, found = model.minimise(state.states)
         self._search(state, beta, states, hessian)
+        if not found:  # rows depend on each other too much
+            state.damping = min(TUNING.harder * state.damping, TUNING.most_damping)
         return state
 
     def _search(self, state: HardState, beta: Vector, states: States, hessian: Hessian) -> None:
@@ -174,20 +200,24 @@ class HardNewton(Solver[HardState]):
             state.states = states if t == 1.0 else np.sign(state.beta).astype(np.int8)
             if state.problem.intercept:
                 state.b = b + hessian.pull * (state.totals(state.beta) - state.totals(old))
-        factor = 0.1 if t == 1.0 else 1.0 if t >= 0.25 else 10.0
-        state.damping = float(np.clip(state.damping * factor, TUNING.damping, TUNING.most_damping))
+        factor = 0.3 if t == 1.0 else 1.0 if t >= 0.25 else 10.0
+        state.damping = float(np.clip(state.damping * factor, state.least_damping, TUNING.most_damping))
         state.evaluate()
+        state.balance()
         self._account(state, self._objective(state, hessian, state.beta, state.b))
 
     def _account(self, state: HardState, value: float) -> None:
         violation, (least, smallest) = state.violation, state.best
-        state.idle += 1
+        settled = state.damping <= TUNING.settled * state.least_damping or state.damping >= TUNING.most_damping
+        state.idle, state.stuck = state.idle + settled, state.stuck + 1
+        if violation < 0.9 * smallest:
+            state.stuck = 0
         if value < least - 1e-13 * abs(least) or violation < 0.7 * smallest:
             state.idle = 0
         state.best = min(value, least), min(violation, smallest)
         if state.later and violation <= TUNING.nearly * state.scale:
-            state.penalty, state.best, state.idle = state.later.pop(0), (np.inf, np.inf), 0
-            state.damping = TUNING.damping
+            state.penalty, state.best, state.idle, state.stuck = state.later.pop(0), (np.inf, np.inf), 0, 0
+            state.damping = state.least_damping
             state.evaluate()
 
     @staticmethod
@@ -216,7 +246,7 @@ class HardNewton(Solver[HardState]):
         return [Candidate(w.reshape(weights), b if problem.intercept else 0.0 * b, alpha.reshape(multipliers))]
 
     def finished(self, state: HardState) -> bool:
-        return state.idle >= TUNING.idle and not state.later
+        return (state.idle >= TUNING.idle and not state.later) or state.stuck >= TUNING.stuck
 
 
 def _stages(penalty: Penalty) -> list[Penalty]:
@@ -232,11 +262,15 @@ def _stages(penalty: Penalty) -> list[Penalty]:
 
 @dataclass
 class Hessian:
-    """K = A H A' + pull 1 1' (for every output) + damping I."""
+    """K = A H A' + pull 1 1' (for every output) + diag(damping).
+
+    The damping of a row is inverse to its weight: where there is no feasible point, the steps then lead to the least
+    weighted mean of squared distances.
+    """
 
     state: HardState
     derivative: LinkDerivative
-    damping: float
+    damping: Vector
     pull: float
 
     @classmethod
@@ -246,37 +280,57 @@ class Hessian:
         mean = float(np.mean(norms[state.counts] ** 2)) * float(np.mean(derivative.diagonal))
         mean = mean if 0.0 < mean < np.inf else 1.0
         pull = TUNING.intercept * mean if state.problem.intercept else 0.0
-        return cls(state, derivative, state.damping * mean, pull)
+        fractions = state.problem.fractions.ravel()
+        inverse = np.divide(
+            1.0 / np.count_nonzero(state.problem.counts), fractions, out=np.ones_like(fractions), where=fractions > 0.0
+        )
+        return cls(state, derivative, state.damping * mean * inverse, pull)
 
     def times(self, x: Vector) -> Vector:
         """K x."""
-        state = self.state
-        X = state.problem.X
-        product = X.matvec(self.derivative.times(X.rmatvec(x))) + self.damping * x
+        product, state = self._without_pull(x), self.state
         if self.pull:
             product += np.tile(self.pull * state.totals(x), state.problem.n_samples)
         return product
 
+    def _without_pull(self, x: Vector) -> Vector:
+        X = self.state.problem.X
+        return X.matvec(self.derivative.times(X.rmatvec(x))) + self.damping * x
+
     def solve(self, rows: Indices, right: Vector) -> Vector:
-        """K x = right among some rows."""
-        if len(rows) <= TUNING.most_dense and self._fits(rows):
-            K = self._dense(rows)
-            scale = float(np.abs(np.diagonal(K)).max(initial=0.0))
-            for more in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
-                try:
-                    factor = cho_factor(
-                        K + more * scale * np.eye(len(rows)), lower=True, overwrite_a=True, check_finite=False
-                    )
-                except (LinAlgError, ValueError):
-                    continue
+        """K x = right among some rows; the intercept's part by the formula of Woodbury, which keeps the digits."""
+        solve = self._factored(rows) if self._fits(rows) else partial(self._conjugate_gradients, rows)
+        x = solve(right)
+        if not self.pull:
+            return x
+        outputs = np.eye(self.state.outputs)[rows % self.state.outputs]
+        columns = np.column_stack([solve(column) for column in np.ascontiguousarray(outputs.T)])
+        inner = np.eye(self.state.outputs) / self.pull + outputs.T @ columns
+        if not np.all(np.isfinite(inner)):
+            raise Overflow("the Hessian overflows")
+        return np.asarray(x - columns @ np.linalg.lstsq(inner, outputs.T @ x, rcond=None)[0])
+
+    def _factored(self, rows: Indices) -> Callable[[Vector], Vector]:
+        """Solutions by a Cholesky factor, each refined once."""
+        K = self._dense(rows)
+        scale = float(np.abs(np.diagonal(K)).max(initial=0.0))
+        for more in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
+            try:
+                factor = cho_factor(K + more * scale * np.eye(len(rows)), lower=True, overwrite_a=True)
+            except (LinAlgError, ValueError):
+                continue
+
+            def solve(right: Vector, factor: Any = factor) -> Vector:
                 x = cho_solve(factor, right, check_finite=False)
-                if np.all(np.isfinite(x)):
-                    return np.asarray(x + cho_solve(factor, right - K @ x, check_finite=False))
-            raise Overflow("the Hessian cannot be factored")
-        return self._conjugate_gradients(rows, right)
+                return np.asarray(x + cho_solve(factor, right - K @ x, check_finite=False))
+
+            return solve
+        raise Overflow("the Hessian cannot be factored")
 
     def _fits(self, rows: Indices) -> bool:
         problem = self.state.problem
+        if len(rows) > TUNING.most_dense:
+            return False
         if problem.is_stored and (problem.penalty.quadratic or problem.design.is_sparse):
             return True
         return float(len(rows)) * problem.X.shape[1] <= TUNING.most_entries
@@ -289,10 +343,7 @@ class Hessian:
             K = derivative.diagonal[0] * (gram if every else gram[np.ix_(rows, rows)])
         else:
             K = self._weighted_gram(rows)
-        K[np.diag_indices(len(rows))] += self.damping
-        if self.pull:
-            output = rows % problem.outputs
-            K += self.pull * (output[:, None] == output)
+        K[np.diag_indices(len(rows))] += self.damping[rows]
         return np.asarray(K)
 
     def _weighted_gram(self, rows: Indices) -> Matrix:
@@ -314,13 +365,13 @@ class Hessian:
 
     def _conjugate_gradients(self, rows: Indices, right: Vector) -> Vector:
         norms = self.state.problem.X.row_norms(2.0)[rows]
-        diagonal = norms**2 * float(np.mean(self.derivative.diagonal)) + self.damping + self.pull
+        diagonal = norms**2 * float(np.mean(self.derivative.diagonal)) + self.damping[rows]
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
         padded = np.zeros(self.state.problem.X.shape[0])
 
         def times(x: Vector) -> Vector:
             padded[rows] = x
-            return self.times(padded)[rows]
+            return self._without_pull(padded)[rows]
 
         goal = (TUNING.cg_accuracy * float(np.linalg.norm(right))) ** 2
         x, _, _ = conjugate_gradients(times, lambda r: r / diagonal, right, TUNING.cg_steps, residual_goal=goal)

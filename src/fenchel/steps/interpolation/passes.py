@@ -1,14 +1,15 @@
 """Passes over the samples of an interpolation, one multiplier (a block of k) at a time: compiled, or in NumPy.
 
 With mu-strong convexity of R, v = (1/W) sum_i s_i alpha_i x_i and g the gradient of R at a centre (0 without one), the
-state is u = (v + g) / mu, with the intercepts behind its entries; the weights are w = grad R*(mu u). Three rules for the
-multiplier of a visited sample with score z, Pi the projection onto its set:
+state is u = (v + g) / mu, with the intercepts behind its entries; the weights are w = grad R*(mu u). Three rules for
+the multiplier of a visited sample with score z, Pi the projection onto its set (the alpha of Raj and Bach 2020 is minus
+ours):
 
-    ascent       alpha' = (Pi(t) - t) / q,  t = z - q alpha      (Lemma 1 of Raj and Bach 2020; their alpha is minus ours)
-    mirror       alpha' = alpha + (Pi(z) - z) / q                (Eq. (10), with the sign that descends)
-    perceptron   alpha' = alpha + sign / q  if sign z <= 0       (half-lines)
+    ascent       alpha' = (Pi(t) - t) / q,  t = z - q alpha      Lemma 1
+    mirror       alpha' = alpha + (Pi(z) - z) / q                Eq. (10), with the sign that descends
+    perceptron   alpha' = alpha + sign / q  if sign z <= 0       half-lines
 
-Ascent needs q_i >= (s_i / W) (|x_i|_{2->*}^2 / mu + 1 / rho); any larger q_i only makes the step shorter. An intercept b
+Ascent needs q_i >= (s_i / W) (|x_i|_{2->*}^2 / mu + 1 / rho); a larger q_i only makes the step shorter. An intercept b
 has the quadratic rho/2 (b - b_0)^2, so that b = b_0 + (1 / (rho W)) sum_i s_i alpha_i.
 """
 
@@ -30,6 +31,7 @@ from fenchel.problem import Interpolation
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.bregman import Bregman
 from fenchel.problem.vectors import dual_exponent
+from fenchel.steps.base import Overflow
 
 Order = NDArray[np.int64]
 Move = Callable[[Vector, Vector, float, Callable[[Vector], Vector]], Vector]
@@ -127,7 +129,7 @@ class Passes(ABC):
 
     def mean(self, alpha: Vector) -> Vector:
         """(1/W) sum_i s_i alpha_i."""
-        return np.sum(self.problem.fractions * np.reshape(alpha, (-1, self.tail)), axis=0)
+        return np.asarray(np.sum(self.problem.fractions * np.reshape(alpha, (-1, self.tail)), axis=0))
 
     def weights(self, u: Vector) -> Vector:
         """w = grad R*(mu u), flat."""
@@ -246,7 +248,8 @@ def smoothness(problem: Interpolation, geometry: Penalty) -> Vector:
     weights; any step will do.
     """
     mu, r, k = geometry.strong_convexity, dual_exponent(geometry.norm), problem.outputs
-    squares = problem.X.row_norms(r).reshape(-1, k) ** 2
+    with np.errstate(over="ignore"):
+        squares = problem.X.row_norms(r).reshape(-1, k) ** 2
     if isinstance(problem.X, RepeatedColumns) and r >= 2.0:
         size = squares.max(axis=1)
     elif k > 1 and r >= 2.0:
@@ -256,6 +259,8 @@ def smoothness(problem: Interpolation, geometry: Penalty) -> Vector:
     else:
         size = squares.sum(axis=1)
     L = size / mu
+    if not np.all(np.isfinite(L)):
+        raise Overflow("the squares of the features overflow; rescale them")
     largest = float(L[problem.counts].max(initial=0.0))
     return np.where(size > np.finfo(float).tiny, L, largest if largest > 0.0 else 1.0)
 

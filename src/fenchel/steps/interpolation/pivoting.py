@@ -27,7 +27,7 @@ class PivotTuning:
     """Not measured."""
 
     chances: int = 5  # changes of all states that may fail to make fewer contradictions
-    most: int = 200  # systems solved
+    most: int = 50  # systems solved
     tolerance: float = 1e-12  # of z beside its terms, and of b beside the largest
 
 
@@ -44,12 +44,12 @@ class Quadratic:
     low: Vector
     high: Vector
 
-    def minimise(self, states: States) -> tuple[Vector, States]:
-        """The minimiser, from a guess of the states; the best b found where pivots run out."""
+    def minimise(self, states: States) -> tuple[Vector, States, bool]:
+        """The minimiser, from a guess of the states; and whether it was found before the pivots ran out."""
         point = self.low == self.high
         states = np.where(point, np.int8(1), states)
         chances, fewest, single = TUNING.chances, len(states) + 1, False
-        b = np.zeros(len(states))
+        b, found = np.zeros(len(states)), False
         for _ in range(TUNING.most):
             active = np.flatnonzero(states)
             target = np.where(states > 0, self.low, self.high)[active]
@@ -59,6 +59,7 @@ class Quadratic:
             changes = self._contradictions(b, states, point)
             wrong = np.flatnonzero(changes != states)
             if not len(wrong):
+                found = True
                 break
             if len(wrong) < fewest:
                 fewest, chances, single = len(wrong), TUNING.chances, False
@@ -70,7 +71,8 @@ class Quadratic:
                 wrong = wrong[-1:]
             states = states.copy()
             states[wrong] = changes[wrong]
-        return b, states
+        outside = ((b > 0.0) & (self.low == -np.inf)) | ((b < 0.0) & (self.high == np.inf))  # by rounding
+        return np.where(outside, 0.0, b), states, found
 
     def _contradictions(self, b: Vector, states: States, point: NDArray[np.bool_]) -> States:
         """The states that follow from b and z."""

@@ -17,8 +17,8 @@ from fenchel.steps.interpolation.passes import Passes, Sequence
 
 @dataclass(frozen=True)
 class RestartTuning:
-    """Set on 12 random problems with 80 samples and slowly decaying features: to a violation of 1e-9 these restarts
-    took 200 to 400 passes, and no restarts more than 1000.
+    """Half-lines on 60 normal samples of 100 features, LpSquared(1.0, 1.2): after 400 passes the violation is 4e-12
+    with these restarts and 8e-6 without.
     """
 
     first: int = 20  # passes before the first restart that is due by their number

@@ -1,0 +1,213 @@
+"""Certificates of interpolations hold in exact arithmetic: feasible points, lower bounds, contradictions."""
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fenchel as fl
+from fenchel.certificate.interpolation.bounds import Equations, smallest_eigenvalue
+from fenchel.certificate.interpolation.certificate import InterpolationCertificate
+
+
+def exact(values):
+    return [Fraction(float(x)) for x in np.ravel(values)]
+
+
+def exact_scores(X, w, b=0.0):
+    w = exact(w)
+    rows = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+    return [sum(Fraction(float(x)) * u for x, u in zip(row, w, strict=True)) + Fraction(float(b)) for row in rows]
+
+
+def solved(problem, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fl.NotCertifiedWarning)
+        return fl.solve(problem, **({"tol": 1e-8} | options))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_model_called_exact_satisfies_every_constraint(seed, intercept):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(1, 10)), int(rng.integers(1, 12))
+    X = rng.normal(size=(n, d)) * np.exp(3.0 * rng.normal())
+    z = X @ rng.normal(size=d)
+    low = z - rng.uniform(0.0, 0.5, size=n)
+    high = np.where(rng.random(n) < 0.3, np.inf, z + rng.uniform(0.01, 0.5, size=n))
+    result = solved(fl.Interpolation(X, fl.sets.Interval(low, high), intercept=intercept))
+    assert result.certificate.feasible == "exact"
+    for score, least, most in zip(exact_scores(X, result.w, result.b), low, high, strict=True):
+        assert Fraction(float(least)) <= score
+        assert np.isinf(most) or score <= Fraction(float(most))
+
+
+def exact_dual(X, low, high, lam, alpha):
+    """D(alpha) for L2, without rounding."""
+    n, alpha = len(alpha), exact(alpha)
+    support = sum(
+        -a * Fraction(float(low[i])) if a > 0 else (-a * Fraction(float(high[i])) if a < 0 else 0)
+        for i, a in enumerate(alpha)
+    )
+    v = [sum(a * Fraction(float(x)) for a, x in zip(alpha, column, strict=True)) / n for column in np.asarray(X).T]
+    return -support / n - sum(x * x for x in v) / (2 * Fraction(lam))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_lower_bound_holds_for_the_multipliers_as_they_are(seed):
+    rng = np.random.default_rng(seed)
+    n, d = 6, 9
+    X, y = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4), rng.normal(size=n)
+    problem = fl.Interpolation(X, fl.sets.Interval(y - 0.1, y + 0.1), fl.penalties.L2(0.3))
+    for iterations in (1, 3, 50):
+        result = solved(problem, solver="fista", max_iter=iterations)
+        c, value = result.certificate, exact_dual(X, y - 0.1, y + 0.1, 0.3, result.alpha)
+        lower = Fraction(c.primal) - Fraction(c.gap) if np.isfinite(c.gap) else None
+        assert abs(value - Fraction(c.dual)) <= Fraction(1e-12) * (1 + abs(value))
+        assert lower is None or lower <= value
+
+
+def rational_solution(X, y):
+    """The w of least 2-norm with X w = y, exactly: w = X'a, X X'a = y by elimination."""
+    rows = [exact(row) for row in X]
+    m = len(rows)
+    table = [
+        [sum(a * b for a, b in zip(rows[i], rows[j], strict=True)) for j in range(m)] + [Fraction(float(y[i]))]
+        for i in range(m)
+    ]
+    for i in range(m):
+        pivot = next(r for r in range(i, m) if table[r][i] != 0)
+        table[i], table[pivot] = table[pivot], table[i]
+        table[i] = [x / table[i][i] for x in table[i]]
+        for r in range(m):
+            if r != i and table[r][i] != 0:
+                table[r] = [x - table[r][i] * u for x, u in zip(table[r], table[i], strict=True)]
+    a = [row[-1] for row in table]
+    return [sum(a[i] * rows[i][j] for i in range(m)) for j in range(len(rows[0]))]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_equations_are_bounded_by_their_exact_solution(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(5, 8)), rng.normal(size=5)
+    X[1] = X[0] + 10.0 ** -rng.integers(0, 5) * X[1]  # nearly dependent
+    c = (result := solved(fl.Interpolation(X, fl.sets.Point(y)))).certificate
+    best = rational_solution(X, y)
+    value = sum(x * x for x in best) / 2
+    assert c.feasible == "nearby"
+    assert Fraction(c.primal) - Fraction(c.gap) <= value
+    apart = [x - u for x, u in zip(best, exact(result.w), strict=True)]
+    assert sum(x * x for x in apart) <= Fraction(c.weights_radius) ** 2
+    worst = max(abs(s - Fraction(float(t))) for s, t in zip(exact_scores(X, result.w), y, strict=True))
+    assert worst <= Fraction(c.violation)
+
+
+@pytest.mark.parametrize("m", [1, 3, 20, 60])
+def test_the_smallest_eigenvalue_is_bounded_from_below(m):
+    rng = np.random.default_rng(m)
+    F = rng.normal(size=(m, m + 5))
+    C = F @ F.T
+    T = 1.0 / np.sqrt(np.diagonal(C))
+    C = C * T[:, None] * T
+    bound, truth = smallest_eigenvalue(C, m + 5), float(np.linalg.eigvalsh(C)[0])
+    assert 0.2 * truth < bound < truth
+
+
+def test_dependent_rows_prove_nothing():
+    X = np.vstack([np.ones(4), 1.0 + np.arange(4.0), np.arange(4.0)])
+    equations = Equations.of(fl.Interpolation(X, fl.sets.Point(np.array([1.0, 3.0, 2.0]))))
+    assert equations.moves(np.zeros(4), np.ones(4)) is None
+
+
+def test_without_a_feasible_point_nothing_is_called_certified():
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    y = X @ np.ones(4)  # rounded: exactly contradictory, or not; neither can be proven
+    c = (result := solved(fl.Interpolation(X, fl.sets.Point(y)))).certificate
+    assert not c.ok
+    assert not c.feasible
+    assert c.violation < 1e-10
+    assert "no feasible model is known" in str(c)
+    np.testing.assert_allclose(result.w, 1.0, atol=1e-8)
+
+
+def test_a_run_that_ends_early_says_what_is_missing():
+    X = np.random.default_rng(0).normal(size=(20, 40))
+    problem = fl.Interpolation(X, fl.sets.Point(np.ones(20)))
+    with pytest.warns(fl.NotCertifiedWarning, match="the constraints are met within .*no feasible model is known"):
+        fl.solve(problem, solver="dykstra", max_iter=2)
+
+
+# Contradictions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.csc_array])
+def test_a_sample_with_two_targets_is_a_contradiction(storage, intercept):
+    X = np.random.default_rng(1).normal(size=(6, 30))
+    X[3] = X[1]
+    sets = fl.sets.Point(np.arange(6.0))
+    with pytest.raises(fl.Infeasible, match="2 of them") as caught:
+        fl.solve(fl.Interpolation(storage(X), sets, intercept=intercept))
+    certificate = caught.value.certificate
+    assert set(np.flatnonzero(certificate.multipliers)) == {1, 3}
+    assert certificate.verify(storage(X), sets)
+    assert not certificate.verify(storage(X), fl.sets.Point(np.array([0.0, 1.0, 2.0, 1.0, 4.0, 5.0])))
+    moved = X.copy()
+    moved[3, 0] += 1e-9
+    assert not certificate.verify(storage(moved), sets)
+
+
+def test_a_zero_row_with_a_target_is_a_contradiction():
+    X = np.vstack([np.eye(3), np.zeros(3)])
+    with pytest.raises(fl.Infeasible, match="1 of them"):
+        fl.solve(fl.Interpolation(X, fl.sets.Point(np.ones(4))))
+    assert solved(fl.Interpolation(X, fl.sets.Interval(np.zeros(4), 1.0))).certificate.ok
+
+
+def test_multipliers_of_a_proof_are_checked_without_rounding():
+    rng = np.random.default_rng(3)
+    X, sign = rng.normal(size=(40, 5)), np.sign(rng.normal(size=40))
+    with pytest.raises(fl.Infeasible) as caught:
+        fl.solve(fl.Interpolation(X, fl.sets.HalfLine(1.0, sign)))
+    alpha = caught.value.certificate.multipliers
+    assert np.all(sign * alpha >= 0.0)
+    v = [sum(a * Fraction(float(x)) for a, x in zip(exact(alpha), column, strict=True)) for column in X.T]
+    assert max(map(abs, v)) <= Fraction(1e-6)
+    assert sum(map(abs, exact(alpha))) > 1  # S: every margin is 1
+
+
+def test_the_least_violation_is_that_of_least_squares():
+    rng = np.random.default_rng(4)
+    X, y, s = rng.normal(size=(50, 6)), rng.normal(size=50), rng.uniform(0.5, 2.0, size=50)
+    problem = fl.Interpolation(X, fl.sets.Point(y), intercept=True, sample_weight=s, on_infeasible="least_violation")
+    result = fl.solve(problem, tol=1e-6)
+    A = np.column_stack([X, np.ones(50)]) * np.sqrt(s)[:, None]
+    best = np.linalg.lstsq(A, y * np.sqrt(s), rcond=None)[0]
+    c = result.certificate
+    assert (c.feasible, c.ok) == ("contradiction", True)
+    rms = np.sqrt(np.sum((A @ best - y * np.sqrt(s)) ** 2) / s.sum())
+    assert c.primal - c.gap <= rms <= c.primal * (1.0 + 1e-12)
+    np.testing.assert_allclose(np.append(result.w, result.b), best, atol=1e-6)
+    assert "contradict each other" in str(c)
+
+
+# Text and files -------------------------------------------------------------------------------------------------------
+
+
+def test_certificates_go_through_json():
+    X = np.random.default_rng(0).normal(size=(5, 9))
+    c = solved(fl.Interpolation(X, fl.sets.Point(np.ones(5)))).certificate
+    assert InterpolationCertificate.from_json(c.to_json()) == c
+
+
+def test_anybodys_weights_are_certified():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(10, 30)), rng.normal(size=10)
+    problem = fl.Interpolation(X, fl.sets.Point(y))
+    c = fl.certify(problem, np.linalg.pinv(X) @ y, effort="high")
+    assert (c.feasible, c.ok) == ("nearby", True)
+    far = fl.certify(problem, np.zeros(30))
+    assert not far.ok
+    assert far.violation >= np.abs(y).max()
