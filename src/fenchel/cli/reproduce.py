@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from fenchel.data.typing import MatrixLike, VectorLike
     from fenchel.papers.datasets import Data
 
+#: Setting -> option.
+OPTIONS = {"lams": "--lam", "epochs": "--epochs", "runs": "--runs", "seed": "--seed"}
+
 
 @click.command("reproduce", help="Draw the figures of a paper, on your data or on generated stand-ins for the paper's.")
 @click.argument("paper", type=click.Choice(sorted(PAPERS)))
@@ -30,7 +33,10 @@ if TYPE_CHECKING:
 )
 @click.option("--format", "format_", default=None, help="Of the data; by default from the files' names.")
 @click.option("--lam", "lams", type=float, multiple=True, help="One row of panels; may be repeated.")
-@click.option("--epochs", type=click.IntRange(min=1), default=None, help="Most passes over the data.  [default: 100]")
+@click.option(
+    "--epochs", type=click.IntRange(min=1), default=None, help="Most passes over the data.  [default: 100, or 30]"
+)
+@click.option("--runs", type=click.IntRange(min=1), default=None, help="Seeds of interpolation's bands.  [default: 3]")
 @click.option("--seed", type=int, default=None, help="[default: 0]")
 @click.option(
     "--output",
@@ -45,6 +51,7 @@ def command(
     format_: str | None,
     lams: tuple[float, ...],
     epochs: int | None,
+    runs: int | None,
     seed: int | None,
     output: Path | None,
 ) -> None:
@@ -58,8 +65,11 @@ def command(
     if format_ is not None and not data:
         raise click.UsageError("--format needs --data")
     paths = _paths(paper, wanted, output)
-    given = {"lams": lams or None, "epochs": epochs, "seed": seed}
+    given = {"lams": lams or None, "epochs": epochs, "runs": runs, "seed": seed}
     settings = {name: value for name, value in given.items() if value is not None}
+    unknown = [option for name, option in OPTIONS.items() if name in settings.keys() - module.Settings.__annotations__]
+    if unknown:
+        raise click.UsageError(f"{paper} has no option {', '.join(unknown)}")
     panels = [module.panels(k, len(lams) or None, len(data) or None) for k in wanted]
     try:
         sets = _read(data, format_) if data else None

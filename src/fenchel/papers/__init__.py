@@ -1,4 +1,9 @@
 """The experiments of the papers behind this package, one module per paper, on any data."""
 
-#: Paper -> module with FIGURES (functions by number) and `panels` (their number in a figure), for `fenchel reproduce`.
-PAPERS = {"certificates": "fenchel.papers.certificates", "sdca": "fenchel.papers.sdca"}
+#: Paper -> module for `fenchel reproduce`, with FIGURES (functions by number), Settings (their options, a typed
+#: dictionary) and `panels` (their number in a figure).
+PAPERS = {
+    "certificates": "fenchel.papers.certificates",
+    "interpolation": "fenchel.papers.interpolation",
+    "sdca": "fenchel.papers.sdca",
+}

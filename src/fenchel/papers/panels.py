@@ -104,7 +104,9 @@ def draw_rows(
             axes = panels[i, j]
             axes.set(yscale="log" if log else "linear")
             row.draw(Panel(axes, dataset, row.lam(dataset), epochs, seed))
-            _dress(axes, log, f"{row.label}\n{ylabel}" if j == 0 else "", "epochs" if i == len(rows) - 1 else "")
+            if log:
+                axes.set_ylim(DEFAULTS.floor, max(axes.get_ylim()[1], 10 * DEFAULTS.floor))
+            dress(axes, "epochs" if i == len(rows) - 1 else "", f"{row.label}\n{ylabel}" if j == 0 else "")
             if i == 0:
                 axes.set_title(f"{dataset.name} (n = {dataset.n})", fontsize=10)
             if tick is not None:
@@ -132,14 +134,12 @@ def constant(lam: float) -> Callable[[Dataset], float]:
     return lambda dataset: lam
 
 
-def _dress(axes: Axes, log: bool, ylabel: str, xlabel: str) -> None:
+def dress(axes: Axes, xlabel: str = "", ylabel: str = "") -> None:
+    """Labels, ticks at whole epochs, a light grid."""
     from matplotlib.ticker import MaxNLocator
 
     axes.margins(x=0.0)
-    if log:
-        top = axes.get_ylim()[1]
-        axes.set_ylim(DEFAULTS.floor, max(top, 10 * DEFAULTS.floor))
-        axes.minorticks_off()
+    axes.minorticks_off()
     axes.set_xlabel(xlabel, fontsize=9)
     axes.set_ylabel(ylabel, fontsize=9)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))

@@ -2,18 +2,38 @@
 
 from fenchel.solver.theory.bounds import GapBound, LipschitzBound, SmoothBound
 from fenchel.solver.theory.descent import descent_lipschitz, descent_smooth, elastic_net, lasso
+from fenchel.solver.theory.interpolation import (
+    AcceleratedAscentBound,
+    AscentBound,
+    dykstra,
+    largest_smoothness,
+    mirror_mistakes,
+    mirror_objective,
+    perceptron_corrections,
+    perceptron_steps,
+    weights_distance,
+)
 from fenchel.solver.theory.sdca import sdca, sdca_lipschitz, sdca_sgd, sdca_smooth
 
 __all__ = [
+    "AcceleratedAscentBound",
+    "AscentBound",
     "GapBound",
     "LipschitzBound",
     "SmoothBound",
     "descent_lipschitz",
     "descent_smooth",
+    "dykstra",
     "elastic_net",
+    "largest_smoothness",
     "lasso",
+    "mirror_mistakes",
+    "mirror_objective",
+    "perceptron_corrections",
+    "perceptron_steps",
     "sdca",
     "sdca_lipschitz",
     "sdca_sgd",
     "sdca_smooth",
+    "weights_distance",
 ]

@@ -70,6 +70,15 @@ class Iterates(ABC):
         """The model of multipliers and their image; rounding may have moved a mean of multipliers out of the domain."""
         return Candidate(*self.passes.model(u), self.passes.problem.in_domain(alpha))
 
+    def objective(self) -> float:
+        """D, with the present centre."""
+        alpha, u = self.point()
+        return self.passes.dual(self.passes.problem.in_domain(alpha), u)
+
+    @abstractmethod
+    def point(self) -> tuple[Vector, Vector]:
+        """The multipliers with the guarantee, and their image."""
+
     @abstractmethod
     def advance(self) -> bool:
         """One pass over the samples; whether all numbers are finite."""
@@ -99,6 +108,9 @@ class PlainIterates(Iterates):
 
     def refresh(self) -> None:
         self.u = self.image(self.alpha)
+
+    def point(self) -> tuple[Vector, Vector]:
+        return self.alpha, self.u
 
     def advance(self) -> bool:
         drift = self.shift(self.alpha) if self.moves_centre else np.zeros(self.passes.tail)
@@ -146,32 +158,25 @@ class AcceleratedIterates(Iterates):
     def refresh(self) -> None:
         self.images = np.column_stack([self.image(self.alpha), self.passes.image(self.change)])
 
-    @property
-    def x(self) -> tuple[Vector, Vector]:
-        """The sequence with the guarantee, and its image."""
+    def point(self) -> tuple[Vector, Vector]:
         square = self.sequence.square
         return self.alpha + square * self.change, self.images[:, 0] + square * self.images[:, 1]
 
     def advance(self) -> bool:
-        drift = self.shift(self.x[0])
+        drift = self.shift(self.point()[0])
         self.centre += drift
         self.images[-self.passes.tail :, 0] += drift
-        before = self._dual() if self.restarts else 0.0
+        before = self.objective() if self.restarts else 0.0
         self.passes.accelerated(self.sampler.next(), self.sequence, self.images, self.alpha, self.change)
         finite = bool(np.isfinite(self.images).all() and np.isfinite(self.alpha).all())
         self.since += 1
-        if self.restarts and finite and (self.since >= self.period or self._dual() < before):
+        if self.restarts and finite and (self.since >= self.period or self.objective() < before):
             self.period *= TUNING.growth if self.since >= self.period else 1.0
-            self.restart(self.passes.problem.in_domain(self.x[0]))
+            self.restart(self.passes.problem.in_domain(self.point()[0]))
         return finite
 
-    def _dual(self) -> float:
-        """D(x) with the present centre."""
-        x, u = self.x
-        return self.passes.dual(self.passes.problem.in_domain(x), u)
-
     def candidates(self) -> list[Candidate]:
-        return [self.candidate(*self.x), self.candidate(self.alpha, self.images[:, 0])]
+        return [self.candidate(*self.point()), self.candidate(self.alpha, self.images[:, 0])]
 
 
 def sampler_of(problem: Interpolation, sampling: str, seed: int, L: Vector) -> Sampler:
