@@ -192,6 +192,12 @@ class Equations:
         """How many there are."""
         return len(self.f)
 
+    @property
+    def fit(self) -> bool:
+        """Whether they are few enough for a factorisation."""
+        m, d = self.F.shape
+        return bool(m <= TUNING.most_rows and m * m * float(d) <= TUNING.most_work)
+
     def residual(self, x: Vector) -> Vector:
         """A bound on |F x - f|, entry by entry."""
         if sp.issparse(self.F):
@@ -207,7 +213,7 @@ class Equations:
         m, d = self.F.shape
         if m == 0:
             return np.zeros(d)
-        if self.cancels or m > TUNING.most_rows or m * m * float(d) > TUNING.most_work:
+        if self.cancels or not self.fit:
             return None
         if gram is None:
             scaled = self.F * np.sqrt(metric)

@@ -46,9 +46,9 @@ class HardTuning:
     room: tuple[float, ...] = (0.5, 0.03, 1e-3, 1e-5, 1e-7)  # how far inside: parts of the sets' sizes
     passes: int = 600  # that the search may take,
     longer: int = 2  # and how many times more for the next
-    contradiction: float = 1e-6  # |v| beside its terms from which multipliers may prove a contradiction;
+    contradiction: float = 0.03  # |v| beside its terms from which multipliers may prove a contradiction;
     missed: float = 4.0  # equations hold up to rounding where scores miss them by so many times their error bounds
-    again: float = 0.1  # another proof is tried where it is this part of what it was
+    again: float = 0.3  # another proof is tried where it is this part of what it was
 
 
 TUNING = HardTuning()
@@ -173,7 +173,7 @@ class InterpolationJudge(Record):
             slope = penalty.subgradients(np.ravel(point.w), 0.0)
             v = self.best.v if slope is None else slope.point
             metric = metric_of(penalty.link_derivative(v), len(x))
-        elif self._all_rows_are_equations and not problem.intercept:
+        elif self._all_rows_are_equations and not problem.intercept and self.equations.fit:
             gram = problem.row_gram
         return self.equations.moves(x, metric, gram)
 
@@ -185,7 +185,7 @@ class InterpolationJudge(Record):
     @cached_property
     def _all_rows_are_equations(self) -> bool:
         M = self.problem.constraints.equations[0]
-        return bool(M.shape[0] == M.shape[1] == M.nnz and np.all(self.problem.counts))
+        return bool(self.equations.count == M.shape[1] == M.nnz and np.all(self.problem.counts))
 
     def _entries(self, point: Point) -> Vector:
         if not self.problem.intercept:

@@ -91,6 +91,8 @@ class Perceptron(PerceptronParameters, Classification):
         options: dict[str, Any] = {}
         if self.solver == "dykstra":
             options = {"accelerate": bool(self.accelerate), "restart": bool(self.accelerate)}
+            if self.p_ < 2.0 and not problems[0].intercept:
+                options["steps"] = "local"
         try:
             return fit_hard(
                 self,

@@ -9,6 +9,10 @@ A step minimises the quadratic model with h as it is (`pivoting`), and searches 
 multiple of the identity is added to the Hessian: proximal-point steps, which end at the optimum also where rows depend
 on each other, and diverge along a proof of contradiction where there is no feasible point.
 
+Where there are many samples and the penalty is quadratic, the first steps are passes of accelerated dual coordinate
+ascent, as long as they make the violation smaller quickly; they also tell which constraints are active. With more
+samples than a factorisation takes, all steps are.
+
 An unpenalised intercept has a quadratic around a centre that moves to b after every step, as in dual coordinate ascent.
 """
 
@@ -27,8 +31,10 @@ from fenchel.data.typing import Indices, Mask, Matrix, Vector
 from fenchel.problem import Interpolation, Trait
 from fenchel.problem.penalties import LpSquared, Penalty
 from fenchel.problem.penalties.base import LinkDerivative
-from fenchel.steps.base import Candidate, Overflow, Solver, Start
+from fenchel.steps.base import Candidate, GaveUp, Overflow, Solver, Start
+from fenchel.steps.interpolation.dykstra import Dykstra
 from fenchel.steps.interpolation.pivoting import Quadratic, States
+from fenchel.steps.interpolation.state import Iterates
 from fenchel.steps.linear_algebra.conjugate_gradients import conjugate_gradients
 
 
@@ -46,9 +52,14 @@ class HardNewtonTuning:
     halvings: int = 40
     settled: float = 10.0  # with more than so many times the least damping a step is not the last
     idle: int = 4  # steps that make neither F nor the violation smaller, after which none will
+    exact: float = 1e-12  # the violation of points, beside their size, that is rounding
+    missed: float = 1e-9  # the violation, beside the size of scores, with which steps that do not help are no end
     stuck: int = 60  # steps that make the violation no smaller, after which there may be no feasible point
     cg_steps: int = 500
     cg_accuracy: float = 1e-13
+    many: int = 500  # samples from which passes of dual ascent come first,
+    passes: int = 10  # so many in a step,
+    quick: float = 0.5  # as long as a step makes the violation this part of what it was
     nearer: float = 0.5  # p - 1 of the next p-norm, as a part of the last
     nearly: float = 1e-3  # relative violation at which the next p-norm follows
 
@@ -74,8 +85,10 @@ class HardState:
     v: Vector = field(default_factory=lambda: np.zeros(0))
     w: Vector = field(default_factory=lambda: np.zeros(0))
     z: Vector = field(default_factory=lambda: np.zeros(0))
+    ascent: Iterates | None = None  # while passes of dual ascent are quick
     idle: int = 0
     stuck: int = 0
+    steps: int = 0  # of dual ascent
     best: tuple[float, float] = (np.inf, np.inf)  # F and the violation
 
     @property
@@ -131,6 +144,14 @@ class HardState:
         return float(np.sum(self.problem.fractions.ravel() * np.square(self.distances)))
 
     @property
+    def is_exact(self) -> bool:
+        """Whether points are met up to rounding, and the multipliers add up to zero if there is an intercept."""
+        if self.later or not np.array_equal(self.low[self.counts], self.high[self.counts]):
+            return False
+        total = float(np.abs(self.totals(self.beta)).max()) if self.problem.intercept else 0.0
+        return self.violation <= TUNING.exact * self.scale and total <= 1e-9 * float(np.abs(self.beta).sum())
+
+    @property
     def scale(self) -> float:
         """About how large scores are."""
         ends = np.where(
@@ -173,25 +194,52 @@ class HardNewton(Solver[HardState]):
         if problem.X.shape[0] > problem.X.shape[1] + problem.outputs * problem.intercept:  # rows depend on each other
             state.damping = state.least_damping = TUNING.dependent
         state.evaluate()
+        if _begins_with_passes(problem):
+            ascent = Dykstra(accelerate=True, restart=True).begin(problem, start, seed)
+            state.ascent = ascent if isinstance(ascent, Iterates) else None
         return state
 
+    def _passes(self, state: HardState, ascent: Iterates) -> None:
+        """Some passes of dual ascent; the last ones if they hardly help."""
+        before = state.violation if state.steps else np.inf
+        for _ in range(TUNING.passes):
+            ascent.step()
+        ascent.refresh()
+        found = ascent.candidates()[0]
+        state.beta = (state.problem.fractions * np.reshape(np.asarray(found.alpha), (-1, state.outputs))).ravel()
+        state.states = np.sign(state.beta).astype(np.int8)
+        state.b = np.atleast_1d(np.asarray(found.b, dtype=np.float64))
+        state.evaluate()
+        if not state.violation < TUNING.quick * before and state.problem.n_samples <= TUNING.most_dense:
+            state.ascent = None
+
     def step(self, state: HardState) -> HardState:
+        if state.ascent is not None:
+            self._passes(state, state.ascent)
+            state.steps += 1
+            return state
+        if state.idle >= TUNING.idle and state.violation > TUNING.missed * state.scale:
+            raise GaveUp("Newton steps on the multipliers do not get further")
         derivative = state.penalty.link_derivative(state.v)
         assert derivative is not None
         if not state.beta.any():  # the link may be flat there
-            derivative = LinkDerivative(
-                np.full(
-                    len(state.v), max(float(derivative.diagonal.max(initial=0.0)), 1.0 / state.penalty.strong_convexity)
-                )
-            )
+            slope = max(float(derivative.diagonal.max(initial=0.0)), 1.0 / state.penalty.strong_convexity)
+            derivative = LinkDerivative(np.full(len(state.v), slope))
         hessian = Hessian.of(state, derivative)
+        found = self._model_step(state, hessian)
+        if found and state.problem.intercept and state.penalty.quadratic:  # the centre of the intercept has moved
+            self._model_step(state, hessian)
+        if not found:  # rows depend on each other too much
+            state.damping = min(TUNING.harder * state.damping, TUNING.most_damping)
+        return state
+
+    def _model_step(self, state: HardState, hessian: Hessian) -> bool:
+        """To the minimum of the quadratic model, as far as F falls; whether it was found."""
         c = state.z - hessian.times(state.beta)  # the damping is around the present multipliers
         model = Quadratic(hessian.times, hessian.solve, c, state.low, state.high)
         beta, states, found = model.minimise(state.states)
         self._search(state, beta, states, hessian)
-        if not found:  # rows depend on each other too much
-            state.damping = min(TUNING.harder * state.damping, TUNING.most_damping)
-        return state
+        return found
 
     def _search(self, state: HardState, beta: Vector, states: States, hessian: Hessian) -> None:
         """Along the line to the model's minimum, as far as F falls."""
@@ -257,7 +305,17 @@ class HardNewton(Solver[HardState]):
         return [Candidate(w.reshape(weights), b if problem.intercept else 0.0 * b, alpha.reshape(multipliers))]
 
     def finished(self, state: HardState) -> bool:
-        return (state.idle >= TUNING.idle and not state.later) or state.stuck >= TUNING.stuck
+        ends = state.idle >= TUNING.idle and state.violation <= TUNING.missed * state.scale
+        return (ends and not state.later) or state.stuck >= TUNING.stuck or state.is_exact
+
+
+def _begins_with_passes(problem: Interpolation) -> bool:
+    """Whether passes of dual ascent are compiled and cheap beside a factorisation, and not all sets are points."""
+    ends = problem.constraints.ends
+    assert ends is not None
+    points = bool(np.all(ends[0] == ends[1]))
+    plain = problem.penalty.quadratic and problem.is_scalar and problem.is_stored and problem.design.by_rows
+    return plain and not points and problem.n_samples >= TUNING.many
 
 
 def _stages(penalty: Penalty) -> list[Penalty]:
@@ -283,6 +341,8 @@ class Hessian:
     derivative: LinkDerivative
     damping: Vector
     pull: float
+    rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # of the last system,
+    inverse: Callable[[Vector], Vector] = np.asarray  # and its solutions
 
     @classmethod
     def of(cls, state: HardState, derivative: LinkDerivative) -> Hessian:
@@ -310,7 +370,10 @@ class Hessian:
 
     def solve(self, rows: Indices, right: Vector) -> Vector:
         """K x = right among some rows; the intercept's part by the formula of Woodbury, which keeps the digits."""
-        solve = self._factored(rows) if self._fits(rows) else partial(self._conjugate_gradients, rows)
+        if not np.array_equal(rows, self.rows):
+            fits = self._fits(rows)
+            self.rows, self.inverse = rows, self._factored(rows) if fits else partial(self._conjugate_gradients, rows)
+        solve = self.inverse
         x = solve(right)
         if not self.pull:
             return x
@@ -379,8 +442,11 @@ class Hessian:
         diagonal = norms**2 * float(np.mean(self.derivative.diagonal)) + self.damping[rows]
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
         padded = np.zeros(self.state.problem.X.shape[0])
+        every = len(rows) == len(padded)
 
         def times(x: Vector) -> Vector:
+            if every:
+                return self._without_pull(x)
             padded[rows] = x
             return self._without_pull(padded)[rows]
 
