@@ -83,9 +83,9 @@ def test_mistakes_begin_with_all_samples_and_count_zero_scores():
 
 @pytest.fixture(scope="module")
 def races():
-    """20 runs of all methods of both figures, 60 passes each."""
+    """20 runs of all methods of both figures, 40 passes each."""
     return {
-        number: compare(experiment, [experiment.recipe.draw(seed) for seed in range(SEEDS)], 60)
+        number: compare(experiment, [experiment.recipe.draw(seed) for seed in range(SEEDS)], 40)
         for number, experiment in EXPERIMENTS.items()
     }
 
@@ -128,4 +128,4 @@ def test_the_accelerated_perceptron_makes_no_mistake_after_fewer_passes_than_eve
     passes = {label: np.median(curve.passes_to_none) for label, curve in races[number].items()}
     best = passes.pop(ACCELERATED if number == 1 else LOCAL)
     passes.pop(ACCELERATED, None)
-    assert 1.5 * best <= min(passes.values())  # 13 to 24 in Figure 1: medians of 20 runs
+    assert 1.5 * best <= min(passes.values())  # 13 to 24, and 12 to 26

@@ -34,7 +34,7 @@ OPTIONS = {"lams": "--lam", "epochs": "--epochs", "runs": "--runs", "seed": "--s
 @click.option("--format", "format_", default=None, help="Of the data; by default from the files' names.")
 @click.option("--lam", "lams", type=float, multiple=True, help="One row of panels; may be repeated.")
 @click.option(
-    "--epochs", type=click.IntRange(min=1), default=None, help="Most passes over the data.  [default: 100, or 30]"
+    "--epochs", type=click.IntRange(min=1), default=None, help="Most passes over the data.  [default: 100, or 20]"
 )
 @click.option("--runs", type=click.IntRange(min=1), default=None, help="Seeds of interpolation's bands.  [default: 3]")
 @click.option("--seed", type=int, default=None, help="[default: 0]")
