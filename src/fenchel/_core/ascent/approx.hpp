@@ -10,8 +10,8 @@
 #include <cmath>
 #include <vector>
 
+#include "ascent/proximal_gradient.hpp"
 #include "losses/links.hpp"
-#include "sparse/proximal_gradient.hpp"
 
 namespace fenchel {
 
