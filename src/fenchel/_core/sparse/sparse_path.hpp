@@ -241,7 +241,7 @@ class SparsePath {
         old_ = target_ = w_;
         threshold_.assign(size, goal.threshold * (1 + 1e-12));
         for (Index k = Index(first_.size()); k <= size; ++k) first_.push_back(k);
-        Quadratic(H_.data(), size, Groups{first_.data(), first_.data()}, size, threshold_.data(), target_.data(), slope_.data()).minimise(solve_, enough);
+        Quadratic(H_.data(), size, Groups{first_.data(), first_.data(), size}, threshold_.data(), target_.data(), slope_.data()).minimise(solve_, enough);
         double shift = intercept_ ? imbalance / total : 0.0;
         for (Index k = 0; k < size; ++k) shift -= mean_[k] * (target_[k] - old_[k]);
         ++steps_;
