@@ -130,12 +130,12 @@ auto advance(SparsePath &path, Vector<double> threshold, Vector<double> ridge, V
         for (Index k = 0; k < count; ++k) {
             const double next = k + 1 < count ? threshold(k + 1) : 0.95 * threshold(k);  // what comes after the last is not known
             if (!path.advance({threshold(k), ridge(k), next, tol(k), atol, end})) break;
-            if (k >= skip) path.append_to(models, ridge(k) > 0);
+            if (k >= skip) path.append_to(models);
         }
     }
     const auto give = [](auto &...vectors) { return std::make_tuple(owned(std::move(vectors))...); };
-    auto &[starts, columns, weights, largest, cut, near_starts, near, b, loss, multipliers, steps] = models;
-    return give(starts, columns, weights, largest, cut, near, near_starts, b, loss, multipliers, steps);
+    auto &[starts, columns, weights, cut, near, near_starts, b, loss, multipliers, steps] = models;
+    return give(starts, columns, weights, cut, near, near_starts, b, loss, multipliers, steps);
 }
 
 }  // namespace

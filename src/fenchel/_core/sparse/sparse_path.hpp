@@ -47,10 +47,9 @@ struct Near {
 struct PathModels {
     std::vector<Index> starts{0}, columns;  // where each one's weights begin, and their columns
     std::vector<double> weights;
-    std::vector<double> largest, cut;   // the largest |v_j| above the cut, or 0; all columns that are not listed have |v_j| <= cut, up to the
-                                        // rounding of a product in float64 (SparsePath::list_near)
-    std::vector<Index> near_starts{0};  // where those of each model begin,
-    std::vector<double> near;           // all |v_j| above the cut where there is a ridge
+    std::vector<double> cut;            // all columns that are not listed have |v_j| <= cut, up to the rounding of a product in float64,
+    std::vector<double> near;           // all |v_j| above the cut (SparsePath::list_near),
+    std::vector<Index> near_starts{0};  // and where those of each model begin
     std::vector<double> b, loss, multipliers;
     std::vector<Index> steps;  // of Newton
 };
@@ -93,17 +92,13 @@ class SparsePath {
     }
 
     // Appends the model that was found last.
-    void append_to(PathModels &models, bool ridge) const {
+    void append_to(PathModels &models) const {
         for (size_t k = 0; k < set_.size(); ++k) {
             if (w_[k] == 0) continue;
             models.columns.push_back(set_[k]);
             models.weights.push_back(w_[k]);
         }
-        models.largest.push_back(0);
-        for (const Near &one : near_) {
-            models.largest.back() = std::max(models.largest.back(), one.size);
-            if (ridge) models.near.push_back(one.size);
-        }
+        for (const Near &one : near_) models.near.push_back(one.size);
         const size_t before = models.multipliers.size();
         models.multipliers.resize(before + screen_->n, 0.0);
         for (Index i = 0; i < n_; ++i) models.multipliers[before + rows_[i]] = a_[i];
@@ -267,13 +262,13 @@ class SparsePath {
         }
     }
 
-        imbalance_ = 0;
-        for (Index i = 0; i < n_; ++i) imbalance_ += pa_[i] = p_[i] * a_[i];
     // With another intercept; scores are made of the same product each time, so that rounding errors do not add up.
     void evaluate_at(double b) {
         b_ = b;
         for (Index i = 0; i < n_; ++i) z_[i] = product_[i] + b;
         value_ = loss_.respond(z_.data(), a_.data(), h_.data());
+        imbalance_ = 0;
+        for (Index i = 0; i < n_; ++i) imbalance_ += pa_[i] = p_[i] * a_[i];
     }
 
     // p a for the screen: with c_j between a column and the screen's, v_j differs by c_j sum_i p_i a_i.

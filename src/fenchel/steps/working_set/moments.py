@@ -52,7 +52,7 @@ class Moments:
     def of(cls, problem: Problem, may_share: bool = True) -> Moments:
         """Of a problem; from the Gram matrix that folds share, where there is one and it may be used."""
         centre, p = Centre.of(problem), problem.weights / problem.total_weight
-        y = problem.y - centre.target if problem.intercept else problem.y
+        y = problem.y - centre.target
         c, q = problem.design.rmatvec(p * y), problem.mean(y * y)
         difference = _difference(problem, centre.columns) if may_share else None
         if difference is None:
