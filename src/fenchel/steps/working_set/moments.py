@@ -18,7 +18,7 @@ from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Goal, Model
 from fenchel.steps.linear_algebra.augmented import gram_matrix, gram_of_some, known_gram
 from fenchel.steps.measurements import UP, AtMoments, Measurements, Sizes
-from fenchel.steps.working_set.hessian import minimise, ridged
+from fenchel.steps.working_set.hessian import minimise
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Moments:
         for one in blocks:
             u = at.w.copy()
             enough = accuracy * goal.gap(self.q + one.value(u))
-            minimise(ridged(self.G, one.ridge), one, u, one.ridge * u - at.v, enough)
+            minimise(self.G, one, u, one.ridge * u - at.v, enough)
             at = self.at(u)
             models.append(at)
         return models
