@@ -37,7 +37,7 @@ def column_step(state: WorkingSetState, accuracy: float) -> None:
     mean, alone = np.zeros(state.set.width), 0.0
     if intercept.mean is not None:
         mean, alone = intercept.mean, missing / intercept.total  # the intercept's own step comes first
-    squares = columns.lines.energy_some(np.arange(state.set.width), c)
+    squares = state.set.squares(c)
     # the trace bounds the curvature of a group in every direction
     curvature = blocks.sums(np.maximum(squares - intercept.total * mean**2, 1e-12 * squares))
     m = alone * c - state.fractions * state.a
