@@ -124,15 +124,12 @@ class WorkingSetState:
 
     def go_to(self, w: Vector, b: float, product: Vector) -> None:
         """Towards a model with the scores product + b: all the way, or half of it, ..., as far as P falls."""
-        t, old, shift, before = 1.0, self.w, b - self.b, self.z - self.b
-        self.product = None
-        while t > 1e-6:
-            goal, at = (w, product) if t == 1.0 else (old + t * (w - old), before + t * (product - before))
-            if self.offer(goal, b if t == 1.0 else self.b + t * shift, at):
-                self.product = product if t == 1.0 else None
-                break
+        old, b_old, at = self.w, self.b, self.z - self.b
+        whole = self.offer(w, b, product)
+        self.product, t = product if whole else None, 0.0 if whole else 0.5
+        while t > 1e-6 and not self.offer(old + t * (w - old), b_old + t * (b - b_old), at + t * (product - at)):
             t *= 0.5
-        factor = 0.1 if t == 1.0 else 10.0
+        factor = 0.1 if whole else 10.0
         self.damping = min(max(self.damping * factor, TUNING.least_damping), TUNING.most_damping)
 
     def evaluate(self) -> None:
@@ -159,9 +156,7 @@ class WorkingSetState:
                 b = self.b + missing / curved
             else:  # a Newton step cannot find the best one where the loss has no curvature
                 b = best_shift(self.problem.loss, product, self.problem.y, self.problem.weights)
-            z = product + b
-            a, h, mean = self.response(z)
-            if not mean <= self.mean_loss * (1.0 + 1e-14):
+            if not self.offer(self.w, b, product):
                 break
             self.b, self.z, self.a, self.h, self.mean_loss = b, z, a, h, mean
 
