@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fenchel._core import CompiledLoss
-from fenchel.data.typing import Mask, Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties import Penalty
@@ -56,10 +56,8 @@ class WorkingSetState:
     moments: Moments | None = None  # the squared loss on few columns: no sample is needed
     ahead: Ahead = field(default_factory=list)  # models of the present penalty and those that follow, from moments
     refused: bool = False  # whether the model of the present penalty was not good enough
-    inside: Mask | None = None  # which groups are in the working set; None if all are
     goal: Goal = field(default_factory=lambda: Goal((), 0.0, 0.0, np.inf))
     gap: float = np.inf  # of the last certificate
-    last_gap: float = np.inf  # of the one before
     least_primal: float = np.inf  # P when `idle` was last zero,
     least_gap: float = np.inf  # and the least gap by then
     hessian: Hessian | None = None
@@ -158,7 +156,6 @@ class WorkingSetState:
                 b = best_shift(self.problem.loss, product, self.problem.y, self.problem.weights)
             if not self.offer(self.w, b, product):
                 break
-            self.b, self.z, self.a, self.h, self.mean_loss = b, z, a, h, mean
 
     def take(self, at: AtWeights) -> None:
         """The same from second moments alone."""
