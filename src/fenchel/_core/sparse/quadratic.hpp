@@ -164,7 +164,12 @@ class Quadratic {
         for (double length = 1; length > 1e-4 * first; length = length > first ? first : 0.5 * length) {
             set_target(length);
             // with single weights the model is quadratic up to there, and falls
-            if ((single_ && length <= first) || change() <= slack) return move_to_target(length);
+            if (!(single_ && length <= first) && !(change() <= slack)) continue;
+            for (size_t i = 0; i < members_.size(); ++i) {
+                if (target_[i] != old_[i]) move(members_[i], target_[i] - old_[i]);
+                u_[members_[i]] = target_[i];
+            }
+            return length;
         }
         return 0;
     }
@@ -183,14 +188,6 @@ class Quadratic {
         }
         for (size_t g = 0; g < alive_.size(); ++g) sum += threshold_[alive_[g]] * (norm(g, target_) - norm(g, old_));
         return sum;
-    }
-
-    double move_to_target(double length) {
-        for (size_t i = 0; i < members_.size(); ++i) {
-            if (target_[i] != old_[i]) move(members_[i], target_[i] - old_[i]);
-            u_[members_[i]] = target_[i];
-        }
-        return length;
     }
 
     const double *H_;
