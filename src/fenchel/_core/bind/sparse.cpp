@@ -125,8 +125,7 @@ auto advance(SparsePath &path, Vector<double> threshold, Vector<double> ridge, V
     {
         nb::gil_scoped_release release;
         using namespace std::chrono;
-        const auto end =
-            seconds < 1e6 ? steady_clock::now() + duration_cast<steady_clock::duration>(duration<double>(seconds)) : steady_clock::time_point::max();
+        const auto end = steady_clock::now() + duration_cast<steady_clock::duration>(duration<double>(std::min(seconds, 1e9)));
         for (Index k = 0; k < count; ++k) {
             const double next = k + 1 < count ? threshold(k + 1) : 0.95 * threshold(k);  // what comes after the last is not known
             if (!path.advance({threshold(k), ridge(k), next, tol(k), atol, end})) break;

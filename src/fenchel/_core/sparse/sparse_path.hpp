@@ -130,15 +130,14 @@ class SparsePath {
     static constexpr Index intercept_steps = 4;         // Newton steps of the intercept for fixed weights
     static constexpr double intercept_balance = 1e-13;  // |sum p a| at the best intercept, as a fraction of sum |p a|
 
-    double penalty(const Goal &goal) const {
+    double primal(const Goal &goal) const {
         double sizes = 0, squares = 0;
         for (const double x : w_) {
             sizes += std::fabs(x);
             squares += x * x;
         }
-        return goal.threshold * sizes + 0.5 * goal.ridge * squares;
+        return value_ + goal.threshold * sizes + 0.5 * goal.ridge * squares;
     }
-    double primal(const Goal &goal) const { return value_ + penalty(goal); }
 
     // P - D at the largest feasible multiple theta <= 1 of the multipliers, or at theta = 1 where there is a ridge, from |v_j| = size(k) of
     // some columns.
@@ -175,20 +174,15 @@ class SparsePath {
 
     // Adds columns above a size to the working set, the largest if they are many; returns how many.
     Index extend(double above) {
-        more_.clear();
-        for (const Near &one : near_)
-            if (one.size > above && !inside_[one.column]) more_.push_back(one);
-        const size_t most = std::max<size_t>(batch, set_.size() / 2);
-        if (more_.size() > most) {
-            std::nth_element(more_.begin(), more_.begin() + Index(most), more_.end(), [](const Near &a, const Near &b) { return a.size > b.size; });
-            more_.resize(most);
-        }
-        for (const Near &one : more_) {
-            set_.push_back(one.column);
+        const auto end = std::partition(near_.begin(), near_.end(), [&](const Near &one) { return one.size > above && !inside_[one.column]; });
+        const auto last = near_.begin() + std::min(end - near_.begin(), std::max(batch, Index(set_.size()) / 2));
+        std::nth_element(near_.begin(), last, end, [](const Near &a, const Near &b) { return a.size > b.size; });
+        for (auto one = near_.begin(); one < last; ++one) {
+            set_.push_back(one->column);
             w_.push_back(0);
-            inside_[one.column] = 1;
+            inside_[one->column] = 1;
         }
-        return Index(more_.size());
+        return last - near_.begin();
     }
 
     // Newton steps on the working set, until its own gap is `accuracy` times the gap asked for.
@@ -305,7 +299,7 @@ class SparsePath {
     std::vector<char> inside_;
     std::vector<Index> set_, first_;
     std::vector<double> w_, v_, H_, mean_, slope_, threshold_, old_, target_;
-    std::vector<Near> near_, more_;
+    std::vector<Near> near_;
     double value_ = 0, imbalance_ = 0, damping_, last_ = 0, largest_ = 0, cut_ = 0;
     Index steps_ = 0;
 };

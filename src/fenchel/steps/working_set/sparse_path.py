@@ -182,7 +182,7 @@ def _advance(state: PathState, penalties: list[Penalty], tol: Vector, skip: int,
     if not is_moderate(*threshold, *ridge):
         return None
     starts, columns, weights, cut, near, near_starts, b, loss, a, steps = state.path.advance(
-        threshold, ridge, tol, float(goal.atol), min(goal.seconds, 1e9), skip
+        threshold, ridge, tol, float(goal.atol), goal.seconds, skip
     )
     if not len(steps):
         return None
