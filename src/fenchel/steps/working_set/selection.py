@@ -24,7 +24,7 @@ class SelectionTuning:
     settled: float = 1.5  # a set so many times larger than the last will hardly be the last one
     coarse: float = 0.8  # where lam / last lam is below this, other folds say more than the strong rule
     spare: float = 1.05  # how many times what other folds needed is taken
-    always: int = 128  # the widest set whose Hessian is formed whatever the data
+    always: int = 256  # the widest set whose Hessian is formed whatever the data
     narrow: int = 2000  # and the widest at all, if it has no more entries than the data;
     patience: int = 10  # but after so many steps without one: columns may be nearly dependent
     wide: int = 1000  # the widest then, whatever the data,
