@@ -70,7 +70,7 @@ def from_moments(problem, w, b):
     moments = Moments.of(problem)
     at = moments.at(w)
     loss = AtMoments(np.array([at.square]), np.array([at.inner]), problem.intercept, moments.by_difference)
-    return measure(problem, w, moments.intercept(w), loss, at.v, Sizes.of(problem, moments.lengths))
+    return measure(problem, w, moments.intercept(w), loss, at.v, moments.sizes)
 
 
 def listing(found, cut):

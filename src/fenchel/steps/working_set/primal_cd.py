@@ -167,7 +167,6 @@ def _moment_step(state: WorkingSetState) -> None:
             state.leave_moments()
             return
         state.moments = moments = Moments.of(state.problem, may_share=False)
-        state.__dict__.pop("sizes", None)
     penalties = (goal.penalties or (state.problem.penalty,))[: TUNING.lams_per_step if several else 1]
     blocks = [one for penalty in penalties if (one := penalty.blocks(state.set.width)) is not None]
     optima = moments.optima(blocks, state.w, goal, TUNING.moments)

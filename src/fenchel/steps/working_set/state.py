@@ -76,7 +76,7 @@ class WorkingSetState:
     @cached_property
     def sizes(self) -> Sizes:
         """What rounding errors are bounded by."""
-        return Sizes.of(self.problem, None if self.moments is None else self.moments.lengths)
+        return Sizes.of(self.problem)
 
     @cached_property
     def fractions(self) -> Vector:
@@ -166,19 +166,18 @@ class WorkingSetState:
     def leave_moments(self) -> None:
         """Go on with the samples: they are more exact."""
         self.moments, self.ahead, self.hessian = None, [], None
-        self.__dict__.pop("sizes", None)
         self.evaluate()
 
     # What is offered ----------------------------------------------------------------------------------------------
 
     def measured(self) -> Measurements | None:
         """The present model with all that was computed of it; None where numbers are too large or small for bounds."""
-        blocks, sizes = self.everything.blocks, self.sizes
+        blocks, sizes = self.everything.blocks, self.sizes if self.moments is None else self.moments.sizes
         if not (sizes.are_moderate and is_moderate(*blocks.limits)):
             return None
         if self.moments is not None:
             _, penalties, models = zip(*self.ahead, strict=True) if self.ahead else ((), (), ())
-            return self.moments.measured(sizes, penalties, models, self.steps) if models else None
+            return self.moments.measured(penalties, models, self.steps) if models else None
         alive = np.flatnonzero(self.w)
         model = Model(self.w[alive], self.b, self.set.members[alive], self.problem.shape[1])
         at = AtSamples(np.array([self.mean_loss]), self.a[None, :])
