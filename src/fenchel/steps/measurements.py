@@ -41,7 +41,7 @@ class Sizes:
 
     @classmethod
     def of(cls, problem: Problem, columns: Vector | None = None) -> Sizes:
-        """Those of a problem; S_j of its columns may be known already, from above."""
+        """Those of a problem; S_j of its columns may be known already, up to rounding, or from above."""
         p = problem.weights / problem.total_weight
         if columns is None:
             columns = problem.design.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight)
