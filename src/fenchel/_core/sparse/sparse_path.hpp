@@ -177,6 +177,7 @@ class SparsePath {
         const auto end = std::partition(near_.begin(), near_.end(), [&](const Near &one) { return one.size > above && !inside_[one.column]; });
         const auto last = near_.begin() + std::min(end - near_.begin(), std::max(batch, Index(set_.size()) / 2));
         std::nth_element(near_.begin(), last, end, [](const Near &a, const Near &b) { return a.size > b.size; });
+        std::sort(near_.begin(), last, [](const Near &a, const Near &b) { return a.column < b.column; });
         for (auto one = near_.begin(); one < last; ++one) {
             set_.push_back(one->column);
             w_.push_back(0);
