@@ -70,14 +70,14 @@ def from_moments(problem, w, b):
     moments = Moments.of(problem)
     at = moments.at(w)
     loss = AtMoments(np.array([at.square]), np.array([at.inner]), problem.intercept, moments.by_difference)
-    return measure(problem, w, moments.intercept(w), loss, at.v, Sizes.of(problem, moments.lengths))
+    return measure(problem, w, moments.intercept(w), loss, at.v, moments.sizes)
 
 
 def listing(found, cut):
     """The same measurements with only the columns listed whose |v_j| exceeds a cut, and only weights that are set."""
     v = found.dual.sizes
     listed, alive = v[v > cut], np.flatnonzero(found.weights)
-    dual = DualVector(np.array([listed.max(initial=0.0)]), np.array([cut]), listed, np.array([0, len(listed)]))
+    dual = DualVector(np.array([cut]), listed, np.array([0, len(listed)]))
     starts = np.array([0, len(alive)])
     return replace(found, dual=dual, columns=alive, weights=found.weights[alive], starts=starts)
 
@@ -261,7 +261,7 @@ def spoilt(found, bad):
                 continue
             if field.name == "b" and isinstance(found.loss, AtMoments):  # it follows from the weights
                 continue
-            if field.name == "sizes" and not (found.dual.complete or found.ridge.any()):  # `largest` says all
+            if field.name == "cut" and found.dual.complete:  # no column is left out
                 continue
             value = value.copy()
             value.flat[value.size // 2] = bad
@@ -385,7 +385,7 @@ def alone(found, k):
         found.weights[weights],
         found.b[one],
         AtSamples(loss.loss[one], loss.multipliers[one], loss.centred),
-        DualVector(dual.largest[one], dual.cut[one], dual.sizes[listed], dual.starts[k : k + 2] - dual.starts[k]),
+        DualVector(dual.cut[one], dual.sizes[listed], dual.starts[k : k + 2] - dual.starts[k]),
         found.steps[one],
     )
 

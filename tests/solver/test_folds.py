@@ -12,7 +12,7 @@ from fenchel.data.products import gamma
 from fenchel.solver.paths.folds import shared_design
 from fenchel.steps import PrimalCD, SparsePath, Start
 from fenchel.steps.base import Goal
-from fenchel.steps.measurements import Sizes
+from fenchel.steps.measurements import reduced
 from fenchel.steps.working_set import sparse_path
 from fenchel.steps.working_set.moments import Centre, Moments
 from tests.helpers.registry import SMOOTH, name, targets
@@ -119,7 +119,7 @@ def test_differences_are_as_near_as_they_say(intercept, storage, scale):
         for k in range(4):
             true = sum((row[j] - mean[j]) * (row[k] - mean[k]) for row in rows) / len(rows)
             error = abs(Fraction(float(moments.G[j, k])) - true)
-            assert error <= relative * moments.lengths[j] * moments.lengths[k]
+            assert error <= relative * moments.sizes.columns[j] * moments.sizes.columns[k]
 
 
 @pytest.mark.parametrize("loss", SMOOTH, ids=name)
@@ -134,7 +134,8 @@ def test_no_column_is_overlooked(loss, intercept):
             assert np.all(p @ matrix**2 <= found.sizes.columns**2)
             centre = Centre.of(part).columns if found.loss.centred else 0.0
             V = np.abs((p * found.loss.multipliers) @ (matrix - centre))
-            assert np.all(V.max(axis=1) <= np.maximum(found.dual.largest, found.dual.cut) * (1.0 + 1e-9))
+            listed = reduced(np.maximum, found.dual.starts, found.dual.sizes)
+            assert np.all(V.max(axis=1) <= np.maximum(listed, found.dual.cut) * (1.0 + 1e-9))
             assert np.all(found.dual.cut <= found.threshold)
 
 
@@ -208,8 +209,7 @@ def test_where_a_difference_proves_too_little_a_fold_forms_its_own_matrix():
 def bounds_at(problem, moments, w):
     """What second moments prove of some weights."""
     blocks = problem.penalty.blocks(len(w))
-    sizes = Sizes.of(problem, moments.lengths)
-    return measured_bounds(problem, moments.measured(sizes, [blocks], [moments.at(w)], steps=1))
+    return measured_bounds(problem, moments.measured([blocks], [moments.at(w)], steps=1))
 
 
 @pytest.mark.parametrize(

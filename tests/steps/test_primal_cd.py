@@ -182,8 +182,7 @@ def test_groups_left_out_wrongly_come_back(groups, rng):
     solver = primal_cd.PrimalCD()
     state = solver.begin(problem, Start(np.zeros(400), 0.0, np.zeros(60)), 0)
     count = state.everything.blocks.count
-    state.inside = np.arange(count) >= count // 2
-    state.enter(state.everything.only(np.flatnonzero(state.inside)))
+    state.enter(state.everything.only(np.arange(count // 2, count)))
     assert state.set.members.min() == 200
     for _ in range(30):
         state = solver.step(state)

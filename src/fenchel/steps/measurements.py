@@ -41,7 +41,7 @@ class Sizes:
 
     @classmethod
     def of(cls, problem: Problem, columns: Vector | None = None) -> Sizes:
-        """Those of a problem; S_j of its columns may be known already, from above."""
+        """Those of a problem; S_j of its columns may be known already, up to rounding, or from above."""
         p = problem.weights / problem.total_weight
         if columns is None:
             columns = problem.design.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight)
@@ -91,17 +91,16 @@ AtLoss = AtSamples | AtMoments
 class DualVector:
     """What is known of v = X'(p a) of m models, as computed: sums over the samples in floating point, in any order."""
 
-    largest: Vector  # the largest |v_j| of the columns that are listed, 0 if none is; not needed if all are
-    cut: Vector  # every column that is not listed has |v_j| <= cut; not needed if all are
-    sizes: Vector  # |v_j| of the listed columns, model after model; those of a model without a ridge may be left out
+    cut: Vector  # every column that is not listed has |v_j| <= cut; -inf if all are
+    sizes: Vector  # |v_j| of the listed columns, model after model
     starts: Indices  # where each model's begin
     complete: bool = False  # whether all columns are listed, in their order
 
     @classmethod
     def whole(cls, *v: Vector) -> DualVector:
         """Of each model, all of it."""
-        m, d, nothing = len(v), len(v[0]), np.zeros(0)
-        return cls(nothing, nothing, np.abs(np.concatenate(v)), np.arange(0, m * d + 1, d), True)
+        m, d = len(v), len(v[0])
+        return cls(np.full(m, -np.inf), np.abs(np.concatenate(v)), np.arange(0, m * d + 1, d), True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +143,7 @@ class Measurements:
 
     def sums(self, per_weight: Vector) -> Vector:
         """The sum over the weights of every model."""
-        return sums_of(self.starts, per_weight)
+        return reduced(np.add, self.starts, per_weight)
 
     @cached_property
     def penalty(self) -> Vector:
@@ -173,13 +172,13 @@ class Measurements:
         return len(self.weights) if len(self) == 1 else int(np.diff(self.starts).max(initial=0))
 
 
-def sums_of(starts: Indices, values: Vector) -> Vector:
-    """The sum of values[starts[k]:starts[k + 1]] for every k."""
+def reduced(how: np.ufunc, starts: Indices, values: Vector) -> Vector:
+    """The sum, or the largest, of values[starts[k]:starts[k + 1]] for every k; 0 of none."""
     if len(starts) == 2:
-        return np.array([values.sum()])
-    return np.asarray(np.bincount(model_of(starts), weights=values, minlength=len(starts) - 1), dtype=np.float64)
+        return np.array([how.reduce(values, initial=0.0)])
+    return np.where(np.diff(starts) > 0, how.reduceat(np.append(values, 0.0), starts[:-1]), 0.0)
 
 
-def model_of(starts: Indices) -> Indices:
-    """The k of every entry."""
-    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+def repeated(starts: Indices, per_model: Vector) -> Vector:
+    """The number of its model for every entry."""
+    return per_model if len(per_model) == 1 else np.repeat(per_model, np.diff(starts))

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ascent/dual_ascent.hpp"
-#include "sparse/proximal_gradient.hpp"
+#include "ascent/proximal_gradient.hpp"
 
 namespace fenchel {
 

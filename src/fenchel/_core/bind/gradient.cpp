@@ -1,6 +1,6 @@
 // Passes of a proximal gradient step for Python.
+#include "ascent/proximal_gradient.hpp"
 #include "bind/bind.hpp"
-#include "sparse/proximal_gradient.hpp"
 
 namespace fenchel {
 

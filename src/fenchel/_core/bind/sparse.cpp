@@ -14,34 +14,28 @@ namespace fenchel {
 
 namespace {
 
-// Coordinate descent on the quadratic model, in place: the weights w, and the model's derivative m; returns the intercept.
-double descend_columns(const Lines &columns, Vector<Index> column, Vector<Index> first, Vector<double> c, Vector<double> curvature, Vector<double> threshold,
-                       double ridge, bool intercept, Mutable w, double b, Mutable m, double passes, double enough) {
-    const Index count = Index(first.size()) - 1;
+// Coordinate descent on the quadratic model, in place: the weights w, and the model's derivative m without the intercept's part.
+void descend_columns(const Lines &columns, Vector<Index> column, Vector<Index> first, Vector<double> c, Vector<double> curvature, Vector<double> threshold,
+                     Vector<double> mean, double total, double ridge, Mutable w, Mutable m, double passes, double enough) {
+    const Groups groups{column.data(), first.data(), Index(first.size()) - 1};
     check_sizes({m.size(), c.size()}, columns.width(), "the model's derivative and curvature");
-    check_size(w.size(), columns.lines(), "the weights");
-    check_sizes({curvature.size(), threshold.size()}, count, "curvature and thresholds of the groups");
+    check_sizes({w.size(), mean.size()}, columns.lines(), "the weights and the means");
+    check_sizes({curvature.size(), threshold.size()}, groups.count, "curvature and thresholds of the groups");
     check_groups(column, first, columns.lines());
     nb::gil_scoped_release release;
-    const ColumnModel model{c.data(), threshold.data(), ridge, intercept, Index(c.size())};
-    return columns.visit([&](const auto &M) {
-        ColumnDescent descent(M, Groups{column.data(), first.data()}, count, curvature.data(), model, w.data(), m.data());
-        descent.descend(passes, enough);
-        return b + descent.settle();
-    });
+    const ColumnModel model{c.data(), curvature.data(), threshold.data(), mean.data(), total, ridge};
+    columns.visit([&](const auto &M) { descend_along(M, groups, model, w.data(), m.data(), passes, enough); });
 }
 
 void minimise_quadratic(const Posv &posv, Matrix<double> H, Vector<Index> column, Vector<Index> first, Vector<double> threshold, Mutable u, Mutable slope,
                         double enough) {
-    const Index size = H.shape(0), count = Index(first.size()) - 1;
-    check_size(H.shape(1), size, "a row of H");
-    check_size(u.size(), size, "the weights");
-    check_size(slope.size(), size, "the slope");
-    check_size(threshold.size(), count, "the thresholds of the groups");
+    const Index size = H.shape(0);
+    const Groups groups{column.data(), first.data(), Index(first.size()) - 1};
+    check_sizes({H.shape(1), u.size(), slope.size()}, size, "a row of H, the weights and the slope");
+    check_size(threshold.size(), groups.count, "the thresholds of the groups");
     check_groups(column, first, size);
     nb::gil_scoped_release release;
-    Quadratic model(H.data(), size, Groups{column.data(), first.data()}, count, threshold.data(), u.data(), slope.data());
-    model.minimise(posv, enough);
+    Quadratic(H.data(), size, groups, threshold.data(), u.data(), slope.data()).minimise(posv, enough);
 }
 
 // X, minus the means of its columns if they are given.
@@ -131,24 +125,23 @@ auto advance(SparsePath &path, Vector<double> threshold, Vector<double> ridge, V
     {
         nb::gil_scoped_release release;
         using namespace std::chrono;
-        const auto end =
-            seconds < 1e6 ? steady_clock::now() + duration_cast<steady_clock::duration>(duration<double>(seconds)) : steady_clock::time_point::max();
+        const auto end = steady_clock::now() + duration_cast<steady_clock::duration>(duration<double>(std::min(seconds, 1e9)));
         for (Index k = 0; k < count; ++k) {
             const double next = k + 1 < count ? threshold(k + 1) : 0.95 * threshold(k);  // what comes after the last is not known
             if (!path.advance({threshold(k), ridge(k), next, tol(k), atol, end})) break;
-            if (k >= skip) path.append_to(models, ridge(k) > 0);
+            if (k >= skip) path.append_to(models);
         }
     }
     const auto give = [](auto &...vectors) { return std::make_tuple(owned(std::move(vectors))...); };
-    auto &[starts, columns, weights, largest, cut, near_starts, near, b, loss, multipliers, steps] = models;
-    return give(starts, columns, weights, largest, cut, near, near_starts, b, loss, multipliers, steps);
+    auto &[starts, columns, weights, cut, near, near_starts, b, loss, multipliers, steps] = models;
+    return give(starts, columns, weights, cut, near, near_starts, b, loss, multipliers, steps);
 }
 
 }  // namespace
 
 void bind_sparse(nb::module_ &m) {
-    m.def("descend_columns", &descend_columns, "columns"_a, exact("column"), exact("first"), "c"_a, "curvature"_a, "threshold"_a, "ridge"_a, "intercept"_a,
-          exact("w"), "b"_a, exact("m"), "passes"_a, "enough"_a);
+    m.def("descend_columns", &descend_columns, "columns"_a, exact("column"), exact("first"), "c"_a, "curvature"_a, "threshold"_a, "mean"_a, "total"_a,
+          "ridge"_a, exact("w"), exact("m"), "passes"_a, "enough"_a);
     m.def("minimise_quadratic", &minimise_quadratic, "posv"_a, exact("H"), exact("column"), exact("first"), "threshold"_a, exact("u"), exact("slope"),
           "enough"_a);
     nb::class_<SparsePathTuning>(m, "SparsePathTuning")

@@ -14,9 +14,9 @@ namespace fenchel {
 
 class Quadratic {
   public:
-    Quadratic(const double *H, Index size, Groups groups, Index count, const double *threshold, double *u, double *slope)
-        : H_(H), size_(size), groups_(groups), count_(count), threshold_(threshold), u_(u), slope_(slope), curvature_(count) {
-        for (Index g = 0; g < count; ++g) curvature_[g] = largest_curvature(g);
+    Quadratic(const double *H, Index size, Groups groups, const double *threshold, double *u, double *slope)
+        : H_(H), size_(size), groups_(groups), threshold_(threshold), u_(u), slope_(slope), curvature_(groups.count) {
+        for (Index g = 0; g < groups.count; ++g) curvature_[g] = largest_curvature(g);
     }
 
     // Coordinate descent and Newton steps in turns, until a pass changes the model by no more than `enough`.
@@ -61,12 +61,6 @@ class Quadratic {
         return std::min(trace, largest);
     }
 
-    double norm(Index g) const {
-        double sum = 0;
-        for (Index i = groups_.first[g]; i < groups_.first[g + 1]; ++i) sum += u_[groups_.column[i]] * u_[groups_.column[i]];
-        return std::sqrt(sum);
-    }
-
     // u_j += step, and the slope with it.
     void move(Index j, double step) {
         u_[j] += step;
@@ -81,7 +75,7 @@ class Quadratic {
         const auto step = [&](Index j, double length) { move(j, length); };
         for (Index pass = 1; pass <= most_passes; ++pass) {
             double most = 0;
-            for (Index g = 0; g < count_; ++g) most = std::max(most, group_step(groups_, g, curvature_[g], threshold_[g], u_, next_, slope, step));
+            for (Index g = 0; g < groups_.count; ++g) most = std::max(most, group_step(groups_, g, curvature_[g], threshold_[g], u_, next_, slope, step));
             if (most <= enough) return pass;
         }
         return most_passes + 1;
@@ -93,8 +87,8 @@ class Quadratic {
         start_.assign(1, 0);
         alive_.clear();
         single_ = true;
-        for (Index g = 0; g < count_; ++g) {
-            if (threshold_[g] > 0 && !(norm(g) > 0)) continue;
+        for (Index g = 0; g < groups_.count; ++g) {
+            if (threshold_[g] > 0 && !(groups_.norm(g, u_) > 0)) continue;
             alive_.push_back(g);
             members_.insert(members_.end(), groups_.column + groups_.first[g], groups_.column + groups_.first[g + 1]);
             start_.push_back(Index(members_.size()));
@@ -121,7 +115,7 @@ class Quadratic {
             const double *row = H_ + members_[i] * size_;
             for (Index j = 0; j < k; ++j) hessian_[i * k + j] = row[members_[j]];
         }
-        for (size_t g = 0; g < alive_.size(); ++g) add_penalty(start_[g], start_[g + 1], threshold_[alive_[g]], k);
+        for (size_t g = 0; g < alive_.size(); ++g) add_penalty(g);
         for (Index i = 0; i < k; ++i) hessian_[i * k + i] *= 1 + ridge;
         char lower = 'L';
         int n = int(k), one = 1, info = 0;
@@ -129,13 +123,18 @@ class Quadratic {
         return info == 0 && std::all_of(step_.begin(), step_.end(), [](double x) { return std::isfinite(x); });
     }
 
-    // Adds the penalty's gradient and Hessian, threshold (I / |w| - w w' / |w|^3), of the group at [from, to) of the face.
-    void add_penalty(Index from, Index to, double threshold, Index k) {
-        double length = 0;
-        for (Index i = from; i < to; ++i) length += old_[i] * old_[i];
-        length = std::sqrt(length);
-        if (!(threshold > 0) || !(length > 0)) return;
-        const double pull = threshold / length;
+    // |x_g| of a group of the face.
+    double norm(size_t g, const std::vector<double> &x) const {
+        double sum = 0;
+        for (Index i = start_[g]; i < start_[g + 1]; ++i) sum += x[i] * x[i];
+        return std::sqrt(sum);
+    }
+
+    // Adds the penalty's gradient and Hessian, threshold (I / |w| - w w' / |w|^3), of a group of the face.
+    void add_penalty(size_t g) {
+        const Index from = start_[g], to = start_[g + 1], k = Index(members_.size());
+        const double length = norm(g, old_), pull = threshold_[alive_[g]] / length;
+        if (!(pull > 0) || !(length > 0)) return;
         for (Index i = from; i < to; ++i) {
             step_[i] -= pull * old_[i];
             if (to - from == 1) continue;
@@ -160,12 +159,17 @@ class Quadratic {
         for (size_t g = 0; g < alive_.size(); ++g) {
             const Index i = start_[g];
             if (stops_at_zero(g) && old_[i] * (old_[i] + step_[i]) < 0) first = std::min(first, -old_[i] / step_[i]);
-            slack += 1e-14 * threshold_[alive_[g]] * norm(alive_[g]);
+            slack += 1e-14 * threshold_[alive_[g]] * norm(g, old_);
         }
         for (double length = 1; length > 1e-4 * first; length = length > first ? first : 0.5 * length) {
             set_target(length);
             // with single weights the model is quadratic up to there, and falls
-            if ((single_ && length <= first) || change() <= slack) return move_to_target(length);
+            if (!(single_ && length <= first) && !(change() <= slack)) continue;
+            for (size_t i = 0; i < members_.size(); ++i) {
+                if (target_[i] != old_[i]) move(members_[i], target_[i] - old_[i]);
+                u_[members_[i]] = target_[i];
+            }
+            return length;
         }
         return 0;
     }
@@ -182,29 +186,13 @@ class Quadratic {
             for (Index j = 0; j < k; ++j) curvature += row[members_[j]] * (target_[j] - old_[j]);
             sum += step * (slope_[members_[i]] + 0.5 * curvature);
         }
-        for (size_t g = 0; g < alive_.size(); ++g) {
-            double before = 0, after = 0;
-            for (Index i = start_[g]; i < start_[g + 1]; ++i) {
-                before += old_[i] * old_[i];
-                after += target_[i] * target_[i];
-            }
-            sum += threshold_[alive_[g]] * (std::sqrt(after) - std::sqrt(before));
-        }
+        for (size_t g = 0; g < alive_.size(); ++g) sum += threshold_[alive_[g]] * (norm(g, target_) - norm(g, old_));
         return sum;
-    }
-
-    double move_to_target(double length) {
-        for (size_t i = 0; i < members_.size(); ++i) {
-            if (target_[i] != old_[i]) move(members_[i], target_[i] - old_[i]);
-            u_[members_[i]] = target_[i];
-        }
-        return length;
     }
 
     const double *H_;
     Index size_;
     Groups groups_;
-    Index count_;
     const double *threshold_;
     double *u_, *slope_;
     std::vector<double> curvature_, next_, old_, step_, target_, hessian_;

@@ -47,10 +47,9 @@ struct Near {
 struct PathModels {
     std::vector<Index> starts{0}, columns;  // where each one's weights begin, and their columns
     std::vector<double> weights;
-    std::vector<double> largest, cut;   // the largest |v_j| above the cut, or 0; all columns that are not listed have |v_j| <= cut, up to the
-                                        // rounding of a product in float64 (SparsePath::list_near)
-    std::vector<Index> near_starts{0};  // where those of each model begin,
-    std::vector<double> near;           // all |v_j| above the cut where there is a ridge
+    std::vector<double> cut;            // all columns that are not listed have |v_j| <= cut, up to the rounding of a product in float64,
+    std::vector<double> near;           // all |v_j| above the cut (SparsePath::list_near),
+    std::vector<Index> near_starts{0};  // and where those of each model begin
     std::vector<double> b, loss, multipliers;
     std::vector<Index> steps;  // of Newton
 };
@@ -64,8 +63,7 @@ class SparsePath {
         : tuning_(tuning), screen_(&screen), offset_(offset), columns_(std::move(columns)), rows_(std::move(rows)), n_(Index(rows_.size())), size_(padded(n_)),
           p_(std::move(p)), loss_(std::move(loss)), intercept_(intercept), b_(b), solve_(solve), product_(size_, 0.0), z_(n_, b), a_(n_), h_(n_),
           pa_(size_, 0.0), c_(size_, 0.0), q_(screen.n, 0.0), inside_(screen.count, 0), damping_(first_damping) {
-        value_ = loss_.respond(z_.data(), a_.data(), h_.data());
-        weigh_multipliers();
+        evaluate_at(b);
         list_near(first_cut * screen_->largest(direction()));
         for (const Near &one : near_) largest_ = std::max(largest_, one.size);
         last_ = largest_;
@@ -80,11 +78,8 @@ class SparsePath {
         steps_ = 0;
         for (double accuracy = first_accuracy; accuracy > least_accuracy;) {
             descend(goal, accuracy);
-            weigh_multipliers();
             list_near(std::clamp(2 * goal.next - goal.threshold, tuning_.least_cut * goal.threshold, tuning_.most_cut * goal.threshold));
-            double largest = 0, excess = 0;
-            for (const Near &one : near_) add_dual(one.size, goal, largest, excess);
-            if (gap(goal, largest, excess) <= gap_fraction * goal.gap(primal(goal))) {
+            if (gap(goal, near_.size(), [&](size_t k) { return near_[k].size; }) <= gap_fraction * goal.gap(primal(goal))) {
                 last_ = goal.threshold;
                 return true;
             }
@@ -97,17 +92,13 @@ class SparsePath {
     }
 
     // Appends the model that was found last.
-    void append_to(PathModels &models, bool ridge) const {
+    void append_to(PathModels &models) const {
         for (size_t k = 0; k < set_.size(); ++k) {
             if (w_[k] == 0) continue;
             models.columns.push_back(set_[k]);
             models.weights.push_back(w_[k]);
         }
-        models.largest.push_back(0);
-        for (const Near &one : near_) {
-            models.largest.back() = std::max(models.largest.back(), one.size);
-            if (ridge) models.near.push_back(one.size);
-        }
+        for (const Near &one : near_) models.near.push_back(one.size);
         const size_t before = models.multipliers.size();
         models.multipliers.resize(before + screen_->n, 0.0);
         for (Index i = 0; i < n_; ++i) models.multipliers[before + rows_[i]] = a_[i];
@@ -139,24 +130,25 @@ class SparsePath {
     static constexpr Index intercept_steps = 4;         // Newton steps of the intercept for fixed weights
     static constexpr double intercept_balance = 1e-13;  // |sum p a| at the best intercept, as a fraction of sum |p a|
 
-    double penalty(const Goal &goal) const {
+    double primal(const Goal &goal) const {
         double sizes = 0, squares = 0;
         for (const double x : w_) {
             sizes += std::fabs(x);
             squares += x * x;
         }
-        return goal.threshold * sizes + 0.5 * goal.ridge * squares;
-    }
-    double primal(const Goal &goal) const { return value_ + penalty(goal); }
-
-    static void add_dual(double size, const Goal &goal, double &largest, double &excess) {
-        largest = std::max(largest, size);
-        const double over = std::max(0.0, size - goal.threshold);
-        excess += over * over;
+        return value_ + goal.threshold * sizes + 0.5 * goal.ridge * squares;
     }
 
-    // P - D at the largest feasible multiple theta <= 1 of the multipliers, or at theta = 1 where there is a ridge.
-    double gap(const Goal &goal, double largest, double excess) const {
+    // P - D at the largest feasible multiple theta <= 1 of the multipliers, or at theta = 1 where there is a ridge, from |v_j| = size(k) of
+    // some columns.
+    template <class Size>
+    double gap(const Goal &goal, size_t count, Size &&size) const {
+        double largest = 0, excess = 0;
+        for (size_t k = 0; k < count; ++k) {
+            largest = std::max(largest, size(k));
+            const double over = std::max(0.0, size(k) - goal.threshold);
+            excess += over * over;
+        }
         const bool ridge = goal.ridge > 0;
         const double theta = ridge || largest <= goal.threshold ? 1.0 : goal.threshold / largest;
         return primal(goal) - loss_.dual(a_.data(), theta) + (ridge ? excess / (2 * goal.ridge) : 0.0);
@@ -182,34 +174,25 @@ class SparsePath {
 
     // Adds columns above a size to the working set, the largest if they are many; returns how many.
     Index extend(double above) {
-        more_.clear();
-        for (const Near &one : near_)
-            if (one.size > above && !inside_[one.column]) more_.push_back(one);
-        const size_t most = std::max<size_t>(batch, set_.size() / 2);
-        if (more_.size() > most) {
-            std::nth_element(more_.begin(), more_.begin() + Index(most), more_.end(), [](const Near &a, const Near &b) { return a.size > b.size; });
-            more_.resize(most);
-        }
-        for (const Near &one : more_) {
-            set_.push_back(one.column);
+        const auto end = std::partition(near_.begin(), near_.end(), [&](const Near &one) { return one.size > above && !inside_[one.column]; });
+        const auto last = near_.begin() + std::min(end - near_.begin(), std::max(batch, Index(set_.size()) / 2));
+        std::nth_element(near_.begin(), last, end, [](const Near &a, const Near &b) { return a.size > b.size; });
+        std::sort(near_.begin(), last, [](const Near &a, const Near &b) { return a.column < b.column; });
+        for (auto one = near_.begin(); one < last; ++one) {
+            set_.push_back(one->column);
             w_.push_back(0);
-            inside_[one.column] = 1;
+            inside_[one->column] = 1;
         }
-        return Index(more_.size());
+        return last - near_.begin();
     }
 
     // Newton steps on the working set, until its own gap is `accuracy` times the gap asked for.
     void descend(const Goal &goal, double accuracy) {
         double last = infinity;
         for (Index step = 0, stalls = 0; step < newton_steps; ++step) {
-            weigh_multipliers();
             v_.resize(set_.size());
-            double largest = 0, excess = 0;
-            for (size_t k = 0; k < set_.size(); ++k) {
-                v_[k] = padded_dot(columns_[set_[k]], pa_.data(), size_);
-                add_dual(std::fabs(v_[k]), goal, largest, excess);
-            }
-            const double enough = goal.gap(primal(goal)), now = gap(goal, largest, excess);
+            for (size_t k = 0; k < set_.size(); ++k) v_[k] = padded_dot(columns_[set_[k]], pa_.data(), size_);
+            const double enough = goal.gap(primal(goal)), now = gap(goal, v_.size(), [&](size_t k) { return std::fabs(v_[k]); });
             stalls += !(now <= progress * last);
             if (now <= accuracy * enough || stalls > most_stalls || !std::isfinite(now) || std::chrono::steady_clock::now() > goal.end) return;
             last = now;
@@ -217,39 +200,32 @@ class SparsePath {
         }
     }
 
-    void weigh_multipliers() {
-        for (Index i = 0; i < n_; ++i) pa_[i] = p_[i] * a_[i];
-    }
-
     // To the minimum of a quadratic model with the intercept eliminated, or a part of that step, or nowhere if P does not fall.
     void newton(const Goal &goal, double enough) {
         const Index size = Index(set_.size());
         const double before = primal(goal);
-        double imbalance = 0, total = 0;
-        for (Index i = 0; i < n_; ++i) {
-            c_[i] = p_[i] * std::max(h_[i], damping_ * loss_.smoothness);
-            imbalance += pa_[i];
-            total += c_[i];
-        }
+        double total = 0;
+        for (Index i = 0; i < n_; ++i) total += c_[i] = p_[i] * std::max(h_[i], damping_ * loss_.smoothness);
         H_.resize(size * size);
         mean_.assign(size, 0.0);
         for (Index k = 0; k < size && intercept_; ++k) mean_[k] = padded_dot(columns_[set_[k]], c_.data(), size_) / total;
         columns_.gram(set_, c_, total, mean_, H_.data());
         for (Index k = 0; k < size; ++k) H_[k * size + k] += goal.ridge;
         slope_.resize(size);
-        for (Index k = 0; k < size; ++k) slope_[k] = goal.ridge * w_[k] - v_[k] + mean_[k] * imbalance;
+        for (Index k = 0; k < size; ++k) slope_[k] = goal.ridge * w_[k] - v_[k] + mean_[k] * imbalance_;
         old_ = target_ = w_;
         threshold_.assign(size, goal.threshold * (1 + 1e-12));
         for (Index k = Index(first_.size()); k <= size; ++k) first_.push_back(k);
-        Quadratic(H_.data(), size, Groups{first_.data(), first_.data()}, size, threshold_.data(), target_.data(), slope_.data()).minimise(solve_, enough);
-        double shift = intercept_ ? imbalance / total : 0.0;
+        Quadratic(H_.data(), size, Groups{first_.data(), first_.data(), size}, threshold_.data(), target_.data(), slope_.data()).minimise(solve_, enough);
+        double shift = intercept_ ? imbalance_ / total : 0.0;
         for (Index k = 0; k < size; ++k) shift -= mean_[k] * (target_[k] - old_[k]);
         ++steps_;
-        line_search(goal, before, b_, shift);
+        line_search(goal, before, shift);
     }
 
-    // From the old weights to the target, the intercept from b by a shift; or half of that step, ...; or nowhere.
-    void line_search(const Goal &goal, double before, double b, double shift) {
+    // From the old weights to the target, and the intercept by a shift; or half of that step, ...; or nowhere.
+    void line_search(const Goal &goal, double before, double shift) {
+        const double b = b_;
         Index halvings = 0;
         for (double t = 1;; t = ++halvings < most_halvings ? 0.5 * t : 0.0) {
             for (size_t k = 0; k < w_.size(); ++k) w_[k] = t == 1 ? target_[k] : old_[k] + t * (target_[k] - old_[k]);
@@ -267,15 +243,14 @@ class SparsePath {
             if (w_[k] != 0) add(DenseLine<double>{columns_[set_[k]], size_}, w_[k], product_.data());
         evaluate_at(b_);
         for (Index k = 0; k < intercept_steps && intercept_; ++k) {
-            double imbalance = 0, size = 0, curvature = 0;
+            double size = 0, curvature = 0;
             for (Index i = 0; i < n_; ++i) {
-                imbalance += p_[i] * a_[i];
-                size += std::fabs(p_[i] * a_[i]);
+                size += std::fabs(pa_[i]);
                 curvature += p_[i] * h_[i];
             }
-            if (std::fabs(imbalance) <= intercept_balance * size || !(curvature > 0)) return;
+            if (std::fabs(imbalance_) <= intercept_balance * size || !(curvature > 0)) return;
             const double before = value_, b = b_;
-            evaluate_at(b + imbalance / curvature);
+            evaluate_at(b + imbalance_ / curvature);
             if (value_ <= before * (1 + 1e-14)) continue;
             evaluate_at(b);
             return;
@@ -287,16 +262,14 @@ class SparsePath {
         b_ = b;
         for (Index i = 0; i < n_; ++i) z_[i] = product_[i] + b;
         value_ = loss_.respond(z_.data(), a_.data(), h_.data());
+        imbalance_ = 0;
+        for (Index i = 0; i < n_; ++i) imbalance_ += pa_[i] = p_[i] * a_[i];
     }
 
     // p a for the screen: with c_j between a column and the screen's, v_j differs by c_j sum_i p_i a_i.
     Direction direction() {
-        double imbalance = 0;
-        for (Index i = 0; i < n_; ++i) {
-            q_[rows_[i]] = pa_[i];
-            imbalance += pa_[i];
-        }
-        return screen_->direction(q_.data(), offset_ * std::fabs(imbalance));
+        for (Index i = 0; i < n_; ++i) q_[rows_[i]] = pa_[i];
+        return screen_->direction(q_.data(), offset_ * std::fabs(imbalance_));
     }
 
     // Lists every column with |v_j| > cut. A column that is not listed either was skipped by the screen, which proves |v_j| <= cut for the
@@ -323,12 +296,12 @@ class SparsePath {
     bool intercept_;
     double b_;
     Posv solve_;
-    std::vector<double> product_, z_, a_, h_, pa_, c_, q_;  // X w, scores, ...; product_, pa_ and c_ are padded with zeros
+    std::vector<double> product_, z_, a_, h_, pa_, c_, q_;  // X w, scores, ...; imbalance_ is the sum of pa_; product_, pa_ and c_ are padded with zeros
     std::vector<char> inside_;
     std::vector<Index> set_, first_;
     std::vector<double> w_, v_, H_, mean_, slope_, threshold_, old_, target_;
-    std::vector<Near> near_, more_;
-    double value_ = 0, damping_, last_ = 0, largest_ = 0, cut_ = 0;
+    std::vector<Near> near_;
+    double value_ = 0, imbalance_ = 0, damping_, last_ = 0, largest_ = 0, cut_ = 0;
     Index steps_ = 0;
 };
 

@@ -36,7 +36,7 @@ from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.penalties.blocks import Blocks
-from fenchel.steps.measurements import UP, AtMoments, AtSamples, Measurements, model_of, sums_of
+from fenchel.steps.measurements import UP, AtMoments, AtSamples, Measurements, reduced, repeated
 
 DOWN = 1.0 - EVALUATION
 
@@ -174,24 +174,21 @@ def _from_moments(problem: Problem, found: Measurements, at: AtMoments, rounding
 
 def _feasible(found: Measurements, error: Vector) -> tuple[Vector, Vector]:
     """The largest feasible theta and R*(theta v), for any v within error S_j of what was computed; NaN if unknown."""
-    dual, threshold, ridge = found.dual, found.threshold, found.ridge
+    dual, threshold, ridge, sizes = found.dual, found.threshold, found.ridge, found.sizes
     if dual.complete:
-        worst = dual.sizes.reshape(len(found), -1) + error[:, None] * found.sizes.columns
-        if found.groups is not None:
-            return _feasible_groups(found.groups, worst[0])
-        largest, known = worst.max(axis=1, initial=0.0), np.isfinite(error)
-        squares = np.square(np.maximum(0.0, worst - threshold[:, None])).sum(axis=1) if ridge.any() else error
+        worst = (dual.sizes.reshape(len(found), -1) + error[:, None] * sizes.columns).ravel()
     else:
-        widest = error * found.sizes.widest
-        largest = np.maximum(dual.largest, dual.cut) + widest
-        # a column that is not listed must be below the threshold, or a ridge would see it
-        known, squares = dual.cut + widest <= threshold, error
-        if ridge.any():
-            model = model_of(dual.starts)
-            squares = sums_of(dual.starts, np.maximum(0.0, dual.sizes + widest[model] - threshold[model]) ** 2)
-    known &= np.isfinite(largest)
+        worst = dual.sizes + repeated(dual.starts, error) * sizes.widest
+    if found.groups is not None:
+        return _feasible_groups(found.groups, worst)
+    unlisted = dual.cut + error * sizes.widest
+    largest = np.maximum(unlisted, reduced(np.maximum, dual.starts, worst))
+    # a column that is not listed must be below the threshold, or a ridge would see it
+    known, squares = np.isfinite(largest) & (unlisted <= threshold), error
+    if ridge.any():
+        squares = reduced(np.add, dual.starts, np.maximum(0.0, worst - repeated(dual.starts, threshold)) ** 2)
     theta = np.where(known, np.where(ridge > 0.0, 1.0, threshold / np.maximum(largest, 1e-300) * DOWN), np.nan)
-    squares = squares * (1.0 + gamma(found.sizes.columns.size + 16))
+    squares = squares * (1.0 + gamma(sizes.columns.size + 16))
     return theta, np.divide(squares, 2.0 * ridge, out=np.zeros_like(error), where=ridge > 0.0)
 
 
@@ -201,6 +198,5 @@ def _feasible_groups(blocks: Blocks, worst: Vector) -> tuple[Vector, Vector]:
     if not np.all(np.isfinite(norms)):
         return np.full(1, np.nan), np.zeros(1)
     if blocks.ridge:
-        excess = np.maximum(0.0, norms - blocks.threshold)
-        return np.ones(1), np.array([float(np.sum(excess**2)) / (2.0 * blocks.ridge)])
+        return np.ones(1), np.array([float(np.sum(blocks.excess(worst) ** 2)) / (2.0 * blocks.ridge)])
     return np.array([float(np.min(blocks.threshold / norms, initial=np.inf)) * DOWN]), np.zeros(1)

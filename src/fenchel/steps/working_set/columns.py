@@ -20,6 +20,7 @@ class ColumnSet:
     members: Indices  # the columns of X, in the order of this set
     design: Design
     blocks: Blocks
+    groups: Indices | None = None  # those that are here; None if all are
 
     @classmethod
     def all(cls, problem: Problem) -> ColumnSet:
@@ -30,14 +31,14 @@ class ColumnSet:
         return cls(np.arange(d), problem.design, blocks)
 
     def only(self, groups: Indices, by_columns: bool = False) -> ColumnSet:
-        """Some of these groups; sparse rows stay rows, or become columns."""
+        """Some of all groups; sparse rows stay rows, or become columns."""
         columns, blocks = self.blocks.only(groups)
-        return ColumnSet(self.members[columns], self.design.only(columns, by_columns), blocks)
+        return ColumnSet(self.members[columns], self.design.only(columns, by_columns), blocks, groups)
 
     def under(self, blocks: Blocks) -> ColumnSet:
-        """The same columns under another penalty; copies that were made are kept."""
+        """The same columns under another penalty, given for all of them; copies that were made are kept."""
         other = object.__new__(ColumnSet)
-        other.__dict__.update(self.__dict__, blocks=blocks)
+        other.__dict__.update(self.__dict__, blocks=blocks if self.groups is None else blocks.only(self.groups)[1])
         return other
 
     @property

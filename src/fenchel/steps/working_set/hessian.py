@@ -96,20 +96,14 @@ def newton_step(state: WorkingSetState, accuracy: float) -> None:
     intercept, u = state.hessian.intercept, w.copy()
     v, missing = state.v[state.set.members], float(state.fractions @ state.a)
     slope = intercept.slope(blocks.ridge * w - v, missing)
-    minimise(ridged(state.hessian.matrix, blocks.ridge), blocks, u, slope, accuracy)
+    minimise(state.hessian.matrix, blocks, u, slope, accuracy)
     state.go_to(u, state.b + intercept.shift(u - w, missing), state.set.design.matvec(u))
 
 
 def minimise(H: Vector, blocks: Blocks, u: Vector, slope: Vector, enough: float) -> None:
-    """u and the slope there, changed in place: the minimum of a quadratic and the norms of groups, its ridge in H."""
+    """u and the slope there, changed in place: the minimum of a quadratic with this Hessian and the penalty."""
     threshold = blocks.threshold * (1.0 + TUNING.ease)
+    if blocks.ridge:
+        H = H.copy()
+        H[np.diag_indices_from(H)] += blocks.ridge
     kernels.minimise_quadratic(POSV, H, blocks.column, blocks.first, threshold, u, slope, enough)
-
-
-def ridged(H: Vector, ridge: float) -> Vector:
-    """H with a ridge: a copy, if there is one."""
-    if not ridge:
-        return H
-    H = H.copy()
-    H[np.diag_indices_from(H)] += ridge
-    return H

@@ -32,15 +32,20 @@ TUNING = MatrixFreeTuning()
 
 def column_step(state: WorkingSetState, accuracy: float) -> None:
     """Passes of coordinate descent on the quadratic model, and a line search."""
-    columns, blocks = state.set.columns.lines, state.set.blocks
-    c, m = state.curvature(), -state.fractions * state.a
+    columns, blocks, c = state.set.columns, state.set.blocks, state.curvature()
+    intercept, missing = Elimination.of(columns, c, state.problem.intercept), float(state.fractions @ state.a)
+    mean, alone = np.zeros(state.set.width), 0.0
+    if intercept.mean is not None:
+        mean, alone = intercept.mean, missing / intercept.total  # the intercept's own step comes first
+    squares = state.set.squares(c)
     # the trace bounds the curvature of a group in every direction
-    curvature = blocks.sums(columns.energy_some(np.arange(state.set.width), c))
+    curvature = blocks.sums(np.maximum(squares - intercept.total * mean**2, 1e-12 * squares))
+    m = alone * c - state.fractions * state.a
     w, moved, passes = state.w.copy(), m.copy(), TUNING.passes[state.grows]
-    model = c, curvature, blocks.threshold, blocks.ridge, state.problem.intercept
-    b = kernels.descend_columns(columns, blocks.column, blocks.first, *model, w, state.b, moved, passes, accuracy)
-    change = np.where(c > 0.0, (moved - m) / np.where(c > 0.0, c, 1.0), 0.0)
-    state.go_to(w, b, state.z + change - b)
+    model = c, curvature, blocks.threshold, mean, intercept.total, blocks.ridge
+    kernels.descend_columns(columns.lines, blocks.column, blocks.first, *model, w, moved, passes, accuracy)
+    change = np.divide(moved - m, c, where=c > 0.0, out=np.zeros_like(c))
+    state.go_to(w, state.b + intercept.shift(w - state.w, missing), state.z - state.b + change)
     state.product = None  # the scores were updated, not computed
 
 

@@ -17,8 +17,8 @@ from fenchel.problem import Problem
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Goal, Model
 from fenchel.steps.linear_algebra.augmented import gram_matrix, gram_of_some, known_gram
-from fenchel.steps.measurements import UP, AtMoments, Measurements, Sizes
-from fenchel.steps.working_set.hessian import minimise, ridged
+from fenchel.steps.measurements import AtMoments, Measurements, Sizes
+from fenchel.steps.working_set.hessian import minimise
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,24 +46,20 @@ class Moments:
     c: Vector
     q: float
     centre: Centre
-    lengths: Vector | None = None  # S_j of all samples, where G is a difference between these and those without weight
+    sizes: Sizes
+    by_difference: bool = False  # whether G is that between all samples and those without weight, which is less exact
 
     @classmethod
     def of(cls, problem: Problem, may_share: bool = True) -> Moments:
         """Of a problem; from the Gram matrix that folds share, where there is one and it may be used."""
         centre, p = Centre.of(problem), problem.weights / problem.total_weight
-        y = problem.y - centre.target if problem.intercept else problem.y
+        y = problem.y - centre.target
         c, q = problem.design.rmatvec(p * y), problem.mean(y * y)
         difference = _difference(problem, centre.columns) if may_share else None
         if difference is None:
-            return cls(gram_matrix(problem.design, p, centre.columns), c, q, centre)
-        counted = np.sqrt(np.count_nonzero(problem.weights))
-        return cls(difference, c, q, centre, np.asarray(problem.design.column_norms() / counted * UP))
-
-    @property
-    def by_difference(self) -> bool:
-        """Whether G is a difference, which is less exact."""
-        return self.lengths is not None
+            return cls(gram_matrix(problem.design, p, centre.columns), c, q, centre, Sizes.of(problem))
+        lengths = problem.design.column_norms() / np.sqrt(np.count_nonzero(problem.weights))  # of all samples
+        return cls(difference, c, q, centre, Sizes.of(problem, lengths), True)
 
     def at(self, w: Vector) -> AtWeights:
         """What follows from some weights."""
@@ -80,17 +76,17 @@ class Moments:
         for one in blocks:
             u = at.w.copy()
             enough = accuracy * goal.gap(self.q + one.value(u))
-            minimise(ridged(self.G, one.ridge), one, u, one.ridge * u - at.v, enough)
+            minimise(self.G, one, u, one.ridge * u - at.v, enough)
             at = self.at(u)
             models.append(at)
         return models
 
-    def measured(self, sizes: Sizes, blocks: Sequence[Blocks], models: Sequence[AtWeights], steps: int) -> Measurements:
+    def measured(self, blocks: Sequence[Blocks], models: Sequence[AtWeights], steps: int) -> Measurements:
         """All that was computed of some models."""
         square, inner = np.array([at.square for at in models]), np.array([at.inner for at in models])
         loss = AtMoments(square, inner, self.centre.columns is not None, self.by_difference)
         each = [Model(at.w, self.intercept(at.w)) for at in models]
-        return Measurements.of(sizes, blocks, each, loss, steps, *(at.v for at in models))
+        return Measurements.of(self.sizes, blocks, each, loss, steps, *(at.v for at in models))
 
 
 @dataclass(frozen=True, eq=False)

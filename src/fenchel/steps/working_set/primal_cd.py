@@ -76,14 +76,13 @@ class PrimalCD(Solver[WorkingSetState]):
         loss, everything = problem.loss.kernel(), ColumnSet.all(problem)
         assert loss is not None
         b = start.b if problem.intercept else 0.0
-        if is_cheap(problem):
-            moments = Moments.of(problem) if problem.loss.quadratic and not start.w.any() else None
-            return WorkingSetState(problem, loss, everything, everything, start.w.copy(), b, moments=moments)
-        nonzero: Indices = np.flatnonzero(everything.blocks.norms(start.w)).astype(np.int64)
-        first = everything.only(nonzero)
-        inside = np.zeros(everything.blocks.count, dtype=bool)
-        inside[nonzero] = True
-        return WorkingSetState(problem, loss, everything, first, start.w[first.members], b, inside=inside)
+        cheap = is_cheap(problem)
+        moments = Moments.of(problem) if cheap and problem.loss.quadratic and not start.w.any() else None
+        state = WorkingSetState(problem, loss, everything, everything, start.w.copy(), b, moments=moments)
+        if not cheap:
+            nonzero: Indices = np.flatnonzero(everything.blocks.norms(start.w)).astype(np.int64)
+            state.enter(everything.only(nonzero))
+        return state
 
     def aim(self, state: WorkingSetState, goal: Goal) -> None:
         state.goal = goal
@@ -92,16 +91,12 @@ class PrimalCD(Solver[WorkingSetState]):
         """The same weights, and columns that another penalty may want beside those that are there."""
         ratio = min(1.0, problem.penalty.lam / state.problem.penalty.lam)
         blocks = ColumnSet.all(problem).blocks
-        state.problem, state.everything = problem, state.everything.under(blocks)
+        state.problem, state.everything, state.set = problem, state.everything.under(blocks), state.set.under(blocks)
         if state.ahead:
             known = [at for penalty, _, at in state.ahead if penalty == problem.penalty]
             state.take(known[0] if known else state.ahead[-1][-1])
             state.ahead = []
-        if state.inside is None:
-            state.set = state.everything
-        else:
-            state.set = state.set.under(blocks.only(np.flatnonzero(state.inside))[1])
-        state.gap = state.last_gap = state.least_gap = state.least_primal = np.inf
+        state.gap = state.least_gap = state.least_primal = np.inf
         state.steps = state.idle = 0
         state.grows = False
         select_for(state, ratio)
@@ -123,7 +118,7 @@ class PrimalCD(Solver[WorkingSetState]):
 
     def measured(self, state: WorkingSetState) -> Measurements | None:
         # where a step costs little, a model of another lam is not worth a certificate
-        return None if state.inside is None and not state.steps else state.measured()
+        return None if state.set.groups is None and not state.steps else state.measured()
 
     def candidates(self, state: WorkingSetState) -> Sequence[Candidate]:
         return [Candidate(state.weights, state.b)]
@@ -137,8 +132,8 @@ class PrimalCD(Solver[WorkingSetState]):
 
     def learn(self, state: WorkingSetState, gap: float) -> None:
         """How good the last step was."""
-        state.last_gap, state.gap, state.refused = state.gap, gap, True
-        left = gap / state.last_gap if state.last_gap < np.inf else 0.0
+        left = gap / state.gap if state.gap < np.inf else 0.0
+        state.gap, state.refused = gap, True
         if gap < 0.5 * state.least_gap:
             state.idle, state.least_gap = 0, gap
         if state.hessian is not None and not state.problem.loss.quadratic and state.hessian.is_stale(left):
@@ -172,7 +167,6 @@ def _moment_step(state: WorkingSetState) -> None:
             state.leave_moments()
             return
         state.moments = moments = Moments.of(state.problem, may_share=False)
-        state.__dict__.pop("sizes", None)
     penalties = (goal.penalties or (state.problem.penalty,))[: TUNING.lams_per_step if several else 1]
     blocks = [one for penalty in penalties if (one := penalty.blocks(state.set.width)) is not None]
     optima = moments.optima(blocks, state.w, goal, TUNING.moments)

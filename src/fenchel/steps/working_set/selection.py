@@ -24,7 +24,7 @@ class SelectionTuning:
     settled: float = 1.5  # a set so many times larger than the last will hardly be the last one
     coarse: float = 0.8  # where lam / last lam is below this, other folds say more than the strong rule
     spare: float = 1.05  # how many times what other folds needed is taken
-    always: int = 128  # the widest set whose Hessian is formed whatever the data
+    always: int = 256  # the widest set whose Hessian is formed whatever the data
     narrow: int = 2000  # and the widest at all, if it has no more entries than the data;
     patience: int = 10  # but after so many steps without one: columns may be nearly dependent
     wide: int = 1000  # the widest then, whatever the data,
@@ -39,7 +39,7 @@ def select(state: WorkingSetState, fraction: float = 1.0, known: Indices | None 
 
     Where groups are known that other folds needed, these are added, and few next ones.
     """
-    if state.inside is None:
+    if state.set.groups is None:
         return
     blocks, w = state.everything.blocks, state.weights
     v = state.v - blocks.ridge * w if blocks.ridge else state.v
@@ -47,7 +47,7 @@ def select(state: WorkingSetState, fraction: float = 1.0, known: Indices | None 
     wanted = score > fraction
     if known is not None:
         wanted[known] = True
-    missing = int(np.count_nonzero(wanted & ~state.inside))
+    missing = int(np.count_nonzero(wanted) - np.count_nonzero(wanted[state.set.groups]))
     if not missing:
         state.grows = False
         return
@@ -82,7 +82,7 @@ def _enter(state: WorkingSetState, score: Vector, size: int) -> None:
     """The groups with the highest scores, so many of them."""
     blocks, last, state.wide_steps = state.everything.blocks, state.set.width, 0
     if size >= blocks.count:
-        state.grows, state.inside = False, None
+        state.grows = False
         state.enter(state.everything)
         return
     groups: Indices = np.sort(np.argpartition(-score, size - 1)[:size]).astype(np.int64)
@@ -90,5 +90,3 @@ def _enter(state: WorkingSetState, score: Vector, size: int) -> None:
     # before the first step for a lam the strong rule has named what is needed
     state.grows = state.steps > 0 and width > TUNING.settled * last
     state.enter(state.everything.only(groups, by_columns=not is_narrow(state, width)))
-    state.inside = np.zeros(blocks.count, dtype=bool)
-    state.inside[groups] = True

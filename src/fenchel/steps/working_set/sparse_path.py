@@ -15,12 +15,12 @@ import numpy as np
 from scipy.linalg import cython_blas
 
 from fenchel._core import kernels
-from fenchel.data.typing import Indices, Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties import Penalty
 from fenchel.steps.base import Candidate, GaveUp, Goal, Overflow, Solver, Start
-from fenchel.steps.measurements import AtSamples, DualVector, Measurements, Sizes, is_moderate
+from fenchel.steps.measurements import AtSamples, DualVector, Measurements, Sizes, is_moderate, reduced
 from fenchel.steps.working_set.hessian import POSV
 from fenchel.steps.working_set.moments import Centre
 
@@ -53,7 +53,7 @@ class PathState:
     problem: Problem
     path: kernels.SparsePath
     sizes: Sizes
-    centre: Centre | None  # of the squared loss, whose samples are centred
+    centre: Centre  # of the squared loss, whose samples are centred
     goal: Goal | None = None
     begun: bool = False
     found: Measurements | None = None
@@ -96,19 +96,15 @@ class SparsePath(Solver[PathState]):
         """At zero weights, whatever the start."""
         kernel, p, design = problem.loss.kernel(), problem.weights / problem.total_weight, problem.design
         assert kernel is not None
-        y, mean, b, intercept, centre = problem.y, None, 0.0, problem.intercept, None
-        if problem.loss.quadratic and intercept:
-            centre = Centre.of(problem)
-            y, mean, intercept = y - centre.target, centre.columns, False
-        elif intercept:
-            b = best_shift(problem.loss, np.zeros_like(y), y, problem.weights)
+        centre = Centre.of(problem) if problem.loss.quadratic else Centre(None, 0.0)
+        y, mean, intercept = problem.y - centre.target, centre.columns, problem.intercept and not problem.loss.quadratic
+        b = best_shift(problem.loss, np.zeros_like(y), y, problem.weights) if intercept else 0.0
         screen, times, offset = _screen(problem, p, mean)
         lengths = screen.lengths() * np.sqrt(times)  # of the columns without their means, from above
         sizes = Sizes.of(problem, lengths if mean is None else lengths + np.abs(mean))
         if not sizes.are_moderate:
             raise Overflow("columns or targets are too large or too small for the compiled path")
-        smoothness = problem.loss.smoothness
-        samples = kernel, y, p, smoothness, intercept, b
+        samples = kernel, y, p, problem.loss.smoothness, intercept, b
         path = kernels.sparse_path(design.lines, design.by_rows, mean, screen, offset, *samples, POSV, SYRK, ENGINE)
         return PathState(problem, path, sizes, centre)
 
@@ -185,21 +181,15 @@ def _advance(state: PathState, penalties: list[Penalty], tol: Vector, skip: int,
     ridge = np.array([one.ridge for one in blocks if one is not None])
     if not is_moderate(*threshold, *ridge):
         return None
-    starts, columns, weights, largest, cut, near, near_starts, b, loss, a, steps = state.path.advance(
-        threshold, ridge, tol, float(goal.atol), min(goal.seconds, 1e9), skip
+    starts, columns, weights, cut, near, near_starts, b, loss, a, steps = state.path.advance(
+        threshold, ridge, tol, float(goal.atol), goal.seconds, skip
     )
     if not len(steps):
         return None
-    if state.centre is not None:
-        b = _intercepts(state.centre, starts, columns, weights)
-    at = AtSamples(loss, a.reshape(len(steps), -1), centred=state.centre is not None)
-    dual, last = DualVector(largest, cut, near, near_starts), skip + len(steps)
+    mean = state.centre.columns
+    if mean is not None:
+        b = state.centre.target - reduced(np.add, starts, weights * mean[columns])
+    at = AtSamples(loss, a.reshape(len(steps), -1), centred=mean is not None)
+    dual, last = DualVector(cut, near, near_starts), skip + len(steps)
     penalty = threshold[skip:last], ridge[skip:last]
     return Measurements(state.sizes, *penalty, starts, columns, weights, b, at, dual, steps)
-
-
-def _intercepts(centre: Centre, starts: Indices, columns: Indices, weights: Vector) -> Vector:
-    """The best ones for the squared loss."""
-    assert centre.columns is not None
-    products = np.add.reduceat(np.append(weights * centre.columns[columns], 0.0), starts[:-1])
-    return centre.target - np.where(np.diff(starts) > 0, products, 0.0)

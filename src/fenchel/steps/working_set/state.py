@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fenchel._core import CompiledLoss
-from fenchel.data.typing import Mask, Vector
+from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties import Penalty
@@ -56,10 +56,8 @@ class WorkingSetState:
     moments: Moments | None = None  # the squared loss on few columns: no sample is needed
     ahead: Ahead = field(default_factory=list)  # models of the present penalty and those that follow, from moments
     refused: bool = False  # whether the model of the present penalty was not good enough
-    inside: Mask | None = None  # which groups are in the working set; None if all are
     goal: Goal = field(default_factory=lambda: Goal((), 0.0, 0.0, np.inf))
     gap: float = np.inf  # of the last certificate
-    last_gap: float = np.inf  # of the one before
     least_primal: float = np.inf  # P when `idle` was last zero,
     least_gap: float = np.inf  # and the least gap by then
     hessian: Hessian | None = None
@@ -78,7 +76,7 @@ class WorkingSetState:
     @cached_property
     def sizes(self) -> Sizes:
         """What rounding errors are bounded by."""
-        return Sizes.of(self.problem, None if self.moments is None else self.moments.lengths)
+        return Sizes.of(self.problem)
 
     @cached_property
     def fractions(self) -> Vector:
@@ -124,15 +122,12 @@ class WorkingSetState:
 
     def go_to(self, w: Vector, b: float, product: Vector) -> None:
         """Towards a model with the scores product + b: all the way, or half of it, ..., as far as P falls."""
-        t, old, shift, before = 1.0, self.w, b - self.b, self.z - self.b
-        self.product = None
-        while t > 1e-6:
-            goal, at = (w, product) if t == 1.0 else (old + t * (w - old), before + t * (product - before))
-            if self.offer(goal, b if t == 1.0 else self.b + t * shift, at):
-                self.product = product if t == 1.0 else None
-                break
+        old, b_old, at = self.w, self.b, self.z - self.b
+        whole = self.offer(w, b, product)
+        self.product, t = product if whole else None, 0.0 if whole else 0.5
+        while t > 1e-6 and not self.offer(old + t * (w - old), b_old + t * (b - b_old), at + t * (product - at)):
             t *= 0.5
-        factor = 0.1 if t == 1.0 else 10.0
+        factor = 0.1 if whole else 10.0
         self.damping = min(max(self.damping * factor, TUNING.least_damping), TUNING.most_damping)
 
     def evaluate(self) -> None:
@@ -159,11 +154,8 @@ class WorkingSetState:
                 b = self.b + missing / curved
             else:  # a Newton step cannot find the best one where the loss has no curvature
                 b = best_shift(self.problem.loss, product, self.problem.y, self.problem.weights)
-            z = product + b
-            a, h, mean = self.response(z)
-            if not mean <= self.mean_loss * (1.0 + 1e-14):
+            if not self.offer(self.w, b, product):
                 break
-            self.b, self.z, self.a, self.h, self.mean_loss = b, z, a, h, mean
 
     def take(self, at: AtWeights) -> None:
         """The same from second moments alone."""
@@ -174,19 +166,18 @@ class WorkingSetState:
     def leave_moments(self) -> None:
         """Go on with the samples: they are more exact."""
         self.moments, self.ahead, self.hessian = None, [], None
-        self.__dict__.pop("sizes", None)
         self.evaluate()
 
     # What is offered ----------------------------------------------------------------------------------------------
 
     def measured(self) -> Measurements | None:
         """The present model with all that was computed of it; None where numbers are too large or small for bounds."""
-        blocks, sizes = self.everything.blocks, self.sizes
+        blocks, sizes = self.everything.blocks, self.sizes if self.moments is None else self.moments.sizes
         if not (sizes.are_moderate and is_moderate(*blocks.limits)):
             return None
         if self.moments is not None:
             _, penalties, models = zip(*self.ahead, strict=True) if self.ahead else ((), (), ())
-            return self.moments.measured(sizes, penalties, models, self.steps) if models else None
+            return self.moments.measured(penalties, models, self.steps) if models else None
         alive = np.flatnonzero(self.w)
         model = Model(self.w[alive], self.b, self.set.members[alive], self.problem.shape[1])
         at = AtSamples(np.array([self.mean_loss]), self.a[None, :])
