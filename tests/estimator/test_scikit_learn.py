@@ -78,7 +78,14 @@ ESTIMATORS = [
 ]
 
 
+def expected_failures(estimator):
+    """Randomised ascent ends within tol, at another point for another order of samples, as scikit-learn's Perceptron."""
+    if not (isinstance(estimator, LpPerceptron | SparsePerceptron) and estimator.solver == "dykstra"):
+        return {}
+    return {f"check_sample_weight_equivalence_on_{kind}_data": "equal within tol only" for kind in ("dense", "sparse")}
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -48,13 +48,14 @@ class HardNewtonTuning:
     dependent: float = 1e-6  # the same for more rows than weights,
     harder: float = 100.0  # how many times more after states were not found,
     most_damping: float = 1e3  # and at most
-    intercept: float = 1e5  # curvature of the intercept's column beside the mean diagonal
+    intercept: float = 1e3  # curvature of the intercept's column beside the mean diagonal
     halvings: int = 40
     settled: float = 10.0  # with more than so many times the least damping a step is not the last
     idle: int = 4  # steps that make neither F nor the violation smaller, after which none will
     exact: float = 1e-12  # the violation of points, beside their size, that is rounding
     missed: float = 1e-9  # the violation, beside the size of scores, with which steps that do not help are no end
     stuck: int = 60  # steps that make the violation no smaller, after which there may be no feasible point
+    refinements: int = 4  # steps with one factor
     cg_steps: int = 500
     cg_accuracy: float = 1e-13
     many: int = 500  # samples from which passes of dual ascent come first,
@@ -148,8 +149,15 @@ class HardState:
         """Whether points are met up to rounding, and the multipliers add up to zero if there is an intercept."""
         if self.later or not np.array_equal(self.low[self.counts], self.high[self.counts]):
             return False
-        total = float(np.abs(self.totals(self.beta)).max()) if self.problem.intercept else 0.0
-        return self.violation <= TUNING.exact * self.scale and total <= 1e-9 * float(np.abs(self.beta).sum())
+        return max(self.violation, self.imbalance) <= TUNING.exact * self.scale
+
+    @property
+    def imbalance(self) -> float:
+        """sum_i beta_i beside sum_i |beta_i|, in units of the scores: zero at the optimum with an intercept."""
+        if not self.problem.intercept:
+            return 0.0
+        size = float(np.abs(self.beta).sum())
+        return float(np.abs(self.totals(self.beta)).max()) / size * self.scale if size > 0.0 else 0.0
 
     @property
     def scale(self) -> float:
@@ -226,8 +234,12 @@ class HardNewton(Solver[HardState]):
             slope = max(float(derivative.diagonal.max(initial=0.0)), 1.0 / state.penalty.strong_convexity)
             derivative = LinkDerivative(np.full(len(state.v), slope))
         hessian = Hessian.of(state, derivative)
-        found = self._model_step(state, hessian)
-        if found and state.problem.intercept and state.penalty.quadratic:  # the centre of the intercept has moved
+        found, before = self._model_step(state, hessian), np.inf
+        # proximal-point steps with one factor, as long as they help
+        for _ in range(TUNING.refinements if found and state.penalty.quadratic else 0):
+            if not TUNING.exact * state.scale < max(state.violation, state.imbalance) < 0.5 * before:
+                break
+            before = max(state.violation, state.imbalance)
             self._model_step(state, hessian)
         if not found:  # rows depend on each other too much
             state.damping = min(TUNING.harder * state.damping, TUNING.most_damping)
@@ -235,7 +247,8 @@ class HardNewton(Solver[HardState]):
 
     def _model_step(self, state: HardState, hessian: Hessian) -> bool:
         """To the minimum of the quadratic model, as far as F falls; whether it was found."""
-        c = state.z - hessian.times(state.beta)  # the damping is around the present multipliers
+        # the damping is around the present multipliers, the quadratic of the intercept around the present b
+        c = state.z - hessian.without_pull(state.beta)
         model = Quadratic(hessian.times, hessian.solve, c, state.low, state.high)
         beta, states, found = model.minimise(state.states)
         self._search(state, beta, states, hessian)
@@ -245,7 +258,8 @@ class HardNewton(Solver[HardState]):
         """Along the line to the model's minimum, as far as F falls."""
         old, b, change = state.beta, state.b, beta - state.beta
         before, t = self._objective(state, hessian, old, b), 1.0
-        slope = float(state.z @ change) + self._ends(state, beta) - self._ends(state, old)
+        pulled = np.tile(hessian.pull * state.totals(old), state.problem.n_samples) if state.problem.intercept else 0.0
+        slope = float((state.z + pulled) @ change) + self._ends(state, beta) - self._ends(state, old)
         for _ in range(TUNING.halvings):
             trial = old + t * change
             value = self._objective(state, hessian, trial, b)
@@ -258,7 +272,7 @@ class HardNewton(Solver[HardState]):
             state.beta = beta if t == 1.0 else old + t * change
             state.states = states if t == 1.0 else np.sign(state.beta).astype(np.int8)
             if state.problem.intercept:
-                state.b = b + hessian.pull * (state.totals(state.beta) - state.totals(old))
+                state.b = b + hessian.pull * state.totals(state.beta)
         factor = 0.3 if t == 1.0 else 1.0 if t >= 0.25 else 10.0
         state.damping = float(np.clip(state.damping * factor, state.least_damping, TUNING.most_damping))
         state.evaluate()
@@ -290,9 +304,8 @@ class HardNewton(Solver[HardState]):
         """F, with the quadratic of the intercept around the present one."""
         value = self._ends(state, beta) + state.penalty.conjugate(state.problem.X.rmatvec(beta))
         if state.problem.intercept:
-            totals, at = state.totals(beta), state.totals(state.beta)
-            centre = b - hessian.pull * at
-            value += float(centre @ totals) + 0.5 * hessian.pull * float(totals @ totals)
+            totals = state.totals(beta)
+            value += float(b @ totals) + 0.5 * hessian.pull * float(totals @ totals)
         return value
 
     def candidates(self, state: HardState) -> Sequence[Candidate]:
@@ -359,12 +372,13 @@ class Hessian:
 
     def times(self, x: Vector) -> Vector:
         """K x."""
-        product, state = self._without_pull(x), self.state
+        product, state = self.without_pull(x), self.state
         if self.pull:
             product += np.tile(self.pull * state.totals(x), state.problem.n_samples)
         return product
 
-    def _without_pull(self, x: Vector) -> Vector:
+    def without_pull(self, x: Vector) -> Vector:
+        """K x without the intercept's part."""
         X = self.state.problem.X
         return X.matvec(self.derivative.times(X.rmatvec(x))) + self.damping * x
 
@@ -446,9 +460,9 @@ class Hessian:
 
         def times(x: Vector) -> Vector:
             if every:
-                return self._without_pull(x)
+                return self.without_pull(x)
             padded[rows] = x
-            return self._without_pull(padded)[rows]
+            return self.without_pull(padded)[rows]
 
         goal = (TUNING.cg_accuracy * float(np.linalg.norm(right))) ** 2
         x, _, _ = conjugate_gradients(times, lambda r: r / diagonal, right, TUNING.cg_steps, residual_goal=goal)
