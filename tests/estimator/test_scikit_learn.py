@@ -79,7 +79,7 @@ ESTIMATORS = [
 
 
 def expected_failures(estimator):
-    """Randomised ascent ends within tol, at another point for another order of samples, as scikit-learn's Perceptron."""
+    """Randomised ascent ends within tol, elsewhere for another order of samples, as scikit-learn's Perceptron."""
     if not (isinstance(estimator, LpPerceptron | SparsePerceptron) and estimator.solver == "dykstra"):
         return {}
     return {f"check_sample_weight_equivalence_on_{kind}_data": "equal within tol only" for kind in ("dense", "sparse")}
