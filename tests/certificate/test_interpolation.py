@@ -139,6 +139,45 @@ def test_a_run_that_ends_early_says_what_is_missing():
         fl.solve(problem, solver="dykstra", max_iter=2)
 
 
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_repeated_samples_are_certified(storage):
+    X, y = np.random.default_rng(6).normal(size=(11, 30)), np.arange(11.0)
+    X[7], y[7] = X[2], y[2]
+    assert solved(fl.Interpolation(storage(X), fl.sets.Point(y))).certificate.ok
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_a_feasible_point_the_lower_bound_is_one(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(5, 8)), rng.normal(size=5)
+    best = rational_solution(X, y)
+    value, alpha = sum(x * x for x in best) / 2, 5.0 * np.linalg.solve(X @ X.T, y)
+    c = fl.certify(fl.Interpolation(X, fl.sets.Point(y)), np.zeros(8), 0.0, alpha, effort="low")
+    assert np.isinf(c.gap)
+    assert Fraction(c.dual) - Fraction(c.rounding) <= value <= Fraction(c.dual) + Fraction(c.rounding)
+    assert float(str(c).split("penalty below ")[1].split(",")[0]) <= value
+
+
+def test_the_divergence_from_a_large_centre_is_bounded():
+    rng = np.random.default_rng(7)
+    centre = 1e4 * rng.normal(size=6)
+    X = rng.normal(size=(3, 6))
+    sets = fl.sets.Interval(X @ centre + 1e-3, np.inf)
+    c = (result := solved(fl.Interpolation(X, sets, centre=centre), tol=1e-6)).certificate
+    assert c.ok
+    np.testing.assert_allclose(c.primal, 0.5 * np.sum((result.w - centre) ** 2), rtol=1e-6)
+
+
+def test_many_terms_do_not_make_a_divergence_too_small():
+    d = 100_000
+    centre = np.full(d, np.sqrt(1.02 * 2.0**-51))
+    centre[:128] = 1.0
+    X = sp.csr_array(([1.0], ([0], [0])), shape=(1, d))
+    for penalty in (fl.penalties.L2(1.0), fl.penalties.LpSquared(1.0, 1.9)):
+        c = fl.certify(fl.Interpolation(X, fl.sets.Interval(0.5, 2.0), penalty, centre=centre), centre)
+        assert c.gap >= 0.0
+
+
 # Contradictions -------------------------------------------------------------------------------------------------------
 
 

@@ -1,8 +1,11 @@
 """Estimators with hard constraints: against the pseudo-inverse, hard margins, several classes, contradictions."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
@@ -89,6 +92,32 @@ def test_bad_parameters_are_clear_errors():
             fl.MinNormRegressor(**parameters).fit(X, y)
     with pytest.raises(ValueError, match="accelerate=False would have no effect"):
         fl.LpPerceptron(accelerate=False, solver="auto").fit(X, y > 0)
+
+
+def test_fitted_models_are_certified_again():
+    Y = rng.normal(size=(30, 2))
+    assert fl.certify(fl.MinNormRegressor().fit(X, Y), X, Y).ok
+    labels = np.digitize(y, [-0.5, 0.5])
+    for options in ({}, {"multi_class": "joint", "fit_intercept": False}):
+        c = fl.certify(fl.LpPerceptron(solver="auto", **options).fit(X, labels), X, labels, tol=1e-4)
+        assert (c.ok, c.feasible) == (True, "exact")
+
+
+def test_classes_that_cannot_be_separated_get_weights_all_the_same():
+    iris = load_iris()
+    for options in ({}, {"multi_class": "joint", "fit_intercept": False}):
+        model = fl.LpPerceptron(on_infeasible="least_violation", max_iter=50, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", fl.NotCertifiedWarning)
+            assert model.fit(iris.data, iris.target).score(iris.data, iris.target) > 0.8
+
+
+def test_parts_that_contradict_are_not_added_to_penalties():
+    Y = np.column_stack([X[:, :5] @ np.ones(5), y])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fl.NotCertifiedWarning)
+        model = fl.MinNormRegressor(on_infeasible="least_violation", fit_intercept=False).fit(X[:, :5], Y)
+    assert "1 of 2 problems contradict" in str(model.certificate_)
 
 
 def test_they_work_in_a_grid_search():

@@ -222,6 +222,11 @@ def _rows(
         matrix = X if isinstance(X, Products) else Design(X)
         n, d = matrix.shape
         k = _outputs(sets) if outputs is None else int(outputs)
+        if outputs is None and k == n > 1 and not isinstance(sets, Sequence) and _has_only_vectors(sets):
+            raise ValueError(
+                f"the parameters of {type(sets).__name__} have {n} entries: for one score per sample use Interval, or "
+                f"an array of shape ({n}, 1); for {n} scores per sample pass outputs={n}"
+            )
         return n, k, matrix if k == 1 else RepeatedColumns(matrix, k), (d,) if k == 1 else (k, d)
     n, k, design = blocks
     if outputs is not None and outputs != k:
@@ -250,6 +255,10 @@ def _outputs(sets: object) -> int:
     """The number of scores per sample that the sets tell."""
     each = sets if isinstance(sets, Sequence) else [sets]
     return max((one.outputs or 1 for one in each if isinstance(one, ClosedSet)), default=1)
+
+
+def _has_only_vectors(sets: object) -> bool:
+    return not any(np.ndim(value) == 2 for value in vars(sets).values())
 
 
 def _centre(centre: ArrayLike, shape: Shape) -> Vector:

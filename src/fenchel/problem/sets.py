@@ -120,12 +120,12 @@ def _finite(owner: object, *names: str) -> None:
 
 
 def _rows(values: ArrayLike, n: int, k: int, name: str) -> Vector:
-    """Parameters as n rows of k numbers: one for all, one for each sample, one for each output, or all of them."""
+    """Parameters as n rows of k numbers: one for all, one for each sample, a row for all samples, or all of them."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0:
         return np.full((n, k), float(array))
-    if array.ndim == 1 and (k == 1 or len(array) != k) and len(array) == n:
-        array = array[:, None]
+    if array.ndim == 1 and len(array) == n:
+        array = array[:, None]  # one for each sample
     if array.ndim > 2 or array.shape[-1] not in (1, k) or (array.ndim == 2 and array.shape[0] not in (1, n)):
         raise ValueError(f"{name} has shape {array.shape}, which does not fit {n} samples with {k} scores each")
     return np.ascontiguousarray(np.broadcast_to(array, (n, k)))
@@ -372,7 +372,7 @@ class Simplex(ClosedSet):
     def contains_ball(self, z: Vector, radius: Vector) -> Mask:
         """Moves that keep the sum: every entry must stay above the least."""
         room = radius * (1.0 + EVALUATION) + EVALUATION * np.abs(self.least)
-        return np.asarray(np.all(z * (1.0 - EVALUATION) >= (self.least + room)[:, None], axis=1))
+        return np.asarray(np.all(z - EVALUATION * np.abs(z) >= (self.least + room)[:, None], axis=1))
 
     def shrunk(self, part: float, k: int) -> Simplex:
         return Simplex(self.total, (1.0 - part) * np.asarray(self.least) + part * np.asarray(self.total) / k)

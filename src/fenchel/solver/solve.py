@@ -283,6 +283,8 @@ def not_certified(result: Result) -> str:
         "gave_up": "it finds no better model; another solver may",
         "stalled": "the gap is rounding; a smaller one cannot be proven in double precision",
     }
+    if not np.isfinite(certificate.gap):
+        reasons["stalled"] = "the solver gets no further"
     return (
         f"{result.solver} did not reach tol={certificate.tol:g}: it is only proven that {certificate.proven} "
         f"(gap {certificate.gap:.3g}); {reasons[result.status]}."

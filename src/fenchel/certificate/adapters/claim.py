@@ -46,7 +46,7 @@ def certify_claims(claims: Sequence[Claim], effort: str, tol: float | None) -> C
     parts = [claim.certify(effort, tol) for claim in claims]
     if len(parts) == 1:
         return parts[0]
-    return Certificate.combined([_scaled(part, claim.scale) for part, claim in zip(parts, claims, strict=True)])
+    return type(parts[0]).combined([_scaled(part, claim.scale) for part, claim in zip(parts, claims, strict=True)])
 
 
 def _scaled(part: Certificate, scale: float) -> Certificate:

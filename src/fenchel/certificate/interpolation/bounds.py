@@ -238,17 +238,18 @@ def _cancels(M: sp.csr_array, F: StoredMatrix, problem: Interpolation) -> bool:
 
 def _distinct(F: StoredMatrix, f: Vector) -> tuple[StoredMatrix, Vector]:
     """Without equations 0 = 0, and without those that stand there twice."""
-    if sp.issparse(F):
-        kept = (np.diff(F.indptr) > 0) | (f != 0.0)
-        return (F, f) if kept.all() else (F[kept], f[kept])
-    keys = F @ np.linspace(1.0, np.sqrt(2.0), F.shape[1])
-    if np.all(keys) and len(np.unique(keys)) == len(f):  # no row is zero, and no two are the same
+    sums, sparse = np.asarray(F.sum(axis=1)).ravel(), sp.issparse(F)
+    ordered = np.sort(sums)
+    if np.all(sums != 0.0) and np.all(np.diff(ordered) > 1e-9 * np.abs(ordered[1:])):  # no two rows are the same
         return F, f
-    kept = np.any(F != 0.0, axis=1) | (f != 0.0)
-    F, f = F[kept], f[kept]
-    _, first = np.unique(np.column_stack([F, f]), axis=0, return_index=True)
-    first = np.sort(first)
-    return F[first], f[first]
+    seen: dict[bytes, int] = {}
+    for i in range(len(f)):
+        row = F[[i]] if sparse else F[i]
+        entries = row.indices.tobytes() + row.data.tobytes() if sparse else (row + 0.0).tobytes()
+        if (row.nnz if sparse else np.any(row)) or f[i] != 0.0:
+            seen.setdefault(entries + f[i : i + 1].tobytes(), i)
+    kept = np.array(sorted(seen.values()), dtype=np.int64)
+    return (F, f) if len(kept) == len(f) else (F[kept], f[kept])
 
 
 def _times(M: sp.csr_array, problem: Interpolation) -> StoredMatrix:

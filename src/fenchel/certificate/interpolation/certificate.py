@@ -15,7 +15,7 @@ class InterpolationCertificate(Certificate):
     """What is proven of a model under hard constraints.
 
     `dual` minus `rounding` bounds the penalty of every feasible model from below. `gap` is finite only if a feasible
-    model is known. Then `primal` is its penalty; else `primal` is that of the model, which may violate constraints.
+    model is known, here or nearby. `primal` is the penalty of the model, which may violate constraints.
 
     Attributes
     ----------
@@ -57,12 +57,14 @@ class InterpolationCertificate(Certificate):
             return "the penalty is zero up to rounding"
         if self.feasible and np.isfinite(self.gap):
             return f"no feasible model lowers the penalty by more than {closest}"
-        lower = (
-            f"no feasible model has a penalty below {rounded_down(self.dual)}" if np.isfinite(self.dual) else "no bound"
-        )
+        least = (self.dual - self.rounding) * (1.0 - 1e-15 * np.sign(self.dual))
+        lower = f"no feasible model has a penalty below {rounded_down(least)}" if np.isfinite(least) else "no bound"
         return f"the constraints are met within {self.violation:.3g}, {lower}, and no feasible model is known"
 
     def __str__(self) -> str:
+        if self.feasible == "contradiction" and self.parts:  # penalties and violations do not add up
+            count = sum(isinstance(part, type(self)) and part.feasible == "contradiction" for part in self.parts)
+            return f"The constraints of {count} of {len(self.parts)} problems contradict each other; see the parts."
         if self.feasible == "contradiction":
             return self._contradiction()
         verdict = "Certified" if self.ok else "Not certified to tolerance" if np.isfinite(self.gap) else "Not certified"

@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.linalg import qr
 
+from fenchel.certificate.bounds.rounding import UNDERFLOW
 from fenchel.certificate.interpolation.bounds import (
     SMALL,
     HardBound,
@@ -170,7 +171,7 @@ def _by_correction(problem: Interpolation, A: Vector) -> Proof | None:
         return None
     change.ravel()[which] = moves
     lost = problem.mean((change.max(axis=1) + 4.0 * EVALUATION) * problem.constraints.support_size(-kept))
-    support = -problem.mean(problem.constraints.support(-kept)) - lost
+    support = -problem.mean(problem.constraints.support(-kept)) - lost - UNDERFLOW
     if not support > 0.0:
         return None
     return kept, support, _size(problem, kept * (1.0 + change)), "an exact combination exists near the multipliers"
@@ -240,7 +241,7 @@ def _exact(problem: Interpolation, A: Vector) -> Proof | None:
     B = alpha.reshape(A.shape)
     inside = np.reshape(problem.in_domain(B), A.shape)
     lost = 8.0 * EVALUATION * problem.mean(problem.constraints.support_size(-inside))
-    support = -problem.mean(problem.constraints.support(-inside)) - lost
+    support = -problem.mean(problem.constraints.support(-inside)) - lost - UNDERFLOW
     if np.any(inside != B) or not support > 0.0:
         return None
     return B, support, _size(problem, B), "in rational arithmetic"

@@ -30,6 +30,7 @@ from fenchel.certificate.search.ascent import offers
 from fenchel.data.products import EVALUATION
 from fenchel.data.typing import Vector
 from fenchel.problem import Interpolation
+from fenchel.problem.penalties.bregman import Bregman
 from fenchel.problem.vectors import frozen, p_norm, row_lengths, times_square
 from fenchel.steps import Candidate, Scores
 from fenchel.steps.choose import dual_solvers
@@ -44,6 +45,7 @@ class HardTuning:
     flat: float = 1e-14  # violations that differ by this part are the same
     recent: float = 10.0  # a later model takes the place of an earlier one unless it violates so many times more
     room: tuple[float, ...] = (0.5, 0.03, 1e-3, 1e-5, 1e-7)  # how far inside: parts of the sets' sizes
+    farthest: float = 0.1  # how much of the point inside the result may have: it is the solver's model
     passes: int = 600  # that the search may take,
     longer: int = 2  # and how many times more for the next
     contradiction: float = 0.03  # |v| beside its terms from which multipliers may prove a contradiction;
@@ -101,7 +103,8 @@ class InterpolationJudge(Record):
             return 0.0
         single = np.zeros(problem.X.shape[1])
         single[0] = far / longest
-        value = problem.penalty.value(single)
+        penalty = problem.penalty
+        value = (penalty.of if isinstance(penalty, Bregman) else penalty).value(single)
         least = times_square(0.5 * problem.penalty.strong_convexity, far / longest)
         return float(max(least, value)) if np.isfinite(value) else least
 
@@ -222,8 +225,9 @@ class InterpolationJudge(Record):
                 return
             primal = PrimalBound(value, value, point.scores.Z.reshape(self.problem.shapes[2]))
         else:
-            before = (np.inf, np.inf) if self.point is None else (self.primal.upper, self.point.violation)
-            if not (point.upper, point.violation) < before and self.point is not None:
+            problem = self.problem
+            before = self.primal.upper, np.inf if self.point is None else self.point.scores.mean_square(problem)
+            if self.point is not None and not (point.upper, point.scores.mean_square(problem)) < before:
                 return
             primal = PrimalBound(point.value, point.upper, point.scores.Z.reshape(self.problem.shapes[2]))
         b = float(point.b) if self.problem.is_scalar else np.asarray(point.b)
@@ -320,9 +324,9 @@ class InterpolationJudge(Record):
         return ends is not None and bool(np.all((ends[0] == ends[1])[self.problem.counts]))
 
     def _towards(self, point: Point, inside: Point) -> Point | None:
-        """(1 - t) w + t w0 with the smallest t for which it works, among powers of 2."""
+        """(1 - t) w + t w0 with nearly the smallest t for which it works."""
         counts = self.problem.counts
-        for t in np.geomspace(1e-16, 1.0, 54):
+        for t in np.geomspace(1e-16, TUNING.farthest, 50):
             Z = (1.0 - t) * point.scores.Z + t * inside.scores.Z
             error = point.scores.error + inside.scores.error + EVALUATION * np.abs(Z).max(axis=1)
             if np.all(self.problem.constraints.contains_ball(Z, error)[counts]):
@@ -402,6 +406,8 @@ class InterpolationJudge(Record):
         if point is None:
             return made
         distance = np.inf
+        if not np.isfinite(self.primal.upper):  # no feasible point, but a bound on all of them
+            made = replace(made, rounding=self.best.value - self.best.lower)
         if not state and np.isfinite(point.upper):
             state, distance = "exact" if point.exact else "nearby", point.distance
         values = vars(made) | {"violation": point.violation, "feasible": state, "distance": distance}

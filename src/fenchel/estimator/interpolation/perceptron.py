@@ -23,6 +23,7 @@ from fenchel.problem.checks import require_flag
 from fenchel.problem.sets import HalfLine
 from fenchel.problem.vectors import p_norm
 from fenchel.solver import Check, Result
+from fenchel.solver.solve import Clock
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -89,25 +90,23 @@ class Perceptron(PerceptronParameters, Classification):
     def _solve(self, problems: Sequence[Interpolation], passes: list[list[int]]) -> list[Result]:
         """By the chosen solver; where the classes cannot be separated, the weights that violate margins least."""
         options: dict[str, Any] = {}
+        clock = Clock(self.max_seconds)
         if self.solver == "dykstra":
             options = {"accelerate": bool(self.accelerate), "restart": bool(self.accelerate)}
             if self.p_ < 2.0 and not problems[0].intercept:
                 options["steps"] = "local"
+        watch = [Mistakes(*pair) for pair in zip(problems, passes, strict=True)]
         try:
-            return fit_hard(
-                self,
-                problems,
-                "classes",
-                watch=[Mistakes(*pair) for pair in zip(problems, passes, strict=True)],
-                **options,
-            )
+            results = fit_hard(self, problems, "classes", watch=watch, **options)
+            known = all(np.isfinite(result.certificate.gap) for result in results)
         except Infeasible:
             if self.on_infeasible == "raise":
                 raise
-        for mistakes in passes:
-            mistakes.clear()
+            results, known = [], False
+        if known or self.on_infeasible == "raise":
+            return results
         least = [problem.replace(on_infeasible="least_violation") for problem in problems]
-        return fit_hard(self, least, "classes", solver="auto", max_iter=None)
+        return fit_hard(self, least, "classes", solver="auto", max_seconds=clock.left)
 
 
 @documented("classes")
@@ -125,7 +124,7 @@ class LpPerceptron(Perceptron):
         Whether coordinate ascent has momentum; for solver="dykstra".
     multi_class : {"ovr", "joint"}, default "ovr"
         More than two classes: each against the rest; or one problem with z_y - z_j >= 1 for all other classes j, which
-        has no intercept.
+        needs fit_intercept=False.
     solver : str or Solver, default "dykstra"
         The paper's algorithm. "auto" takes the fastest one.
     tol : float, default 1e-6
@@ -134,7 +133,9 @@ class LpPerceptron(Perceptron):
         The largest number of passes over the data.
     on_infeasible : {"raise", "least_violation"}, default "raise"
         If the classes cannot be separated: raise `Infeasible`, or find the weights whose mean squared distance to the
-        margins is least.
+        margins is least, by solver="auto".
+    class_weight : dict, "balanced" or None
+        Factors of the sample weights. They matter where they are 0, and for the least violation.
 
     Attributes
     ----------
@@ -143,7 +144,7 @@ class LpPerceptron(Perceptron):
     margin_ : float, or array of shape (classes,)
         min_i y_i (x_i.w + b) / |w|_p, negative if a sample is on the wrong side.
     n_mistakes_ : array, or a list of them
-        Training samples on the wrong side at each pass of the fit: of the best model so far.
+        Training samples on the wrong side after each pass: of the model that is the best so far.
     p_ : float
         The p that was used.
 
@@ -174,7 +175,7 @@ class SparsePerceptron(Perceptron):
         Whether coordinate ascent has momentum; for solver="dykstra".
     multi_class : {"ovr", "joint"}, default "ovr"
         More than two classes: each against the rest; or one problem with z_y - z_j >= 1 for all other classes j, which
-        has no intercept.
+        needs fit_intercept=False.
     solver : str or Solver, default "dykstra"
         The paper's algorithm. "auto" takes the fastest one.
     tol : float, default 1e-6
@@ -183,7 +184,9 @@ class SparsePerceptron(Perceptron):
         The largest number of passes over the data.
     on_infeasible : {"raise", "least_violation"}, default "raise"
         If the classes cannot be separated: raise `Infeasible`, or find the weights whose mean squared distance to the
-        margins is least.
+        margins is least, by solver="auto".
+    class_weight : dict, "balanced" or None
+        Factors of the sample weights. They matter where they are 0, and for the least violation.
 
     Attributes
     ----------
@@ -194,7 +197,15 @@ class SparsePerceptron(Perceptron):
     margin_ : float, or array of shape (classes,)
         min_i y_i (x_i.w + b) / |w|_p, negative if a sample is on the wrong side.
     n_mistakes_ : array, or a list of them
-        Training samples on the wrong side at each pass of the fit: of the best model so far.
+        Training samples on the wrong side after each pass: of the model that is the best so far.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from fenchel import SparsePerceptron
+    >>> X, y = load_iris(return_X_y=True)
+    >>> SparsePerceptron().fit(X[:100], y[:100]).score(X[:100], y[:100])
+    1.0
     """
 
     def _exponent(self, d: int) -> float:

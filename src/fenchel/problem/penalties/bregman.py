@@ -7,9 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.data.products import EVALUATION
+from fenchel.data.products import EVALUATION, UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem.penalties.base import LinkDerivative, Penalty
+from fenchel.problem.penalties.strongly_convex import Entropy
+from fenchel.problem.vectors import p_norm, times_square
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +35,17 @@ class Bregman(Penalty):
         with np.errstate(all="ignore"):
             value, inner = self.of.value(self.centre), float(at.point @ self.centre)
             off = abs(value + self.constant - inner)
-        if not off <= 1e-9 * (abs(value) + abs(self.constant) + abs(inner)):  # Fenchel's equality
+        edge = isinstance(self.of, Entropy) and not np.all(self.centre > 0.0)
+        if edge or not off <= 1e-9 * (abs(value) + abs(self.constant) + abs(inner)):  # Fenchel's equality
             raise ValueError(f"centre must lie in the domain of {self.of!r}, and its penalty must not overflow")
 
     @property
     def lam(self) -> float:  # type: ignore[override]
         return self.of.lam
+
+    @property
+    def quadratic(self) -> bool:  # type: ignore[override]
+        return self.of.quadratic
 
     @property
     def evaluation(self) -> float:
@@ -57,25 +64,34 @@ class Bregman(Penalty):
         """R*(g), as computed: the same number in both objectives."""
         return self.of.conjugate(self.gradient)
 
-    def _shift_error(self, w: Vector) -> float:
-        """Of the sum R(w) - g.w + constant, and of g.w."""
-        return EVALUATION * (float(np.abs(self.gradient) @ np.abs(w)) + abs(self.constant))
+    def _linear(self, w: Vector, error: Vector | float = 0.0) -> tuple[float, float]:
+        """constant - g.w, and a bound on its rounding and on its change for |u_j - w_j| <= error_j; pairwise sums."""
+        terms = self.gradient * w
+        size = float(np.sum(np.abs(terms))) + abs(self.constant)
+        moved = float(np.sum(np.abs(self.gradient) * error))
+        return self.constant - float(np.sum(terms)), 2.0 * EVALUATION * size + (1.0 + EVALUATION) * moved + 5e-324
 
     def value(self, w: Vector) -> float:
-        return self.of.value(w) - float(self.gradient @ w) + self.constant
+        """lam/2 |w - c|^2 for L2, where nothing cancels."""
+        if self.quadratic:
+            return times_square(self.lam / 2.0, p_norm(w - self.centre, 2))
+        return self.of.value(w) + self._linear(w)[0]
 
     def value_upper(self, w: Vector) -> float:
-        upper, slope = self.of.value_upper(w), float(self.gradient @ w)
-        moved = self.of.slack(w) * float(np.abs(self.gradient) @ np.abs(w))  # w may stand for a point nearby
-        return upper - slope + self.constant + 2.0 * self._shift_error(w) + EVALUATION * abs(upper) + 1.01 * moved
+        return self.value_upper_near(w, np.zeros_like(w))
+
+    def value_upper_near(self, w: Vector, error: Vector) -> float:
+        """L2: the gradient as computed is lam c', c' within a unit of rounding of c."""
+        if self.quadratic:
+            away = np.abs(w - self.centre) + error + 4.0 * UNIT_ROUNDOFF * (np.abs(w) + np.abs(self.centre))
+            return times_square(self.lam / 2.0, p_norm(away * (1.0 + EVALUATION), 2)) * (1.0 + EVALUATION) + 5e-324
+        slack = self.of.slack(w)
+        upper = self.of.value_upper_near(w, error) if np.any(error) else self.of.value_upper(w)
+        linear, off = self._linear(w, error + 1.01 * slack * np.abs(w))  # w may stand for a point nearby
+        return upper + linear + off + EVALUATION * (abs(upper) + abs(linear))
 
     def slack(self, w: Vector) -> float:
         return self.of.slack(w)
-
-    def value_upper_near(self, w: Vector, error: Vector) -> float:
-        upper, slope = self.of.value_upper_near(w, error), float(self.gradient @ w)
-        moved = (1.0 + EVALUATION) * float(np.abs(self.gradient) @ error)
-        return upper - slope + self.constant + 2.0 * self._shift_error(w) + EVALUATION * abs(upper) + moved
 
     def equations(self, d: int) -> tuple[Vector, Vector]:
         return self.of.equations(d)
@@ -87,9 +103,18 @@ class Bregman(Penalty):
         return self.of.link_derivative(v + self.gradient)
 
     def conjugate(self, v: Vector) -> float:
+        """v.c + |v|^2 / (2 lam) for L2."""
+        if self.quadratic:
+            return float(np.sum(v * self.centre)) + self.of.conjugate(v)
         return self.of.conjugate(v + self.gradient) - self.constant
 
     def conjugate_upper(self, v: Vector, error: Vector) -> float:
+        if self.quadratic:
+            size = float(np.sum(np.abs(v * self.centre)))
+            moved = float(np.sum((error + 4.0 * UNIT_ROUNDOFF * np.abs(v)) * np.abs(self.centre)))
+            linear = float(np.sum(v * self.centre)) + 2.0 * EVALUATION * size + (1.0 + EVALUATION) * moved + 5e-324
+            upper = self.of.conjugate_upper(v, error)
+            return linear + upper + EVALUATION * (abs(linear) + abs(upper))
         shifted = v + self.gradient
         upper = self.of.conjugate_upper(shifted, error + EVALUATION * np.abs(shifted))
         return upper - self.constant + EVALUATION * (abs(upper) + abs(self.constant))
