@@ -15,7 +15,7 @@ from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import LinearEstimator, sample_weights, stored_models
 from fenchel.estimator.classification import Classification, class_problems, with_class_weights
 from fenchel.estimator.interpolation.min_norm import MinNormRegressor
-from fenchel.estimator.interpolation.perceptron import Perceptron
+from fenchel.estimator.interpolation.perceptron import MarginClassifier
 from fenchel.estimator.regression import Regression, target_problems
 from fenchel.estimator.robust.huber import HuberRegressor, fitted_claim
 from fenchel.problem import Interpolation, MulticlassProblem, Problem
@@ -35,19 +35,19 @@ def regressor(model: Regression, X: MatrixLike, y: VectorLike, sample_weight: Ve
 def least_norm(model: MinNormRegressor, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """The least norm of weights that fit every sample, for each target."""
     check_is_fitted(model)
-    return _hard_claims(model, model._problems(X, y, sample_weights(sample_weight, X)))
+    return _constrained_claims(model, model._problems(X, y, sample_weights(sample_weight, X)))
 
 
 @ours("LpPerceptron", "SparsePerceptron")
-def perceptron(model: Perceptron, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
+def perceptron(model: MarginClassifier, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """The least norm of weights with a margin at every sample; several classes against the rest, or jointly."""
     check_is_fitted(model)
     labels = codes(model.classes_, y, np.shape(X)[0])
     weights = with_class_weights(model, labels, sample_weights(sample_weight, X))
-    return _hard_claims(model, model._problems(X, labels, weights))
+    return _constrained_claims(model, model._problems(X, labels, weights))
 
 
-def _hard_claims(model: LinearEstimator, problems: Sequence[Interpolation]) -> list[Claim]:
+def _constrained_claims(model: LinearEstimator, problems: Sequence[Interpolation]) -> list[Claim]:
     w, b, alpha = stored_models(model, 0.0)
     if len(problems) == 1 < len(w):  # one problem for all classes, without intercepts
         return [LinearClaim(problems[0], w.ravel(), 0.0, alpha[0])]

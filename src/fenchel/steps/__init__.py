@@ -9,9 +9,9 @@ from fenchel.steps.first_order.approx import APPROX
 from fenchel.steps.first_order.fista import FISTA
 from fenchel.steps.first_order.pdhg import PDHG
 from fenchel.steps.interpolation.dykstra import Dykstra
-from fenchel.steps.interpolation.gradient import HardGradient
+from fenchel.steps.interpolation.gradient import DualGradient
 from fenchel.steps.interpolation.mirror import EuclideanDescent, Mirror, Perceptron
-from fenchel.steps.interpolation.newton import HardNewton
+from fenchel.steps.interpolation.newton import IntervalNewton
 from fenchel.steps.newton.multiclass import MatrixNewton
 from fenchel.steps.newton.newton import Newton
 from fenchel.steps.stochastic.sgd import SGD, Pegasos
@@ -26,10 +26,10 @@ __all__ = [
     "SGD",
     "BlockSDCA",
     "Candidate",
+    "DualGradient",
     "Dykstra",
     "EuclideanDescent",
-    "HardGradient",
-    "HardNewton",
+    "IntervalNewton",
     "MatrixNewton",
     "Mirror",
     "Newton",

@@ -17,10 +17,10 @@ from fenchel.steps import (
     SDCA,
     SGD,
     BlockSDCA,
+    DualGradient,
     Dykstra,
     EuclideanDescent,
-    HardGradient,
-    HardNewton,
+    IntervalNewton,
     MatrixNewton,
     Mirror,
     Newton,
@@ -78,9 +78,9 @@ def _(problem: MulticlassProblem) -> Solvers:
 @solvers_of.register
 def _(problem: Interpolation) -> Solvers:
     return Solvers(
-        (HardNewton, HardGradient, Dykstra),
+        (IntervalNewton, DualGradient, Dykstra),
         (Mirror, EuclideanDescent, Perceptron),
-        ((HardNewton(),), (HardGradient(),)),
+        ((IntervalNewton(),), (DualGradient(),)),
     )
 
 

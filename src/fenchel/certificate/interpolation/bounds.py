@@ -60,7 +60,7 @@ class Multipliers:
 
 
 @dataclass(frozen=True)
-class HardBound:
+class DualValue:
     """D at a dual point as computed, and a bound below it; S, the part of the sets, and v with its error."""
 
     value: float
@@ -76,7 +76,7 @@ class HardBound:
     feasible = True
 
 
-def dual_bound(problem: Interpolation, point: Multipliers, scale: float = 1.0) -> HardBound:
+def dual_bound(problem: Interpolation, point: Multipliers, scale: float = 1.0) -> DualValue:
     """D(scale A) and a bound below it at the exact feasible point near A."""
     A = scale * point.A if scale != 1.0 else point.A
     constraints, penalty = problem.constraints, problem.penalty
@@ -99,10 +99,10 @@ def dual_bound(problem: Interpolation, point: Multipliers, scale: float = 1.0) -
     alpha = A.reshape(problem.shapes[2])
     longest = float(problem.row_norms.max(initial=0.0)) * float(np.abs(problem.fractions * A).sum())
     cancellation = float(np.linalg.norm(product.value)) / max(longest, UNDERFLOW)
-    return HardBound(value, lower, alpha, point.how, S, S - lost, product.value, error, product.absolute, cancellation)
+    return DualValue(value, lower, alpha, point.how, S, S - lost, product.value, error, product.absolute, cancellation)
 
 
-def scaled_bound(problem: Interpolation, point: Multipliers) -> HardBound:
+def scaled_bound(problem: Interpolation, point: Multipliers) -> DualValue:
     """The better of D(A) and D(t A) with t = S / (2 R*(v)), the best one where R* is homogeneous of degree 2."""
     bound = dual_bound(problem, point)
     twice = 2.0 * problem.penalty.conjugate(bound.v)

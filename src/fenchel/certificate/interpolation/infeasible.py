@@ -19,7 +19,7 @@ from scipy.linalg import qr
 from fenchel.certificate.bounds.rounding import UNDERFLOW
 from fenchel.certificate.interpolation.bounds import (
     SMALL,
-    HardBound,
+    DualValue,
     Multipliers,
     dual_bound,
     root_mean_square,
@@ -100,7 +100,7 @@ class Infeasible(ValueError):
         self.certificate = certificate
 
 
-def prove(problem: Interpolation, bound: HardBound) -> FarkasCertificate | None:
+def prove(problem: Interpolation, bound: DualValue) -> FarkasCertificate | None:
     """A proof from multipliers whose v nearly vanishes, or None."""
     if not bound.support_lower > 0.0:
         return None
@@ -119,10 +119,10 @@ def prove(problem: Interpolation, bound: HardBound) -> FarkasCertificate | None:
 
 
 #: Multipliers, S at the exact point from below, their root mean square from above, and how they were found.
-Proof = tuple[Vector, float, float, str]
+Combination = tuple[Vector, float, float, str]
 
 
-def _bounded_domain(problem: Interpolation, A: Vector) -> Proof | None:
+def _bounded_domain(problem: Interpolation, A: Vector) -> Combination | None:
     bound = dual_bound(problem, Multipliers.of(problem, A, "scaled"))
     limit = problem.penalty.domain_support(bound.v, bound.error)
     if not bound.support_lower > limit + EVALUATION * abs(limit):
@@ -143,7 +143,7 @@ def _rows(problem: Interpolation, which: Indices) -> Matrix:
     return np.hstack([rows, np.eye(problem.outputs)[which % problem.outputs]])
 
 
-def _by_correction(problem: Interpolation, A: Vector) -> Proof | None:
+def _by_correction(problem: Interpolation, A: Vector) -> Combination | None:
     """(1 + t_i) A_i with G'(1 + t) = 0, G = diag(p A) [X, 1].
 
     t = -G (G'G)^(-1) G'1, so that |t_i| <= |T G_i| |T G'1| / lambda. T and lambda are those of `Equations`, for the
@@ -218,7 +218,7 @@ def _independent_columns(rows: Matrix) -> Matrix | None:
     return kept
 
 
-def _exact(problem: Interpolation, A: Vector) -> Proof | None:
+def _exact(problem: Interpolation, A: Vector) -> Combination | None:
     """The null vector of few rows, as they are given, in rational arithmetic."""
     if problem.outputs > 1 and problem.constraints.ends is None:
         return None

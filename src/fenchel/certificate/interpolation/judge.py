@@ -15,8 +15,8 @@ import numpy as np
 from fenchel.certificate.bounds.rounding import PrimalBound
 from fenchel.certificate.certificate import Certificate, Proof
 from fenchel.certificate.interpolation.bounds import (
+    DualValue,
     Equations,
-    HardBound,
     Multipliers,
     ScoreBounds,
     dual_bound,
@@ -37,7 +37,7 @@ from fenchel.steps.choose import dual_solvers
 
 
 @dataclass(frozen=True)
-class HardTuning:
+class InterpolationTuning:
     """Not measured."""
 
     close: float = 0.05  # where P - D is this part of P, a point inside the sets is looked for;
@@ -53,13 +53,13 @@ class HardTuning:
     again: float = 0.3  # another proof is tried where it is this part of what it was
 
 
-TUNING = HardTuning()
+TUNING = InterpolationTuning()
 #: Multipliers that push every score towards its set.
 AWAY = "distance to the sets"
 
 
 @dataclass(frozen=True)
-class Point:
+class Evaluated:
     """A model, its scores with their errors, the largest violation, and a bound on the penalty of a feasible one."""
 
     w: Vector
@@ -80,11 +80,11 @@ class InterpolationJudge(Record):
         weights, intercept, multipliers = problem.shapes
         self.w, self.b = np.zeros(weights), np.zeros(intercept) if intercept else 0.0
         self.primal = PrimalBound(np.inf, np.inf, np.zeros(multipliers))
-        self.best: HardBound = dual_bound(problem, Multipliers.of(problem, np.zeros(multipliers), "zero"))
+        self.best: DualValue = dual_bound(problem, Multipliers.of(problem, np.zeros(multipliers), "zero"))
         self.feasible = self.best
-        self.point: Point | None = None  # of the model that is kept
-        self.latest: Point | None = None  # the last one that is not feasible
-        self.inside: Point | None = None  # a point well inside the sets
+        self.point: Evaluated | None = None  # of the model that is kept
+        self.latest: Evaluated | None = None  # the last one that is not feasible
+        self.inside: Evaluated | None = None  # a point well inside the sets
         self.searched = np.inf  # P - D at the last search for it
         self.rooms = list(TUNING.room)
         self.cancelled = np.inf
@@ -130,15 +130,15 @@ class InterpolationJudge(Record):
             return self.primal
         return PrimalBound(point.value, point.upper, point.scores.Z.reshape(self.problem.shapes[2]))
 
-    def _point(self, w: Vector, b: Any) -> Point:
+    def _point(self, w: Vector, b: Any) -> Evaluated:
         problem = self.problem
         with np.errstate(all="ignore"):
             scores = ScoreBounds.of(problem, w, b)
             value, violation = problem.penalty.value(np.ravel(w)), scores.largest_distance(problem)
-            point = Point(frozen(np.asarray(w)), b, scores, value, violation if np.isfinite(value) else np.inf)
+            point = Evaluated(frozen(np.asarray(w)), b, scores, value, violation if np.isfinite(value) else np.inf)
             return self._proven(point) if np.isfinite(point.violation) else point
 
-    def _proven(self, point: Point) -> Point:
+    def _proven(self, point: Evaluated) -> Evaluated:
         """With a bound on the penalty of a feasible point at or near it, if there is one."""
         problem, x = self.problem, self._entries(point)
         if not self._worth_proving(point):
@@ -162,14 +162,14 @@ class InterpolationJudge(Record):
         upper = problem.penalty.value_upper_near(np.ravel(point.w), moves[:d])
         return replace(point, upper=upper, distance=p_norm(moves[:d], 2) * (1.0 + EVALUATION))
 
-    def _worth_proving(self, point: Point) -> bool:
+    def _worth_proving(self, point: Evaluated) -> bool:
         """Whether equations nearly hold: a factorisation for each model would be too much."""
         if not self.equations.count:
             return True
         size = float(np.abs(self.equations.f).max()) + float(np.abs(point.scores.Z).max(initial=0.0))
         return point.violation <= 1e-6 * size
 
-    def _moves(self, point: Point, x: Vector) -> Vector | None:
+    def _moves(self, point: Evaluated, x: Vector) -> Vector | None:
         problem, penalty = self.problem, self.problem.penalty
         metric, gram = np.ones(len(x)), None
         if not penalty.quadratic:
@@ -190,12 +190,12 @@ class InterpolationJudge(Record):
         M = self.problem.constraints.equations[0]
         return bool(self.equations.count == M.shape[1] == M.nnz and np.all(self.problem.counts))
 
-    def _entries(self, point: Point) -> Vector:
+    def _entries(self, point: Evaluated) -> Vector:
         if not self.problem.intercept:
             return np.ravel(point.w)
         return np.concatenate([np.ravel(point.w), np.ravel(point.b)])
 
-    def _scaled(self, point: Point) -> Point | None:
+    def _scaled(self, point: Evaluated) -> Evaluated | None:
         """The smallest multiple of a model that satisfies all constraints, for half-lines that do not contain 0."""
         problem, ends = self.problem, self.problem.constraints.ends
         if ends is None or self.equations.count:
@@ -217,7 +217,7 @@ class InterpolationJudge(Record):
                 return scaled
         return None
 
-    def _keep(self, point: Point) -> None:
+    def _keep(self, point: Evaluated) -> None:
         if self.contradiction is not None:
             value = point.scores.mean_square(self.problem)
             self.steady = value > (1.0 - TUNING.flat) * self.primal.upper
@@ -247,7 +247,7 @@ class InterpolationJudge(Record):
             self.try_gradient(self.seen)
         self._move_inside()
 
-    def _try_contradiction(self, bound: HardBound) -> None:
+    def _try_contradiction(self, bound: DualValue) -> None:
         """Raise `Infeasible`, or go on with the violation as the objective, if these multipliers prove it."""
         cancellation = bound.cancellation
         if bound.support_lower > self.problem.penalty.domain_support(bound.v, bound.error):
@@ -323,7 +323,7 @@ class InterpolationJudge(Record):
         ends = self.problem.constraints.ends
         return ends is not None and bool(np.all((ends[0] == ends[1])[self.problem.counts]))
 
-    def _towards(self, point: Point, inside: Point) -> Point | None:
+    def _towards(self, point: Evaluated, inside: Evaluated) -> Evaluated | None:
         """(1 - t) w + t w0 with nearly the smallest t for which it works."""
         counts = self.problem.counts
         for t in np.geomspace(1e-16, TUNING.farthest, 50):
@@ -338,7 +338,7 @@ class InterpolationJudge(Record):
                     return moved
         return None
 
-    def _search(self, room: float) -> Point | None:
+    def _search(self, room: float) -> Evaluated | None:
         """A point of smaller sets, by a solver that raises their dual bound."""
         problem = self.problem
         smaller = problem.replace(constraints=problem.constraints.shrunk(room), on_infeasible="least_violation")

@@ -16,7 +16,7 @@ from fenchel.solver.solve import Clock
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class HardParameters:
+class ConstraintParameters:
     """Parameters of estimators with hard constraints."""
 
     tol: float = 1e-6
@@ -34,12 +34,12 @@ def norm_of(p: object) -> Penalty:
     return L2(1.0) if checked == 2.0 else LpSquared(1.0, checked)
 
 
-def check_hard(model: Any) -> None:
+def check_constrained(model: Any) -> None:
     """Raise for invalid shared parameters."""
     one_of("on_infeasible", model.on_infeasible, ("raise", "least_violation"))
 
 
-def fit_hard(
+def fit_constrained(
     model: LinearEstimator,
     problems: Sequence[Interpolation],
     of: str,

@@ -9,7 +9,7 @@ from fenchel.data import Design
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import sample_weights, validated
 from fenchel.estimator.documentation import documented
-from fenchel.estimator.interpolation.fitting import HardParameters, check_hard, fit_hard, norm_of
+from fenchel.estimator.interpolation.fitting import ConstraintParameters, check_constrained, fit_constrained, norm_of
 from fenchel.estimator.objective import Objective
 from fenchel.estimator.regression import Regression, columns, take_shape_of
 from fenchel.problem import Interpolation
@@ -17,7 +17,7 @@ from fenchel.problem.sets import Point
 
 
 @documented("targets")
-class MinNormRegressor(HardParameters, Regression):
+class MinNormRegressor(ConstraintParameters, Regression):
     """The weights of least p-norm that fit every sample exactly, certified.
 
     Minimises |w|_p^2 / 2 subject to x_i.w + b = y_i for every i. For p = 2 that is the solution by the pseudo-inverse,
@@ -53,7 +53,7 @@ class MinNormRegressor(HardParameters, Regression):
 
     def _check_parameters(self) -> None:
         norm_of(self.p)
-        check_hard(self)
+        check_constrained(self)
 
     def _objective(self) -> Objective:
         raise TypeError("an interpolation has no loss")
@@ -62,7 +62,7 @@ class MinNormRegressor(HardParameters, Regression):
         """Fit the targets y exactly; samples of weight 0 are left out."""
         features, targets = validated(self, X, y, multi_output=True)
         problems = self._problems(features, targets, sample_weights(sample_weight, features))
-        fit_hard(self, problems, of="targets")
+        fit_constrained(self, problems, of="targets")
         take_shape_of(self, targets)
         return self
 

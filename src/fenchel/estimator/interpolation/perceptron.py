@@ -16,7 +16,7 @@ from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import sample_weights
 from fenchel.estimator.classification import Classification, Codes, encoded, signs_of, with_class_weights
 from fenchel.estimator.documentation import documented
-from fenchel.estimator.interpolation.fitting import HardParameters, check_hard, fit_hard, norm_of
+from fenchel.estimator.interpolation.fitting import ConstraintParameters, check_constrained, fit_constrained, norm_of
 from fenchel.estimator.objective import Objective, one_of
 from fenchel.problem import Interpolation
 from fenchel.problem.checks import require_flag
@@ -27,7 +27,7 @@ from fenchel.solver.solve import Clock
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PerceptronParameters(HardParameters):
+class MarginParameters(ConstraintParameters):
     """Parameters of both perceptrons."""
 
     accelerate: bool = True
@@ -36,7 +36,7 @@ class PerceptronParameters(HardParameters):
     max_iter: int | None = 1000
 
 
-class Perceptron(PerceptronParameters, Classification):
+class MarginClassifier(MarginParameters, Classification):
     """A classifier with a margin at every sample; subclasses say in which norm."""
 
     @abstractmethod
@@ -45,7 +45,7 @@ class Perceptron(PerceptronParameters, Classification):
 
     def _check_parameters(self) -> None:
         self._exponent(1)
-        check_hard(self)
+        check_constrained(self)
         require_flag(self.accelerate, "accelerate")
         one_of("multi_class", self.multi_class, ("ovr", "joint"))
         if not self.accelerate and self.solver != "dykstra":
@@ -95,9 +95,9 @@ class Perceptron(PerceptronParameters, Classification):
             options = {"accelerate": bool(self.accelerate), "restart": bool(self.accelerate)}
             if self.p_ < 2.0 and not problems[0].intercept:
                 options["steps"] = "local"
-        watch = [Mistakes(*pair) for pair in zip(problems, passes, strict=True)]
+        watch = [MistakeCounter(*pair) for pair in zip(problems, passes, strict=True)]
         try:
-            results = fit_hard(self, problems, "classes", watch=watch, **options)
+            results = fit_constrained(self, problems, "classes", watch=watch, **options)
             known = all(np.isfinite(result.certificate.gap) for result in results)
         except Infeasible:
             if self.on_infeasible == "raise":
@@ -106,11 +106,11 @@ class Perceptron(PerceptronParameters, Classification):
         if known or self.on_infeasible == "raise":
             return results
         least = [problem.replace(on_infeasible="least_violation") for problem in problems]
-        return fit_hard(self, least, "classes", solver="auto", max_seconds=clock.left)
+        return fit_constrained(self, least, "classes", solver="auto", max_seconds=clock.left)
 
 
 @documented("classes")
-class LpPerceptron(Perceptron):
+class LpPerceptron(MarginClassifier):
     """A classifier that minimises a p-norm subject to margins of 1, certified (Raj and Bach 2020).
 
     Minimises |w|_p^2 / 2 subject to y_i (x_i.w + b) >= 1 for every i, by accelerated dual coordinate ascent. The margin
@@ -166,7 +166,7 @@ class LpPerceptron(Perceptron):
 
 
 @documented("classes")
-class SparsePerceptron(Perceptron):
+class SparsePerceptron(MarginClassifier):
     """`LpPerceptron` with p = 1 + 1 / log d, for which |w|_p is nearly |w|_1: most weights are nearly zero.
 
     Parameters
@@ -237,7 +237,7 @@ def joint_rows(X: MatrixLike, codes: Codes, count: int) -> sp.csr_array:
     return sp.csr_array(stacked[place.ravel()])
 
 
-class Mistakes:
+class MistakeCounter:
     """A callback that counts the training samples on the wrong side."""
 
     def __init__(self, problem: Interpolation, counts: list[int]) -> None:

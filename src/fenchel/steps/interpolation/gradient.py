@@ -21,7 +21,7 @@ from fenchel.steps.base import Candidate, Overflow, Solver, Start
 
 
 @dataclass(frozen=True)
-class HardGradientTuning:
+class DualGradientTuning:
     """Not measured."""
 
     growth: float = 2.0  # of L where it proves too small
@@ -30,7 +30,7 @@ class HardGradientTuning:
     recentre: int = 20  # steps between two centres of the intercept
 
 
-TUNING = HardGradientTuning()
+TUNING = DualGradientTuning()
 
 
 @dataclass
@@ -63,7 +63,7 @@ class GradientState:
 
 
 @dataclass(frozen=True)
-class HardGradient(Solver[GradientState]):
+class DualGradient(Solver[GradientState]):
     """One accelerated proximal gradient step over all multipliers."""
 
     name = "fista"

@@ -39,7 +39,7 @@ from fenchel.steps.linear_algebra.conjugate_gradients import conjugate_gradients
 
 
 @dataclass(frozen=True)
-class HardNewtonTuning:
+class IntervalNewtonTuning:
     """Not measured yet."""
 
     most_dense: int = 6000  # rows of a factorisation
@@ -65,11 +65,11 @@ class HardNewtonTuning:
     nearly: float = 1e-3  # relative violation at which the next p-norm follows
 
 
-TUNING = HardNewtonTuning()
+TUNING = IntervalNewtonTuning()
 
 
 @dataclass
-class HardState:
+class MultiplierState:
     """Multipliers of all scores, in row-major order; the intercepts; how the steps have gone."""
 
     problem: Interpolation
@@ -169,7 +169,7 @@ class HardState:
 
 
 @dataclass(frozen=True)
-class HardNewton(Solver[HardState]):
+class IntervalNewton(Solver[MultiplierState]):
     """One step minimises a quadratic model of the dual over all multipliers."""
 
     name = "newton"
@@ -188,7 +188,7 @@ class HardNewton(Solver[HardState]):
             return "takes several scores for fewer weights and samples only"
         return None
 
-    def begin(self, problem: Interpolation, start: Start, seed: int) -> HardState:
+    def begin(self, problem: Interpolation, start: Start, seed: int) -> MultiplierState:
         ends = problem.constraints.ends
         assert ends is not None
         low, high = (end.ravel() for end in ends)
@@ -198,7 +198,7 @@ class HardNewton(Solver[HardState]):
         stages = _stages(problem.penalty) if not beta.any() else [problem.penalty]
         states = np.sign(beta).astype(np.int8)
         b = np.atleast_1d(np.asarray(start.b, dtype=np.float64)).copy()
-        state = HardState(problem, stages[0], stages[1:], low, high, counts, beta, b, states)
+        state = MultiplierState(problem, stages[0], stages[1:], low, high, counts, beta, b, states)
         if problem.X.shape[0] > problem.X.shape[1] + problem.outputs * problem.intercept:  # rows depend on each other
             state.damping = state.least_damping = TUNING.dependent
         state.evaluate()
@@ -207,7 +207,7 @@ class HardNewton(Solver[HardState]):
             state.ascent = ascent if isinstance(ascent, Iterates) else None
         return state
 
-    def _passes(self, state: HardState, ascent: Iterates) -> None:
+    def _passes(self, state: MultiplierState, ascent: Iterates) -> None:
         """Some passes of dual ascent; the last ones if they hardly help."""
         before = state.violation if state.steps else np.inf
         for _ in range(TUNING.passes):
@@ -221,7 +221,7 @@ class HardNewton(Solver[HardState]):
         if not state.violation < TUNING.quick * before and state.problem.n_samples <= TUNING.most_dense:
             state.ascent = None
 
-    def step(self, state: HardState) -> HardState:
+    def step(self, state: MultiplierState) -> MultiplierState:
         if state.ascent is not None:
             self._passes(state, state.ascent)
             state.steps += 1
@@ -245,7 +245,7 @@ class HardNewton(Solver[HardState]):
             state.damping = min(TUNING.harder * state.damping, TUNING.most_damping)
         return state
 
-    def _model_step(self, state: HardState, hessian: Hessian) -> bool:
+    def _model_step(self, state: MultiplierState, hessian: Hessian) -> bool:
         """To the minimum of the quadratic model, as far as F falls; whether it was found."""
         # the damping is around the present multipliers, the quadratic of the intercept around the present b
         c = state.z - hessian.without_pull(state.beta)
@@ -254,7 +254,7 @@ class HardNewton(Solver[HardState]):
         self._search(state, beta, states, hessian)
         return found
 
-    def _search(self, state: HardState, beta: Vector, states: States, hessian: Hessian) -> None:
+    def _search(self, state: MultiplierState, beta: Vector, states: States, hessian: Hessian) -> None:
         """Along the line to the model's minimum, as far as F falls."""
         old, b, change = state.beta, state.b, beta - state.beta
         before, t = self._objective(state, hessian, old, b), 1.0
@@ -279,7 +279,7 @@ class HardNewton(Solver[HardState]):
         state.balance()
         self._account(state, self._objective(state, hessian, state.beta, state.b))
 
-    def _account(self, state: HardState, value: float) -> None:
+    def _account(self, state: MultiplierState, value: float) -> None:
         violation, (least, smallest) = state.violation, state.best
         settled = state.damping <= TUNING.settled * state.least_damping or state.damping >= TUNING.most_damping
         state.idle, state.stuck = state.idle + settled, state.stuck + 1
@@ -294,13 +294,13 @@ class HardNewton(Solver[HardState]):
             state.evaluate()
 
     @staticmethod
-    def _ends(state: HardState, beta: Vector) -> float:
+    def _ends(state: MultiplierState, beta: Vector) -> float:
         """sum_i h_i(beta_i)."""
         with np.errstate(invalid="ignore"):
             terms = np.where(beta > 0.0, -state.low * beta, np.where(beta < 0.0, -state.high * beta, 0.0))
         return float(terms.sum())
 
-    def _objective(self, state: HardState, hessian: Hessian, beta: Vector, b: Vector) -> float:
+    def _objective(self, state: MultiplierState, hessian: Hessian, beta: Vector, b: Vector) -> float:
         """F, with the quadratic of the intercept around the present one."""
         value = self._ends(state, beta) + state.penalty.conjugate(state.problem.X.rmatvec(beta))
         if state.problem.intercept:
@@ -308,7 +308,7 @@ class HardNewton(Solver[HardState]):
             value += float(b @ totals) + 0.5 * hessian.pull * float(totals @ totals)
         return value
 
-    def candidates(self, state: HardState) -> Sequence[Candidate]:
+    def candidates(self, state: MultiplierState) -> Sequence[Candidate]:
         problem = state.problem
         w = problem.penalty.grad_conjugate(state.v) if state.later else state.w
         weights, intercept, multipliers = problem.shapes
@@ -317,7 +317,7 @@ class HardNewton(Solver[HardState]):
         b = state.b if intercept else float(state.b[0])
         return [Candidate(w.reshape(weights), b if problem.intercept else 0.0 * b, alpha.reshape(multipliers))]
 
-    def finished(self, state: HardState) -> bool:
+    def finished(self, state: MultiplierState) -> bool:
         ends = state.idle >= TUNING.idle and state.violation <= TUNING.missed * state.scale
         return (ends and not state.later) or state.stuck >= TUNING.stuck or state.is_exact
 
@@ -350,7 +350,7 @@ class Hessian:
     weighted mean of squared distances.
     """
 
-    state: HardState
+    state: MultiplierState
     derivative: LinkDerivative
     damping: Vector
     pull: float
@@ -358,7 +358,7 @@ class Hessian:
     inverse: Callable[[Vector], Vector] = np.asarray  # and its solutions
 
     @classmethod
-    def of(cls, state: HardState, derivative: LinkDerivative) -> Hessian:
+    def of(cls, state: MultiplierState, derivative: LinkDerivative) -> Hessian:
         """At the present multipliers."""
         norms = state.problem.row_norms
         mean = float(np.mean(norms[state.counts] ** 2)) * float(np.mean(derivative.diagonal))
