@@ -121,7 +121,7 @@ def check(kind, penalty, seed):
         warnings.simplefilter("ignore", fl.NotCertifiedWarning)
         result = fl.solve(one.problem, tol=1e-6, max_seconds=60)
     c = result.certificate
-    assert one.problem.violation(result.w, result.b) <= c.violation
+    assert one.problem.violation(result.w, result.b) <= c.violation + 1e-14
     found = optimum(one)
     if found is not None:
         best, off = found

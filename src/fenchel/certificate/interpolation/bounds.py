@@ -185,7 +185,10 @@ class Equations:
         if len(value):
             own = np.hstack([own, np.zeros((len(own), F.shape[1] - own.shape[1]))])
             F = np.vstack([F.toarray() if sp.issparse(F) else F, own])
-        return cls(*_distinct(F, np.concatenate([e, value])), summed, cancels)
+        f = np.concatenate([e, value])
+        if len(f) <= TUNING.most_rows:
+            F, f = _distinct(F, f)
+        return cls(F, f, summed, cancels)
 
     @property
     def count(self) -> int:
@@ -244,9 +247,10 @@ def _distinct(F: StoredMatrix, f: Vector) -> tuple[StoredMatrix, Vector]:
         return F, f
     seen: dict[bytes, int] = {}
     for i in range(len(f)):
-        row = F[[i]] if sparse else F[i]
-        entries = row.indices.tobytes() + row.data.tobytes() if sparse else (row + 0.0).tobytes()
-        if (row.nnz if sparse else np.any(row)) or f[i] != 0.0:
+        part = slice(F.indptr[i], F.indptr[i + 1]) if sparse else slice(None)
+        values = F.data[part] if sparse else F[i]
+        entries = (F.indices[part].tobytes() if sparse else b"") + (values + 0.0).tobytes()
+        if np.any(values) or f[i] != 0.0:
             seen.setdefault(entries + f[i : i + 1].tobytes(), i)
     kept = np.array(sorted(seen.values()), dtype=np.int64)
     return (F, f) if len(kept) == len(f) else (F[kept], f[kept])

@@ -379,8 +379,11 @@ class Hessian:
 
     def without_pull(self, x: Vector) -> Vector:
         """K x without the intercept's part."""
+        return self._undamped(x) + self.damping * x
+
+    def _undamped(self, x: Vector) -> Vector:
         X = self.state.problem.X
-        return X.matvec(self.derivative.times(X.rmatvec(x))) + self.damping * x
+        return X.matvec(self.derivative.times(X.rmatvec(x)))
 
     def solve(self, rows: Indices, right: Vector) -> Vector:
         """K x = right among some rows; the intercept's part by the formula of Woodbury, which keeps the digits."""
@@ -452,6 +455,7 @@ class Hessian:
         return K
 
     def _conjugate_gradients(self, rows: Indices, right: Vector) -> Vector:
+        """Without damping, which they do not need where rows depend on each other."""
         norms = self.state.problem.row_norms[rows]
         diagonal = norms**2 * float(np.mean(self.derivative.diagonal)) + self.damping[rows]
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
@@ -460,9 +464,9 @@ class Hessian:
 
         def times(x: Vector) -> Vector:
             if every:
-                return self.without_pull(x)
+                return self._undamped(x)
             padded[rows] = x
-            return self.without_pull(padded)[rows]
+            return self._undamped(padded)[rows]
 
         goal = (TUNING.cg_accuracy * float(np.linalg.norm(right))) ** 2
         x, _, _ = conjugate_gradients(times, lambda r: r / diagonal, right, TUNING.cg_steps, residual_goal=goal)
