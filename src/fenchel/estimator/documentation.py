@@ -51,6 +51,12 @@ PARAMETERS: Entries = {
     "n_threads": "int or None\n    Threads of a fit; None is all cores.",
     "n_jobs": "int, optional\n    Threads: None is one, -1 is all cores, -2 all but one. A search runs folds in them.",
     "precompute": 'bool, "auto" or array\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
+    "accelerate": 'bool\n    Whether coordinate ascent has momentum; for solver="dykstra".',
+    "on_infeasible": (
+        '{"raise", "least_violation"}\n'
+        "    If no model satisfies all constraints: raise `Infeasible`, or find the one whose scores have the least\n"
+        '    mean squared distance to their sets, by solver="auto".'
+    ),
     "selection": '{"cyclic", "random"}\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
     "dual": 'bool or "auto"\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
     "copy_X": "bool\n    X is never changed; either value has the same effect.",
@@ -93,6 +99,18 @@ ATTRIBUTES: dict[str, Entries] = {
     "sparse": {
         "sparse_coef_": "sparse matrix of shape (targets, d)",
         "dual_gap_": "float, or array of shape (targets,)\n    The certified gap.",
+    },
+    "margins": {
+        "certificate_": "InterpolationCertificate\n    Of |w|_p^2 / 2; summed over the classes.",
+        "margin_": (
+            "float, or array of shape (classes,)\n"
+            "    min_i y_i (x_i.w + b) / |w|_p, negative if a sample is on the wrong side."
+        ),
+        "n_mistakes_": (
+            "array, or a list of them\n"
+            "    Training samples on the wrong side after each pass: of the model that is the best so far."
+        ),
+        "p_": "float\n    The p of the norm.",
     },
     "alpha_path": {
         "alpha_": "float",

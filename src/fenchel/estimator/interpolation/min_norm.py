@@ -27,8 +27,6 @@ class MinNormRegressor(ConstraintParameters, Regression):
     ----------
     p : float, default 2.0
         Above 1, and at most 2.
-    tol : float, default 1e-6
-        A fit ends when its certified gap is at most tol times the objective.
     on_infeasible : {"raise", "least_violation"}, default "raise"
         If no weights fit all samples: raise `Infeasible`, or fit by least squares, and of all such weights take those
         of least norm.

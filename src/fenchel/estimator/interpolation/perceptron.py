@@ -109,7 +109,7 @@ class MarginClassifier(MarginParameters, Classification):
         return fit_constrained(self, least, "classes", solver="auto", max_seconds=clock.left)
 
 
-@documented("classes")
+@documented("classes", "margins")
 class LpPerceptron(MarginClassifier):
     """A classifier that minimises a p-norm subject to margins of 1, certified (Raj and Bach 2020).
 
@@ -120,33 +120,15 @@ class LpPerceptron(MarginClassifier):
     ----------
     p : float, default 2.0
         Above 1, and at most 2.
-    accelerate : bool, default True
-        Whether coordinate ascent has momentum; for solver="dykstra".
     multi_class : {"ovr", "joint"}, default "ovr"
         More than two classes: each against the rest; or one problem with z_y - z_j >= 1 for all other classes j, which
         needs fit_intercept=False.
     solver : str or Solver, default "dykstra"
         The paper's algorithm. "auto" takes the fastest one.
-    tol : float, default 1e-6
-        A fit ends when its certified gap is at most tol times the objective.
     max_iter : int, default 1000
         The largest number of passes over the data.
-    on_infeasible : {"raise", "least_violation"}, default "raise"
-        If the classes cannot be separated: raise `Infeasible`, or find the weights whose mean squared distance to the
-        margins is least, by solver="auto".
     class_weight : dict, "balanced" or None
         Factors of the sample weights. They matter where they are 0, and for the least violation.
-
-    Attributes
-    ----------
-    certificate_ : InterpolationCertificate
-        Of |w|_p^2 / 2; summed over the classes.
-    margin_ : float, or array of shape (classes,)
-        min_i y_i (x_i.w + b) / |w|_p, negative if a sample is on the wrong side.
-    n_mistakes_ : array, or a list of them
-        Training samples on the wrong side after each pass: of the model that is the best so far.
-    p_ : float
-        The p that was used.
 
     Examples
     --------
@@ -165,39 +147,21 @@ class LpPerceptron(MarginClassifier):
         return norm_of(self.p).norm
 
 
-@documented("classes")
+@documented("classes", "margins")
 class SparsePerceptron(MarginClassifier):
     """`LpPerceptron` with p = 1 + 1 / log d, for which |w|_p is nearly |w|_1: most weights are nearly zero.
 
     Parameters
     ----------
-    accelerate : bool, default True
-        Whether coordinate ascent has momentum; for solver="dykstra".
     multi_class : {"ovr", "joint"}, default "ovr"
         More than two classes: each against the rest; or one problem with z_y - z_j >= 1 for all other classes j, which
         needs fit_intercept=False.
     solver : str or Solver, default "dykstra"
         The paper's algorithm. "auto" takes the fastest one.
-    tol : float, default 1e-6
-        A fit ends when its certified gap is at most tol times the objective.
     max_iter : int, default 1000
         The largest number of passes over the data.
-    on_infeasible : {"raise", "least_violation"}, default "raise"
-        If the classes cannot be separated: raise `Infeasible`, or find the weights whose mean squared distance to the
-        margins is least, by solver="auto".
     class_weight : dict, "balanced" or None
         Factors of the sample weights. They matter where they are 0, and for the least violation.
-
-    Attributes
-    ----------
-    p_ : float
-        1 + 1 / log d.
-    certificate_ : InterpolationCertificate
-        Of |w|_p^2 / 2; summed over the classes.
-    margin_ : float, or array of shape (classes,)
-        min_i y_i (x_i.w + b) / |w|_p, negative if a sample is on the wrong side.
-    n_mistakes_ : array, or a list of them
-        Training samples on the wrong side after each pass: of the model that is the best so far.
 
     Examples
     --------
@@ -215,26 +179,14 @@ class SparsePerceptron(MarginClassifier):
 
 def joint_rows(X: MatrixLike, codes: Codes, count: int) -> sp.csr_array:
     """z_y - z_j as rows, for each sample and other class j: x_i in the columns of its class, -x_i in those of j."""
-    rows = sp.csr_array(X)
-    n, d = rows.shape
+    n, d = np.shape(X)
     others = np.array([[j for j in range(count) if j != code] for code in range(count)])
-    pieces = []
-    for code in range(count):
-        own = rows[np.flatnonzero(codes == code)]
-        for j in others[code]:
-            blocks: list[Any] = [None] * count
-            blocks[code], blocks[j] = own, -own
-            filled = [sp.csr_array((own.shape[0], d)) if block is None else block for block in blocks]
-            pieces.append(sp.hstack(filled, format="csr"))
-    stacked = sp.vstack(pieces, format="csr")
-    place = np.empty((n, count - 1), dtype=np.int64)  # of the row of each sample and other class
-    first = 0
-    for code in range(count):
-        members = np.flatnonzero(codes == code)
-        for k in range(count - 1):
-            place[members, k] = first + np.arange(len(members))
-            first += len(members)
-    return sp.csr_array(stacked[place.ravel()])
+    repeated = sp.csr_array(X)[np.repeat(np.arange(n), count - 1)].tocoo()
+    own, other = np.repeat(codes, count - 1), others[codes].ravel()
+    rows, columns = repeated.coords
+    places = np.concatenate([own[rows] * d + columns, other[rows] * d + columns])
+    entries = np.concatenate([repeated.data, -repeated.data])
+    return sp.csr_array((entries, (np.tile(rows, 2), places)), shape=(n * (count - 1), count * d))
 
 
 class MistakeCounter:
