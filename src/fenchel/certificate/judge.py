@@ -14,8 +14,14 @@ import numpy as np
 
 from fenchel.certificate.bounds import dual_point
 from fenchel.certificate.bounds.differences import denoising_bound
-from fenchel.certificate.bounds.dual_point import LowerBound, gradient_point, lower_bounds, zero_bound
-from fenchel.certificate.bounds.residual import moved, residual_bound
+from fenchel.certificate.bounds.dual_point import (
+    LowerBound,
+    gradient_point,
+    lower_bounds,
+    moved,
+    residual_bound,
+    zero_bound,
+)
 from fenchel.certificate.bounds.rounding import DualPoint, PrimalBound, gap_between, primal_bound
 from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.certificate.certificate import NOTHING, Certificate, Proof, vanishes
