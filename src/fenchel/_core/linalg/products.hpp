@@ -94,9 +94,21 @@ void prefetch_after(const Line &x) {
     for (Index k = 0; k < x.size; k += 8) x.prefetch_after(k);
 }
 
-template <class Line>
-void add(const Line &x, double a, double *out) {
-    for (Index k = 0; k < x.size; ++k) out[x.index(k)] += a * static_cast<double>(x.value[k]);
+template <class T>
+void add(const DenseLine<T> &x, double a, double *out) {
+    for (Index k = 0; k < x.size; ++k) out[k] += a * static_cast<double>(x.value[k]);
+}
+
+// The indices of a line are distinct, which the compiler cannot know: four loads need not wait for the stores before them.
+template <class T, class I>
+void add(const SparseLine<T, I> &x, double a, double *out) {
+    const auto sum = [&](Index k) { return out[x.index(k)] + a * static_cast<double>(x.value[k]); };
+    Index k = 0;
+    for (; k + 3 < x.size; k += 4) {
+        const double first = sum(k), second = sum(k + 1), third = sum(k + 2), fourth = sum(k + 3);
+        out[x.index(k)] = first, out[x.index(k + 1)] = second, out[x.index(k + 2)] = third, out[x.index(k + 3)] = fourth;
+    }
+    for (; k < x.size; ++k) out[x.index(k)] = sum(k);
 }
 
 template <bool in_order, class Matrix>
