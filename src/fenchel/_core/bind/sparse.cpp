@@ -46,13 +46,16 @@ struct CentredEntries {
     const double *mean;
     template <class F>
     void visit(Index i, Index from, Index to, F &&f) const {
-        const T *x = data + i * row;
-        if (mean)
-            for (Index j = from; j < to; ++j) f(j, static_cast<double>(x[j * column]) - mean[j]);
-        else if (column == 1)
-            for (Index j = from; j < to; ++j) f(j, static_cast<double>(x[j]));
+        const auto each = [&, x = data + i * row](auto stride) {  // known at compile time where rows are contiguous
+            if (mean)
+                for (Index j = from; j < to; ++j) f(j, static_cast<double>(x[j * stride]) - mean[j]);
+            else
+                for (Index j = from; j < to; ++j) f(j, static_cast<double>(x[j * stride]));
+        };
+        if (column == 1)
+            each(std::integral_constant<Index, 1>{});
         else
-            for (Index j = from; j < to; ++j) f(j, static_cast<double>(x[j * column]));
+            each(column);
     }
 };
 

@@ -75,18 +75,14 @@ class Int16Screen {
     Int16Screen(Index n, Index d, const double *r, const Visit &visit)
         : n(n), count(d), length(d, 0.0), pairs_((n + 1) / 2), inverse_(blocks() * block_columns, largest_inverse), entries_(blocks() * pairs_ * block_columns),
           root_(2 * pairs_, 0.0) {
-        for (Index i = 0; i < n; ++i) {
-            root_[i] = std::sqrt(r[i]);
-            visit(i, 0, d, [square = length.data(), w = r[i]](Index j, double x) { square[j] += w * x * x; });
+        for (Index i = 0; i < n; ++i) root_[i] = std::sqrt(r[i]);
+        for (Index from = 0; from < d; from += tile) {
+            const Index to = std::min(from + tile, d);
+            measure(from, to, r, visit);
+            fill(from, to, visit);
         }
-        for (double &size : length) size = std::sqrt(size) * (1 + 1e-9);
         largest_length_ = *std::max_element(length.begin(), length.end());
-        std::vector<double> scale(blocks() * block_columns, 0.0);
-        for (Index j = 0; j < d; ++j) {
-            inverse_[j] = static_cast<float>(std::min(largest_length_ / length[j], largest_inverse));
-            scale[j] = length[j] > 0 ? 1 / length[j] : 0.0;
-        }
-        for (Index from = 0; from < d; from += tile) fill(from, std::min(from + tile, d), scale.data(), visit);
+        for (Index j = 0; j < d; ++j) inverse_[j] = static_cast<float>(std::min(largest_length_ / length[j], largest_inverse));
     }
 
     // The direction of a vector q that is zero where r is. The v_j that are asked for may differ by `extra` S_j from the screen's.
@@ -132,21 +128,30 @@ class Int16Screen {
 
   private:
     static constexpr double largest_inverse = 1e30;
-    static constexpr Index tile = 512;
+    static constexpr Index tile = 64;
 
     Index blocks() const { return (count + block_columns - 1) / block_columns; }
 
-    // The entries of a tile of columns, whose rows fit into the first-level cache, pair by pair.
+    // S_j of a tile of columns, whose entries are then in the cache for `fill`.
     template <class Visit>
-    void fill(Index from, Index to, const double *scale, const Visit &visit) {
+    void measure(Index from, Index to, const double *r, const Visit &visit) {
+        double square[tile] = {};
+        for (Index i = 0; i < n; ++i) visit(i, from, to, [&square, from, w = r[i]](Index j, double x) { square[j - from] += w * x * x; });
+        for (Index j = from; j < to; ++j) length[j] = std::sqrt(square[j - from]) * (1 + 1e-9);
+    }
+
+    // The entries of a tile of columns, pair by pair.
+    template <class Visit>
+    void fill(Index from, Index to, const Visit &visit) {
         std::int32_t row[2][tile] = {};
-        double x[tile];
+        double scale[tile];
+        for (Index j = from; j < to; ++j) scale[j - from] = length[j] > 0 ? 1 / length[j] : 0.0;
         for (Index i = 0; i < 2 * pairs_; ++i) {
-            if (i < n) visit(i, from, to, [&x, from](Index j, double entry) { x[j - from] = entry; });
-            const double root = root_[i];
-            if (i == n) std::fill(x, x + tile, 0.0);
-#pragma omp simd
-            for (Index c = 0; c < to - from; ++c) row[i % 2][c] = to_int16(root * scale[from + c] * x[c]);
+            std::int32_t *out = row[i % 2];
+            if (i < n)
+                visit(i, from, to, [&, root = root_[i]](Index j, double x) { out[j - from] = to_int16(root * scale[j - from] * x); });
+            else
+                std::fill(out, out + tile, 0);
             if (i % 2 == 0) continue;
             for (Index c = 0; c < to - from; c += block_columns) {
                 Pair *out = entries_.data() + (from + c) * pairs_ + i / 2 * block_columns;
