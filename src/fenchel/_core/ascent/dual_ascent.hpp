@@ -56,22 +56,28 @@ inline Visit visit(const Logistic &loss, double a, double z, double q, double y,
 template <class Loss>
 constexpr bool costly = std::is_same_v<Loss, Logistic> || std::is_same_v<Loss, Exponential>;
 
+// w as a function of u, entry by entry.
+template <class Link>
+struct Linked {
+    const double *u;
+    const Link &link;
+    double operator[](Index j) const { return link.weight(u[j]); }
+};
+
 // u, with the intercept after it.
 struct Weights {
     double *values;
     template <class Link, class Line>
     double score(const Line &x, const Link &link) const {
         if constexpr (std::is_same_v<Link, Linear>) return dot(x, values);
-        double sum = 0;
-        for (Index k = 0; k < x.size; ++k) sum += static_cast<double>(x.value[k]) * link.weight(values[x.index(k)]);
-        return sum;
+        else return dot(x, Linked<Link>{values, link});
     }
     double intercept(Index width) const { return values[width]; }
     template <class Link, class Line>
     void move(const Line &x, double a, Link &link, Index width, double shift) {
         values[width] += shift;
         if constexpr (Link::stateless) {
-            add(x, a, values);
+            add_by_fours(x, a, values);
         } else {
             for (Index k = 0; k < x.size; ++k) {
                 double &entry = values[x.index(k)];

@@ -45,8 +45,8 @@ double dot(const DenseLine<T> &x, const double *w) {
 }
 
 // Lines are short: four scalar sums are faster than vector gathers.
-template <bool in_order = false, class T, class I>
-double dot(const SparseLine<T, I> &x, const double *w) {
+template <bool in_order = false, class T, class I, class Values>
+double dot(const SparseLine<T, I> &x, const Values &w) {
     const auto term = [&](Index k) { return static_cast<double>(x.value[k]) * w[x.index(k)]; };
     double a = 0, b = 0, c = 0, d = 0;
     const auto four = [&](Index k) { a += term(k), b += term(k + 1), c += term(k + 2), d += term(k + 3); };
@@ -94,14 +94,19 @@ void prefetch_after(const Line &x) {
     for (Index k = 0; k < x.size; k += 8) x.prefetch_after(k);
 }
 
-template <class T>
-void add(const DenseLine<T> &x, double a, double *out) {
-    for (Index k = 0; k < x.size; ++k) out[k] += a * static_cast<double>(x.value[k]);
+template <class Line>
+void add(const Line &x, double a, double *out) {
+    for (Index k = 0; k < x.size; ++k) out[x.index(k)] += a * static_cast<double>(x.value[k]);
 }
 
-// The indices of a line are distinct, which the compiler cannot know: four loads need not wait for the stores before them.
+// The same for lines in random order. The indices of a line are distinct, which the compiler cannot know: four loads need not wait for the
+// stores before them.
+template <class T>
+void add_by_fours(const DenseLine<T> &x, double a, double *out) {
+    add(x, a, out);
+}
 template <class T, class I>
-void add(const SparseLine<T, I> &x, double a, double *out) {
+void add_by_fours(const SparseLine<T, I> &x, double a, double *out) {
     const auto sum = [&](Index k) { return out[x.index(k)] + a * static_cast<double>(x.value[k]); };
     Index k = 0;
     for (; k + 3 < x.size; k += 4) {

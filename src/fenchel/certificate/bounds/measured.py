@@ -133,7 +133,8 @@ def blur(found: Measurements, bounds: Bounds) -> float:
 def _from_samples(problem: Problem, found: Measurements, at: AtSamples, rounding: float) -> Terms:
     sizes, A = found.sizes, at.multipliers
     sums = 8.0 * gamma(problem.shape[0] + 200)
-    length = np.sqrt((A * A) @ sizes.p) * UP + 1e-150
+    squares = np.einsum("ki,ki->k", A, A) * sizes.p[0] if problem.weightless else (A * A) @ sizes.p
+    length = np.sqrt(squares) * UP + 1e-150
     scores = found.spread + np.abs(found.b) + (sizes.target if at.centred else 0.0)
     off = ((rounding + 2.0 * INPUT + (sums if at.centred else 0.0)) * scores + INPUT * sizes.target) * UP + 1e-150
     rise = (length * off + 0.5 * problem.loss.smoothness * off * off) * UP

@@ -94,7 +94,8 @@ def newton_step(state: WorkingSetState, accuracy: float) -> None:
     if state.hessian is None or not (state.problem.loss.quadratic or state.goal.penalties):
         state.hessian = Hessian.of(state)  # without a goal no certificate says when it is too old
     intercept, u = state.hessian.intercept, w.copy()
-    v, missing = state.v[state.set.members], float(state.fractions @ state.a)
+    v = state.v[state.set.members]
+    missing = float(state.fractions @ state.a) if state.problem.intercept else 0.0
     slope = intercept.slope(blocks.ridge * w - v, missing)
     minimise(state.hessian.matrix, blocks, u, slope, accuracy)
     state.go_to(u, state.b + intercept.shift(u - w, missing), state.set.design.matvec(u))

@@ -113,7 +113,7 @@ class WorkingSetState:
 
     def offer(self, w: Vector, b: float, product: Vector) -> bool:
         """Move to a model with the scores product + b if P is no larger there."""
-        z = product + b
+        z = product + b if b else product
         a, h, mean = self.response(z)
         if not mean + self.set.blocks.value(w) <= self.primal * (1.0 + 1e-14):
             return False
@@ -122,12 +122,12 @@ class WorkingSetState:
 
     def go_to(self, w: Vector, b: float, product: Vector) -> None:
         """Towards a model with the scores product + b: all the way, or half of it, ..., as far as P falls."""
-        old, b_old, at = self.w, self.b, self.z - self.b
         whole = self.offer(w, b, product)
-        self.product, t = product if whole else None, 0.0 if whole else 0.5
-        while t > 1e-6 and not self.offer(old + t * (w - old), b_old + t * (b - b_old), at + t * (product - at)):
-            t *= 0.5
-        factor = 0.1 if whole else 10.0
+        self.product, factor = (product, 0.1) if whole else (None, 10.0)
+        if not whole:
+            t, old, b_old, at = 0.5, self.w, self.b, self.z - self.b
+            while t > 1e-6 and not self.offer(old + t * (w - old), b_old + t * (b - b_old), at + t * (product - at)):
+                t *= 0.5
         self.damping = min(max(self.damping * factor, TUNING.least_damping), TUNING.most_damping)
 
     def evaluate(self) -> None:
