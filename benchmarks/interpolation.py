@@ -7,14 +7,14 @@ The rows, on generated data, or the last one on imdb:
 dense    MinNormRegressor(p=2) and scipy.linalg.lstsq on n x 10 n normal numbers;
 sparse   MinNormRegressor(p=2) and scipy.sparse.linalg.lsqr on text-like rows, to the same residual;
 margin   the hard margin of separable text-like rows, half-lines with L2, beside SVC(kernel="linear", C=1e10) and
-         LIBLINEAR's hinge loss at the C of --C, with the margin that each reaches.
+         LIBLINEAR's hinge loss, each C at the first tolerance that reaches fenchel's margin.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -33,6 +33,7 @@ from benchmarks.datasets import from_folder
 
 Fit = Callable[[], np.ndarray]
 MOST_FOR_SVC = 6000
+TOLERANCES = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5)  # of LIBLINEAR
 
 
 def text_like(n: int, d: int, per_row: int, seed: int) -> sp.csr_array:
@@ -105,7 +106,7 @@ def separable(n: int, folder: Path | None, cache: Path) -> tuple[sp.csr_array, n
     return X, np.where(rng.random(n) < 0.2, -y, y)
 
 
-def margin(repeats: int, n: int, C: float, folder: Path | None, cache: Path) -> Table:
+def margin(repeats: int, n: int, Cs: Sequence[float], folder: Path | None, cache: Path) -> Table:
     X, y = separable(n, folder, cache)
 
     def ours() -> np.ndarray:
@@ -117,16 +118,20 @@ def margin(repeats: int, n: int, C: float, folder: Path | None, cache: Path) -> 
             coef = model.fit(X, y).coef_
         return np.ravel(coef.toarray() if sp.issparse(coef) else coef)
 
-    fits: dict[str, Fit] = {
-        "fenchel": ours,
-        f"LIBLINEAR, C = {C:g}": lambda: linear(
-            LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-4, max_iter=10**5)
-        ),
-    }
+    def width(w: np.ndarray) -> float:
+        return float(np.min(y * (X @ w))) / float(np.linalg.norm(w))
+
+    def liblinear(C: float, tol: float) -> Fit:
+        return lambda: linear(LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=tol, max_iter=10**5))
+
+    fits: dict[str, Fit] = {"fenchel": ours}
+    goal = width(ours())
+    for C in Cs:
+        tol = next((tol for tol in TOLERANCES if width(liblinear(C, tol)()) >= goal), TOLERANCES[-1])
+        fits[f"LIBLINEAR, C = {C:g}, tol = {tol:g}"] = liblinear(C, tol)
     if n <= MOST_FOR_SVC:  # it takes minutes for more
         fits["SVC, C = 1e10"] = lambda: linear(SVC(kernel="linear", C=1e10))
-    quality = lambda w: f"margin {float(np.min(y * (X @ w))) / float(np.linalg.norm(w)):.6g}"  # noqa: E731
-    return timed(fits, repeats, quality, f"hard margin, {n} x {X.shape[1]}, {X.nnz} entries")
+    return timed(fits, repeats, lambda w: f"margin {width(w):.6g}", f"hard margin, {n} x {X.shape[1]}, {X.nnz} entries")
 
 
 @click.command(help=__doc__)
@@ -135,13 +140,15 @@ def margin(repeats: int, n: int, C: float, folder: Path | None, cache: Path) -> 
 @click.option("--size", default=1.0, show_default=True, help="Samples, as a part of 2000, 20000 and 4000.")
 @click.option("--data-dir", type=click.Path(exists=True, file_okay=False, path_type=Path), help="For rows of imdb.")
 @click.option("--cache", type=click.Path(path_type=Path), default="race", show_default=True)
-@click.option("--C", "C", default=1e4, show_default=True, help="Of LIBLINEAR.")
-def main(rows: tuple[str, ...], repeats: int, size: float, data_dir: Path | None, cache: Path, C: float) -> None:
+@click.option("--C", "Cs", type=float, multiple=True, default=(1e2, 1e3, 1e4), show_default=True, help="Of LIBLINEAR.")
+def main(
+    rows: tuple[str, ...], repeats: int, size: float, data_dir: Path | None, cache: Path, Cs: tuple[float, ...]
+) -> None:
     console = Console()
     tables = {
         "dense": lambda: dense(repeats, int(2000 * size)),
         "sparse": lambda: sparse(repeats, int(20000 * size), int(47000 * size)),
-        "margin": lambda: margin(repeats, int(4000 * size), C, data_dir, cache),
+        "margin": lambda: margin(repeats, int(4000 * size), Cs, data_dir, cache),
     }
     for row in rows:
         console.print(tables[row]())

@@ -9,9 +9,9 @@ A step minimises the quadratic model with h as it is (`pivoting`), and searches 
 multiple of the identity is added to the Hessian: proximal-point steps, which end at the optimum also where rows depend
 on each other, and diverge along a proof of contradiction where there is no feasible point.
 
-Where there are many samples and the penalty is quadratic, the first steps are passes of accelerated dual coordinate
-ascent, as long as they make the violation smaller quickly; they also tell which constraints are active. With more
-samples than a factorisation takes, all steps are.
+Where there are many samples and the penalty is quadratic, the first steps are passes of dual coordinate ascent
+(`active`), as long as they make the violation smaller quickly; they also tell which constraints are active. With more
+samples than a factorisation takes, passes with momentum follow.
 
 An unpenalised intercept has a quadratic around a centre that moves to b after every step, as in dual coordinate ascent.
 """
@@ -31,7 +31,8 @@ from fenchel.data.typing import Indices, Mask, Matrix, Vector
 from fenchel.problem import Interpolation, Trait
 from fenchel.problem.penalties import LpSquared, Penalty
 from fenchel.problem.penalties.base import LinkDerivative
-from fenchel.steps.base import Candidate, GaveUp, Overflow, Solver, Start
+from fenchel.steps.base import Candidate, GaveUp, Goal, Overflow, Solver, Start
+from fenchel.steps.interpolation.active import ActivePasses
 from fenchel.steps.interpolation.dykstra import Dykstra
 from fenchel.steps.interpolation.pivoting import Quadratic, States
 from fenchel.steps.interpolation.state import Iterates
@@ -59,7 +60,7 @@ class IntervalNewtonTuning:
     cg_steps: int = 500
     cg_accuracy: float = 1e-13
     many: int = 500  # samples from which passes of dual ascent come first,
-    passes: int = 10  # so many in a step,
+    passes: int = 10  # so many in a step with momentum,
     quick: float = 0.5  # as long as a step makes the violation this part of what it was
     nearer: float = 0.5  # p - 1 of the next p-norm, as a part of the last
     nearly: float = 1e-3  # relative violation at which the next p-norm follows
@@ -86,7 +87,9 @@ class MultiplierState:
     v: Vector = field(default_factory=lambda: np.zeros(0))
     w: Vector = field(default_factory=lambda: np.zeros(0))
     z: Vector = field(default_factory=lambda: np.zeros(0))
-    ascent: Iterates | None = None  # while passes of dual ascent are quick
+    ascent: ActivePasses | Iterates | None = None  # while passes of dual ascent are quick
+    seed: int = 0
+    tol: float = 0.0  # the relative gap asked for
     idle: int = 0
     stuck: int = 0
     steps: int = 0  # of dual ascent
@@ -198,28 +201,40 @@ class IntervalNewton(Solver[MultiplierState]):
         stages = _stages(problem.penalty) if not beta.any() else [problem.penalty]
         states = np.sign(beta).astype(np.int8)
         b = np.atleast_1d(np.asarray(start.b, dtype=np.float64)).copy()
-        state = MultiplierState(problem, stages[0], stages[1:], low, high, counts, beta, b, states)
+        state = MultiplierState(problem, stages[0], stages[1:], low, high, counts, beta, b, states, seed=seed)
         if problem.X.shape[0] > problem.X.shape[1] + problem.outputs * problem.intercept:  # rows depend on each other
             state.damping = state.least_damping = TUNING.dependent
         state.evaluate()
         if _begins_with_passes(problem):
-            ascent = Dykstra(accelerate=True, restart=True).begin(problem, start, seed)
-            state.ascent = ascent if isinstance(ascent, Iterates) else None
+            state.ascent = ActivePasses.of(problem, start, seed)
         return state
 
-    def _passes(self, state: MultiplierState, ascent: Iterates) -> None:
-        """Some passes of dual ascent; the last ones if they hardly help."""
+    def aim(self, state: MultiplierState, goal: Goal) -> None:
+        state.tol = goal.tol
+
+    def _passes(self, state: MultiplierState, ascent: ActivePasses | Iterates) -> None:
+        """Some passes of dual ascent; the last ones if they hardly help, unless there are too many samples."""
         before = state.violation if state.steps else np.inf
-        for _ in range(TUNING.passes):
-            ascent.step()
-        ascent.refresh()
+        if isinstance(ascent, ActivePasses):
+            ascent.advance(state.tol)
+        else:
+            for _ in range(TUNING.passes):
+                ascent.step()
+            ascent.refresh()
         found = ascent.candidates()[0]
         state.beta = (state.problem.fractions * np.reshape(np.asarray(found.alpha), (-1, state.outputs))).ravel()
         state.states = np.sign(state.beta).astype(np.int8)
         state.b = np.atleast_1d(np.asarray(found.b, dtype=np.float64))
         state.evaluate()
-        if not state.violation < TUNING.quick * before and state.problem.n_samples <= TUNING.most_dense:
+        if state.violation < TUNING.quick * before:
+            return
+        if state.problem.n_samples <= TUNING.most_dense:
             state.ascent = None
+        elif isinstance(ascent, ActivePasses):
+            assert found.alpha is not None
+            start = Start(found.w, found.b, found.alpha)
+            accelerated = Dykstra(accelerate=True, restart=True).begin(state.problem, start, state.seed)
+            state.ascent = accelerated if isinstance(accelerated, Iterates) else None
 
     def step(self, state: MultiplierState) -> MultiplierState:
         if state.ascent is not None:

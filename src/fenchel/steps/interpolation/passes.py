@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from fenchel._core import kernels
 from fenchel.data.design import Design
 from fenchel.data.repeated import RepeatedColumns
-from fenchel.data.typing import Vector
+from fenchel.data.storage import lines_of
+from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Interpolation
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.bregman import Bregman
@@ -169,15 +170,40 @@ class CompiledPasses(Passes):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.kernel = self._over(self.problem.design.lines, slice(None))
+
+    def _over(self, lines: kernels.Lines, rows: Indices | slice) -> kernels.Constrained:
+        """The kernel of some samples, whose rows these are."""
         problem, W = self.problem, self.problem.total_weight
         link, ends = self.base.kernel(), problem.constraints.ends
         assert link is not None
         assert ends is not None
-        low, high = (np.ascontiguousarray(end.ravel()) for end in ends)
+        low, high = (np.ascontiguousarray(end.ravel()[rows]) for end in ends)
         rule: type[kernels.Within] = getattr(kernels, self.rule.value[1])
         step, shift = 1.0 / (self.mu * W), self.inverse_rho / W
-        lines = problem.design.lines
-        self.kernel = kernels.Constrained(rule(low, high), link, lines, problem.weights, self.q, step, shift, W)
+        weights, q = problem.weights[rows], self.q[rows]
+        return kernels.Constrained(rule(low, high), link, lines, weights, q, step, shift, W)
+
+    def over(self, rows: Indices) -> Callable[[Vector, Vector], None]:
+        """Passes over some rows in this order, which change alpha and u.
+
+        Sparse rows are copied, one after the other: memory is then read as it lies, in half the time on imdb.
+        """
+        if not self.problem.design.is_sparse:
+
+            def run(alpha: Vector, u: Vector) -> None:
+                self.plain(rows, alpha, u)
+
+            return run
+        kernel = self._over(lines_of(self.problem.design.matrix[rows], True, checked=True), rows)
+        order = np.arange(len(rows))
+
+        def run_copied(alpha: Vector, u: Vector) -> None:
+            part = alpha[rows]
+            kernel.epoch(order, part, u, None)
+            alpha[rows] = part
+
+        return run_copied
 
     def plain(self, order: Order, alpha: Vector, u: Vector, total: Vector | None = None) -> int:
         return self.kernel.epoch(order, alpha, u, total)[2]

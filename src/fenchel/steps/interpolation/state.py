@@ -112,10 +112,15 @@ class PlainIterates(Iterates):
     def point(self) -> tuple[Vector, Vector]:
         return self.alpha, self.u
 
-    def advance(self) -> bool:
+    def move_centre(self) -> Vector:
+        """To the present intercept; returns by how much."""
         drift = self.shift(self.alpha) if self.moves_centre else np.zeros(self.passes.tail)
         self.centre += drift
         self.u[-self.passes.tail :] += drift
+        return drift
+
+    def advance(self) -> bool:
+        drift = self.move_centre()
         order = self.sampler.next()
         moves = self.passes.plain(order, self.alpha, self.u, self.total)
         self.count += len(order)
