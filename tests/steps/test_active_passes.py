@@ -117,7 +117,7 @@ def test_extrapolation_saves_passes(monkeypatch):
     X, y = separable(600, 600)
     problem = fl.Interpolation(sp.csr_array(X), fl.sets.HalfLine(1.0, y))
     extrapolated = rounds_to(problem, 1e-10)
-    monkeypatch.setattr(ActivePasses, "_try", lambda self, alpha: False)
+    monkeypatch.setattr(ActivePasses, "_try", lambda self, alpha, u: False)
     assert extrapolated < rounds_to(problem, 1e-10)
 
 

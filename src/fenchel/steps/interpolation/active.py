@@ -116,11 +116,12 @@ class ActivePasses:
     def _ascend(self, rows: Indices) -> None:
         """Passes over some rows, all others having multipliers of zero, and an extrapolation."""
         iterates, rows = self.iterates, self.rng.permutation(rows)
-        run, seen = self.passes.over(rows), [iterates.alpha[rows]]
+        run, seen, images = self.passes.over(rows), [iterates.alpha[rows]], []
         for _ in range(TUNING.passes):
             iterates.move_centre()
             run(iterates.alpha, iterates.u)
             seen.append(iterates.alpha[rows])
+            images.append(iterates.u - self.passes.origin(iterates.centre))
         if not np.all(np.isfinite(iterates.u)):
             raise Overflow("the multipliers overflow")
         changes = np.diff(np.array(seen), axis=0)
@@ -129,20 +130,20 @@ class ActivePasses:
             return
         inner[np.diag_indices_from(inner)] += TUNING.ridge * np.trace(inner) / len(inner)
         share = np.linalg.solve(inner, np.ones(len(inner)))
+        share /= share.sum()
         trial = iterates.alpha.copy()
-        trial[rows] = share @ np.array(seen[1:]) / share.sum()
-        self._try(self.problem.in_domain(trial))
+        trial[rows] = share @ np.array(seen[1:])
+        self._try(trial, self.passes.origin(iterates.centre) + share @ np.array(images))
 
-    def _try(self, alpha: Vector) -> bool:
-        """Go to other multipliers if D is larger there."""
-        iterates = self.iterates
-        before, old, u = iterates.objective(), iterates.alpha, iterates.u
-        iterates.alpha = alpha
-        iterates.refresh()
-        if iterates.objective() > before:
-            return True
-        iterates.alpha, iterates.u = old, u
-        return False
+    def _try(self, alpha: Vector, u: Vector) -> bool:
+        """Go to other multipliers with this image, as far as they are in the domain, if D is larger there."""
+        iterates, inside = self.iterates, self.problem.in_domain(alpha)
+        if np.any(inside != alpha):
+            u = u + self.passes.image(inside - alpha)
+        if not self.passes.dual(inside, u) > iterates.objective():
+            return False
+        iterates.alpha, iterates.u = inside, u
+        return True
 
     def _step_on_near_rows(self) -> bool:
         """The exact maximum over the multipliers of the worst rows and those near them; whether D is larger there."""
@@ -161,7 +162,7 @@ class ActivePasses:
         beta, _, _ = model.minimise(np.sign(beta).astype(np.int8))
         changed = alpha.copy()
         changed[rows] = beta / fractions
-        return self._try(problem.in_domain(changed))
+        return self._try(changed, self.iterates.u + self.passes.image(changed - alpha))
 
     def _near_rows(self) -> Indices:
         """The worst rows, and all active or violated ones at a small angle to one of them."""
