@@ -15,7 +15,7 @@ from fenchel.data.design import Design
 from fenchel.data.products import Products
 from fenchel.data.repeated import RepeatedColumns
 from fenchel.data.target import as_vector, as_weights
-from fenchel.data.typing import Mask, Matrix, MatrixLike, Vector, VectorLike
+from fenchel.data.typing import Indices, Mask, Matrix, MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import require_count, require_double, require_flag, require_instance, require_one_of
 from fenchel.problem.constraints import Constraints
 from fenchel.problem.penalties import L2, Penalty
@@ -151,15 +151,18 @@ class Interpolation(WeightedStatement):
     @cached_property
     def row_gram(self) -> Matrix:
         """The inner products of the rows of X, in float64. Valid while X is unchanged."""
-        if self.is_stored and self.design.is_sparse:
-            rows = sp.csr_array(self.design.matrix).astype(np.float64)
-            return np.asarray((rows @ rows.T).toarray())
-        rows = np.asarray(self.design.matrix, dtype=np.float64) if self.is_stored else self._dense_rows
-        return np.asarray(rows @ rows.T)
+        return self.gram_of(np.arange(self.X.shape[0]))
 
-    @property
-    def _dense_rows(self) -> Matrix:
-        return self.X.rows(np.arange(self.X.shape[0]))
+    def gram_of(self, rows: Indices) -> Matrix:
+        """The inner products of some rows of X."""
+        every = len(rows) == self.X.shape[0]
+        if self.is_stored and self.design.is_sparse:
+            matrix = sp.csr_array(self.design.matrix)
+            part = (matrix if every else matrix[rows]).astype(np.float64)
+            return np.asarray((part @ part.T).toarray())
+        stored = self.is_stored and every
+        part = np.asarray(self.design.matrix, dtype=np.float64) if stored else self.X.rows(rows)
+        return np.asarray(part @ part.T)
 
     def in_domain(self, alpha: Vector) -> Vector:
         """alpha moved to where -alpha_i is in the domain of sigma_i; 0 for samples of weight zero."""

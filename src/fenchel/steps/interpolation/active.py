@@ -13,9 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.sparse as sp
 
-from fenchel.data.typing import Indices, Mask, Matrix, Vector
+from fenchel.data.typing import Indices, Mask, Vector
 from fenchel.problem import Interpolation
 from fenchel.steps.base import Candidate, Overflow, Start
 from fenchel.steps.interpolation.dykstra import Dykstra
@@ -152,7 +151,7 @@ class ActivePasses:
         if not 1 < len(rows) <= TUNING.most:
             return False
         fractions = problem.fractions.ravel()[rows]
-        K = self._gram(rows) / self.passes.mu + self.passes.inverse_rho
+        K = problem.gram_of(rows) / self.passes.mu + self.passes.inverse_rho
         beta = fractions * alpha[rows]
 
         def solve(some: Indices, right: Vector) -> Vector:
@@ -177,12 +176,3 @@ class ActivePasses:
             products = np.abs(problem.X.matvec(problem.X.rows(np.array([i]))[0]))
             chosen |= products > TUNING.near * norms[i] * norms
         return np.flatnonzero(chosen & matters)
-
-    def _gram(self, rows: Indices) -> Matrix:
-        """The inner products of some rows."""
-        problem = self.problem
-        if problem.design.is_sparse:
-            part = sp.csr_array(problem.design.matrix)[rows].astype(np.float64)
-            return np.asarray((part @ part.T).toarray())
-        part = problem.X.rows(rows)
-        return np.asarray(part @ part.T)

@@ -18,38 +18,32 @@ An unpenalised intercept has a quadratic around a centre that moves to b after e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from fenchel.data.typing import Indices, Mask, Matrix, Vector
+from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Interpolation, Trait
 from fenchel.problem.penalties import LpSquared, Penalty
 from fenchel.problem.penalties.base import LinkDerivative
 from fenchel.steps.base import Candidate, GaveUp, Goal, Overflow, Solver, Start
 from fenchel.steps.interpolation.active import ActivePasses
 from fenchel.steps.interpolation.dykstra import Dykstra
+from fenchel.steps.interpolation.hessian import TUNING as HESSIAN
+from fenchel.steps.interpolation.hessian import MultiplierHessian
 from fenchel.steps.interpolation.pivoting import Quadratic, States
 from fenchel.steps.interpolation.state import Iterates
-from fenchel.steps.linear_algebra.conjugate_gradients import conjugate_gradients
 
 
 @dataclass(frozen=True)
 class IntervalNewtonTuning:
     """Not measured yet."""
 
-    most_dense: int = 6000  # rows of a factorisation
-    most_entries: float = 5e8  # of rows that are copied for it
     damping: float = 1e-11  # of the Hessian's mean diagonal, at first and at least;
     dependent: float = 1e-6  # the same for more rows than weights,
     harder: float = 100.0  # how many times more after states were not found,
     most_damping: float = 1e3  # and at most
-    intercept: float = 1e3  # curvature of the intercept's column beside the mean diagonal
     halvings: int = 40
     settled: float = 10.0  # with more than so many times the least damping a step is not the last
     idle: int = 4  # steps that make neither F nor the violation smaller, after which none will
@@ -57,8 +51,6 @@ class IntervalNewtonTuning:
     missed: float = 1e-9  # the violation, beside the size of scores, with which steps that do not help are no end
     stuck: int = 60  # steps that make the violation no smaller, after which there may be no feasible point
     refinements: int = 4  # steps with one factor
-    cg_steps: int = 500
-    cg_accuracy: float = 1e-13
     many: int = 500  # samples from which passes of dual ascent come first,
     passes: int = 10  # so many in a step with momentum,
     quick: float = 0.5  # as long as a step makes the violation this part of what it was
@@ -187,7 +179,7 @@ class IntervalNewton(Solver[MultiplierState]):
         n, d = problem.X.shape
         if problem.penalty.link_derivative(np.zeros(d)) is None:
             return f"needs a link with a derivative, which {problem.penalty!r} has not"
-        if not problem.is_stored and float(n) * d > TUNING.most_entries:
+        if not problem.is_stored and float(n) * d > HESSIAN.most_entries:
             return "takes several scores for fewer weights and samples only"
         return None
 
@@ -228,7 +220,7 @@ class IntervalNewton(Solver[MultiplierState]):
         state.evaluate()
         if state.violation < TUNING.quick * before:
             return
-        if state.problem.n_samples <= TUNING.most_dense:
+        if state.problem.n_samples <= HESSIAN.most_dense:
             state.ascent = None
         elif isinstance(ascent, ActivePasses):
             assert found.alpha is not None
@@ -248,7 +240,7 @@ class IntervalNewton(Solver[MultiplierState]):
         if not state.beta.any():  # the link may be flat there
             slope = max(float(derivative.diagonal.max(initial=0.0)), 1.0 / state.penalty.strong_convexity)
             derivative = LinkDerivative(np.full(len(state.v), slope))
-        hessian = Hessian.of(state, derivative)
+        hessian = MultiplierHessian.of(state, derivative)
         found, before = self._model_step(state, hessian), np.inf
         # proximal-point steps with one factor, as long as they help
         for _ in range(TUNING.refinements if found and state.penalty.quadratic else 0):
@@ -260,7 +252,7 @@ class IntervalNewton(Solver[MultiplierState]):
             state.damping = min(TUNING.harder * state.damping, TUNING.most_damping)
         return state
 
-    def _model_step(self, state: MultiplierState, hessian: Hessian) -> bool:
+    def _model_step(self, state: MultiplierState, hessian: MultiplierHessian) -> bool:
         """To the minimum of the quadratic model, as far as F falls; whether it was found."""
         # the damping is around the present multipliers, the quadratic of the intercept around the present b
         c = state.z - hessian.without_pull(state.beta)
@@ -269,7 +261,7 @@ class IntervalNewton(Solver[MultiplierState]):
         self._search(state, beta, states, hessian)
         return found
 
-    def _search(self, state: MultiplierState, beta: Vector, states: States, hessian: Hessian) -> None:
+    def _search(self, state: MultiplierState, beta: Vector, states: States, hessian: MultiplierHessian) -> None:
         """Along the line to the model's minimum, as far as F falls."""
         old, b, change = state.beta, state.b, beta - state.beta
         before, t = self._objective(state, hessian, old, b), 1.0
@@ -315,7 +307,7 @@ class IntervalNewton(Solver[MultiplierState]):
             terms = np.where(beta > 0.0, -state.low * beta, np.where(beta < 0.0, -state.high * beta, 0.0))
         return float(terms.sum())
 
-    def _objective(self, state: MultiplierState, hessian: Hessian, beta: Vector, b: Vector) -> float:
+    def _objective(self, state: MultiplierState, hessian: MultiplierHessian, beta: Vector, b: Vector) -> float:
         """F, with the quadratic of the intercept around the present one."""
         value = self._ends(state, beta) + state.penalty.conjugate(state.problem.X.rmatvec(beta))
         if state.problem.intercept:
@@ -355,134 +347,3 @@ def _stages(penalty: Penalty) -> list[Penalty]:
         p = 1.0 + TUNING.nearer * (p - 1.0)
         stages.append(LpSquared(penalty.lam, p))
     return [*stages, penalty]
-
-
-@dataclass
-class Hessian:
-    """K = A H A' + pull 1 1' (for every output) + diag(damping).
-
-    The damping of a row is inverse to its weight: where there is no feasible point, the steps then lead to the least
-    weighted mean of squared distances.
-    """
-
-    state: MultiplierState
-    derivative: LinkDerivative
-    damping: Vector
-    pull: float
-    rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # of the last system,
-    inverse: Callable[[Vector], Vector] = np.asarray  # and its solutions
-
-    @classmethod
-    def of(cls, state: MultiplierState, derivative: LinkDerivative) -> Hessian:
-        """At the present multipliers."""
-        norms = state.problem.row_norms
-        mean = float(np.mean(norms[state.counts] ** 2)) * float(np.mean(derivative.diagonal))
-        mean = mean if 0.0 < mean < np.inf else 1.0
-        pull = TUNING.intercept * mean if state.problem.intercept else 0.0
-        fractions = state.problem.fractions.ravel()
-        inverse = np.divide(
-            1.0 / np.count_nonzero(state.problem.counts), fractions, out=np.ones_like(fractions), where=fractions > 0.0
-        )
-        return cls(state, derivative, state.damping * mean * inverse, pull)
-
-    def times(self, x: Vector) -> Vector:
-        """K x."""
-        product, state = self.without_pull(x), self.state
-        if self.pull:
-            product += np.tile(self.pull * state.totals(x), state.problem.n_samples)
-        return product
-
-    def without_pull(self, x: Vector) -> Vector:
-        """K x without the intercept's part."""
-        return self._undamped(x) + self.damping * x
-
-    def _undamped(self, x: Vector) -> Vector:
-        X = self.state.problem.X
-        return X.matvec(self.derivative.times(X.rmatvec(x)))
-
-    def solve(self, rows: Indices, right: Vector) -> Vector:
-        """K x = right among some rows; the intercept's part by the formula of Woodbury, which keeps the digits."""
-        if not np.array_equal(rows, self.rows):
-            fits = self._fits(rows)
-            self.rows, self.inverse = rows, self._factored(rows) if fits else partial(self._conjugate_gradients, rows)
-        solve = self.inverse
-        x = solve(right)
-        if not self.pull:
-            return x
-        outputs = np.eye(self.state.outputs)[rows % self.state.outputs]
-        columns = np.column_stack([solve(column) for column in np.ascontiguousarray(outputs.T)])
-        inner = np.eye(self.state.outputs) / self.pull + outputs.T @ columns
-        if not np.all(np.isfinite(inner)):
-            raise Overflow("the Hessian overflows")
-        return np.asarray(x - columns @ np.linalg.lstsq(inner, outputs.T @ x, rcond=None)[0])
-
-    def _factored(self, rows: Indices) -> Callable[[Vector], Vector]:
-        """Solutions by a Cholesky factor, each refined once."""
-        K = self._dense(rows)
-        scale = float(np.abs(np.diagonal(K)).max(initial=0.0))
-        for more in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
-            try:
-                factor = cho_factor(K + more * scale * np.eye(len(rows)), lower=True, overwrite_a=True)
-            except (LinAlgError, ValueError):
-                continue
-
-            def solve(right: Vector, factor: Any = factor) -> Vector:
-                x = cho_solve(factor, right, check_finite=False)
-                return np.asarray(x + cho_solve(factor, right - K @ x, check_finite=False))
-
-            return solve
-        raise Overflow("the Hessian cannot be factored")
-
-    def _fits(self, rows: Indices) -> bool:
-        problem = self.state.problem
-        if len(rows) > TUNING.most_dense:
-            return False
-        if problem.is_stored and (problem.penalty.quadratic or problem.design.is_sparse):
-            return True
-        return float(len(rows)) * problem.X.shape[1] <= TUNING.most_entries
-
-    def _dense(self, rows: Indices) -> Matrix:
-        problem, derivative = self.state.problem, self.derivative
-        every = len(rows) == problem.X.shape[0]
-        if problem.penalty.quadratic and problem.X.shape[0] <= TUNING.most_dense:
-            gram = problem.row_gram
-            K = derivative.diagonal[0] * (gram if every else gram[np.ix_(rows, rows)])
-        else:
-            K = self._weighted_gram(rows)
-        K[np.diag_indices(len(rows))] += self.damping[rows]
-        return np.asarray(K)
-
-    def _weighted_gram(self, rows: Indices) -> Matrix:
-        problem, derivative = self.state.problem, self.derivative
-        if problem.is_stored and problem.design.is_sparse:
-            part = sp.csr_array(problem.design.matrix)[rows].astype(np.float64)
-            K = np.asarray(((part * derivative.diagonal) @ part.T).toarray())
-        else:
-            dense = problem.X.rows(rows)
-            used = np.flatnonzero(derivative.diagonal)
-            part = dense if len(used) == dense.shape[1] else dense[:, used]
-            half = part * np.sqrt(derivative.diagonal[used])
-            K = np.asarray(half @ half.T)
-            part = dense
-        if derivative.direction is not None:
-            image = np.asarray(part @ derivative.direction)
-            K += derivative.factor * np.outer(image, image)
-        return K
-
-    def _conjugate_gradients(self, rows: Indices, right: Vector) -> Vector:
-        """Without damping, which they do not need where rows depend on each other."""
-        norms = self.state.problem.row_norms[rows]
-        diagonal = norms**2 * float(np.mean(self.derivative.diagonal)) + self.damping[rows]
-        diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
-        padded = np.zeros(self.state.problem.X.shape[0])
-        every = len(rows) == len(padded)
-
-        def times(x: Vector) -> Vector:
-            if every:
-                return self._undamped(x)
-            padded[rows] = x
-            return self._undamped(padded)[rows]
-
-        goal = (TUNING.cg_accuracy * float(np.linalg.norm(right))) ** 2
-        x, _, _ = conjugate_gradients(times, lambda r: r / diagonal, right, TUNING.cg_steps, residual_goal=goal)
-        return x

@@ -1,0 +1,165 @@
+"""The Hessian of the dual objective of an interpolation over its multipliers, and its linear systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from fenchel.data.typing import Indices, Matrix, Vector
+from fenchel.problem.penalties.base import LinkDerivative
+from fenchel.steps.base import Overflow
+from fenchel.steps.linear_algebra.conjugate_gradients import conjugate_gradients
+
+if TYPE_CHECKING:
+    from fenchel.steps.interpolation.newton import MultiplierState
+
+
+@dataclass(frozen=True)
+class MultiplierHessianTuning:
+    """Not measured."""
+
+    most_dense: int = 6000  # rows of a factorisation
+    most_entries: float = 5e8  # of rows that are copied for it
+    intercept: float = 1e3  # curvature of the intercept's column beside the mean diagonal
+    cg_steps: int = 500
+    cg_accuracy: float = 1e-13
+
+
+TUNING = MultiplierHessianTuning()
+
+
+@dataclass
+class MultiplierHessian:
+    """K = A H A' + pull 1 1' (for every output) + diag(damping).
+
+    The damping of a row is inverse to its weight: where there is no feasible point, the steps then lead to the least
+    weighted mean of squared distances.
+    """
+
+    state: MultiplierState
+    derivative: LinkDerivative
+    damping: Vector
+    pull: float
+    rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # of the last system,
+    inverse: Callable[[Vector], Vector] = np.asarray  # and its solutions
+
+    @classmethod
+    def of(cls, state: MultiplierState, derivative: LinkDerivative) -> MultiplierHessian:
+        """At the present multipliers."""
+        norms = state.problem.row_norms
+        mean = float(np.mean(norms[state.counts] ** 2)) * float(np.mean(derivative.diagonal))
+        mean = mean if 0.0 < mean < np.inf else 1.0
+        pull = TUNING.intercept * mean if state.problem.intercept else 0.0
+        fractions = state.problem.fractions.ravel()
+        inverse = np.divide(
+            1.0 / np.count_nonzero(state.problem.counts), fractions, out=np.ones_like(fractions), where=fractions > 0.0
+        )
+        return cls(state, derivative, state.damping * mean * inverse, pull)
+
+    def times(self, x: Vector) -> Vector:
+        """K x."""
+        product, state = self.without_pull(x), self.state
+        if self.pull:
+            product += np.tile(self.pull * state.totals(x), state.problem.n_samples)
+        return product
+
+    def without_pull(self, x: Vector) -> Vector:
+        """K x without the intercept's part."""
+        return self._undamped(x) + self.damping * x
+
+    def _undamped(self, x: Vector) -> Vector:
+        X = self.state.problem.X
+        return X.matvec(self.derivative.times(X.rmatvec(x)))
+
+    def solve(self, rows: Indices, right: Vector) -> Vector:
+        """K x = right among some rows; the intercept's part by the formula of Woodbury, which keeps the digits."""
+        if not np.array_equal(rows, self.rows):
+            fits = self._fits(rows)
+            self.rows, self.inverse = rows, self._factored(rows) if fits else partial(self._conjugate_gradients, rows)
+        solve = self.inverse
+        x = solve(right)
+        if not self.pull:
+            return x
+        outputs = np.eye(self.state.outputs)[rows % self.state.outputs]
+        columns = np.column_stack([solve(column) for column in np.ascontiguousarray(outputs.T)])
+        inner = np.eye(self.state.outputs) / self.pull + outputs.T @ columns
+        if not np.all(np.isfinite(inner)):
+            raise Overflow("the Hessian overflows")
+        return np.asarray(x - columns @ np.linalg.lstsq(inner, outputs.T @ x, rcond=None)[0])
+
+    def _factored(self, rows: Indices) -> Callable[[Vector], Vector]:
+        """Solutions by a Cholesky factor, each refined once."""
+        K = self._dense(rows)
+        scale = float(np.abs(np.diagonal(K)).max(initial=0.0))
+        for more in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
+            try:
+                factor = cho_factor(K + more * scale * np.eye(len(rows)), lower=True, overwrite_a=True)
+            except (LinAlgError, ValueError):
+                continue
+
+            def solve(right: Vector, factor: Any = factor) -> Vector:
+                x = cho_solve(factor, right, check_finite=False)
+                return np.asarray(x + cho_solve(factor, right - K @ x, check_finite=False))
+
+            return solve
+        raise Overflow("the Hessian cannot be factored")
+
+    def _fits(self, rows: Indices) -> bool:
+        problem = self.state.problem
+        if len(rows) > TUNING.most_dense:
+            return False
+        if problem.is_stored and (problem.penalty.quadratic or problem.design.is_sparse):
+            return True
+        return float(len(rows)) * problem.X.shape[1] <= TUNING.most_entries
+
+    def _dense(self, rows: Indices) -> Matrix:
+        problem, derivative = self.state.problem, self.derivative
+        every = len(rows) == problem.X.shape[0]
+        if problem.penalty.quadratic and problem.X.shape[0] <= TUNING.most_dense:
+            gram = problem.row_gram
+            K = derivative.diagonal[0] * (gram if every else gram[np.ix_(rows, rows)])
+        else:
+            K = self._weighted_gram(rows)
+        K[np.diag_indices(len(rows))] += self.damping[rows]
+        return np.asarray(K)
+
+    def _weighted_gram(self, rows: Indices) -> Matrix:
+        problem, derivative = self.state.problem, self.derivative
+        if problem.is_stored and problem.design.is_sparse:
+            part = sp.csr_array(problem.design.matrix)[rows].astype(np.float64)
+            K = np.asarray(((part * derivative.diagonal) @ part.T).toarray())
+        else:
+            dense = problem.X.rows(rows)
+            used = np.flatnonzero(derivative.diagonal)
+            part = dense if len(used) == dense.shape[1] else dense[:, used]
+            half = part * np.sqrt(derivative.diagonal[used])
+            K = np.asarray(half @ half.T)
+            part = dense
+        if derivative.direction is not None:
+            image = np.asarray(part @ derivative.direction)
+            K += derivative.factor * np.outer(image, image)
+        return K
+
+    def _conjugate_gradients(self, rows: Indices, right: Vector) -> Vector:
+        """Without damping, which they do not need where rows depend on each other."""
+        norms = self.state.problem.row_norms[rows]
+        diagonal = norms**2 * float(np.mean(self.derivative.diagonal)) + self.damping[rows]
+        diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
+        padded = np.zeros(self.state.problem.X.shape[0])
+        every = len(rows) == len(padded)
+
+        def times(x: Vector) -> Vector:
+            if every:
+                return self._undamped(x)
+            padded[rows] = x
+            return self._undamped(padded)[rows]
+
+        goal = (TUNING.cg_accuracy * float(np.linalg.norm(right))) ** 2
+        x, _, _ = conjugate_gradients(times, lambda r: r / diagonal, right, TUNING.cg_steps, residual_goal=goal)
+        return x
