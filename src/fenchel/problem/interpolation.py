@@ -150,19 +150,20 @@ class Interpolation(WeightedStatement):
 
     @cached_property
     def row_gram(self) -> Matrix:
-        """The inner products of the rows of X, in float64. Valid while X is unchanged."""
-        return self.gram_of(np.arange(self.X.shape[0]))
+        """The inner products of all rows of X, in float64. Valid while X is unchanged."""
+        return self.gram_of(None)
 
-    def gram_of(self, rows: Indices) -> Matrix:
-        """The inner products of some rows of X."""
-        every = len(rows) == self.X.shape[0]
+    def gram_of(self, rows: Indices | None) -> Matrix:
+        """The inner products of some rows of X, or of all of them, in float64."""
         if self.is_stored and self.design.is_sparse:
             matrix = sp.csr_array(self.design.matrix)
-            part = (matrix if every else matrix[rows]).astype(np.float64)
+            part = (matrix if rows is None else matrix[rows]).astype(np.float64)
             return np.asarray((part @ part.T).toarray())
-        stored = self.is_stored and every
-        part = np.asarray(self.design.matrix, dtype=np.float64) if stored else self.X.rows(rows)
-        return np.asarray(part @ part.T)
+        if rows is None and self.is_stored:
+            dense = np.asarray(self.design.matrix, dtype=np.float64)
+        else:
+            dense = self.X.rows(np.arange(self.X.shape[0]) if rows is None else rows)
+        return np.asarray(dense @ dense.T)
 
     def in_domain(self, alpha: Vector) -> Vector:
         """alpha moved to where -alpha_i is in the domain of sigma_i; 0 for samples of weight zero."""

@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <optional>
+#include <type_traits>
 
 #include "bind/bind.hpp"
 #include "losses/response.hpp"

@@ -99,8 +99,8 @@ void add(const Line &x, double a, double *out) {
     for (Index k = 0; k < x.size; ++k) out[x.index(k)] += a * static_cast<double>(x.value[k]);
 }
 
-// The same for lines in random order. The indices of a line are distinct, which the compiler cannot know: four loads need not wait for the
-// stores before them.
+// The same for lines that are visited in random order. The indices of a line are distinct (a Design sums duplicates), which the compiler
+// cannot know: four loads need not wait for the stores before them.
 template <class T>
 void add_by_fours(const DenseLine<T> &x, double a, double *out) {
     add(x, a, out);

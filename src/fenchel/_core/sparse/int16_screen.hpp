@@ -128,11 +128,12 @@ class Int16Screen {
 
   private:
     static constexpr double largest_inverse = 1e30;
-    static constexpr Index tile = 64;
+    static constexpr Index tile = 64;  // columns at a time, whose entries stay in the cache for a few hundred samples
+    static_assert(tile % block_columns == 0);
 
     Index blocks() const { return (count + block_columns - 1) / block_columns; }
 
-    // S_j of a tile of columns, whose entries are then in the cache for `fill`.
+    // S_j of a tile of columns.
     template <class Visit>
     void measure(Index from, Index to, const double *r, const Visit &visit) {
         double square[tile] = {};
@@ -147,11 +148,11 @@ class Int16Screen {
         double scale[tile];
         for (Index j = from; j < to; ++j) scale[j - from] = length[j] > 0 ? 1 / length[j] : 0.0;
         for (Index i = 0; i < 2 * pairs_; ++i) {
-            std::int32_t *out = row[i % 2];
+            std::int32_t *line = row[i % 2];
             if (i < n)
-                visit(i, from, to, [&, root = root_[i]](Index j, double x) { out[j - from] = to_int16(root * scale[j - from] * x); });
+                visit(i, from, to, [&, root = root_[i]](Index j, double x) { line[j - from] = to_int16(root * scale[j - from] * x); });
             else
-                std::fill(out, out + tile, 0);
+                std::fill(line, line + tile, 0);
             if (i % 2 == 0) continue;
             for (Index c = 0; c < to - from; c += block_columns) {
                 Pair *out = entries_.data() + (from + c) * pairs_ + i / 2 * block_columns;

@@ -134,7 +134,7 @@ def _from_samples(problem: Problem, found: Measurements, at: AtSamples, rounding
     sizes, A = found.sizes, at.multipliers
     sums = 8.0 * gamma(problem.shape[0] + 200)
     squares = np.einsum("ki,ki->k", A, A) * sizes.p[0] if problem.weightless else (A * A) @ sizes.p
-    length = np.sqrt(squares) * UP + 1e-150
+    length = np.sqrt(squares) * (UP * (1.0 + sums)) + 1e-150
     scores = found.spread + np.abs(found.b) + (sizes.target if at.centred else 0.0)
     off = ((rounding + 2.0 * INPUT + (sums if at.centred else 0.0)) * scores + INPUT * sizes.target) * UP + 1e-150
     rise = (length * off + 0.5 * problem.loss.smoothness * off * off) * UP

@@ -5,7 +5,7 @@ one random order. On a face the passes repeat an affine map, so the multipliers 
 (Anderson 1965; Bertrand and Massias 2021 for coordinate descent), which is kept if D is larger there.
 
 Two rows that are nearly equal make coordinate ascent slow: each multiplier follows the other. Where a round hardly
-helps, the rows of the largest violations are solved for together with those at a small angle to them (`pivoting`).
+helps, the rows of the largest violations are solved for together with those similar to them (`pivoting`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import numpy as np
 
 from fenchel.data.typing import Indices, Mask, Vector
 from fenchel.problem import Interpolation
-from fenchel.steps.base import Candidate, Overflow, Start
+from fenchel.problem.penalties.bregman import Bregman
+from fenchel.steps.base import Candidate, Start
 from fenchel.steps.interpolation.dykstra import Dykstra
 from fenchel.steps.interpolation.passes import CompiledPasses
 from fenchel.steps.interpolation.pivoting import Quadratic
-from fenchel.steps.interpolation.state import PlainIterates
+from fenchel.steps.interpolation.state import PlainIterates, require_finite
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,11 @@ class ActiveTuning:
     """`python -m benchmarks.interpolation --rows margin`, on generated rows and on 2000 to 25000 rows of imdb."""
 
     first: int = 4  # passes over all samples before the first round
-    passes: int = 6  # of a round,
-    rounds: int = 8  # which are so many between two certificates
+    passes: int = 6  # of a round
     ridge: float = 1e-10  # of the equations of the extrapolation, beside their mean diagonal
-    slow: float = 0.7  # a round that leaves more than this part of the violation is followed by a step on near rows:
-    worst: int = 4  # so many rows of the largest violations,
-    near: float = 0.4  # with those whose angle to one of them has at least this cosine,
+    slow: float = 0.7  # a round that leaves more than this part of the violation is followed by a step on some rows:
+    worst: int = 4  # so many of the largest violations,
+    similar: float = 0.4  # with those whose cosine with one of them is at least this in size,
     most: int = 200  # unless they are more than this
 
 
@@ -48,14 +48,9 @@ class ActivePasses:
     passes: CompiledPasses
     low: Vector
     high: Vector
-    rng: np.random.Generator
     z: Vector = field(init=False)
     violation: float = field(default=np.inf, init=False)
-
-    def __post_init__(self) -> None:
-        for _ in range(TUNING.first):
-            self.iterates.step()
-        self._evaluate()
+    count: int = field(default=0, init=False)  # passes so far
 
     @classmethod
     def of(cls, problem: Interpolation, start: Start, seed: int) -> ActivePasses | None:
@@ -63,40 +58,49 @@ class ActivePasses:
         iterates, ends = Dykstra().begin(problem, start, seed), problem.constraints.ends
         if not (isinstance(iterates, PlainIterates) and isinstance(iterates.passes, CompiledPasses) and ends):
             return None
-        return cls(iterates, iterates.passes, ends[0].ravel(), ends[1].ravel(), np.random.default_rng(seed))
+        return cls(iterates, iterates.passes, ends[0].ravel(), ends[1].ravel())
 
     @property
     def problem(self) -> Interpolation:
         return self.passes.problem
 
-    def advance(self, tol: float) -> None:
-        """Some rounds, or as many as it takes to a relative gap of about `tol`."""
-        for _ in range(TUNING.rounds):
-            self.round()
-            if self.gap() <= tol:
-                break
+    def step(self) -> None:
+        """A round: passes over the samples that matter, and an extrapolation; a step on some rows if it hardly helps.
 
-    def round(self) -> None:
-        """Passes over the samples that matter, and an extrapolation; a step on near rows if that hardly helps."""
+        The first one is a few passes over all samples.
+        """
+        if not self.count:
+            for _ in range(TUNING.first):
+                self.iterates.step()
+            self.count += TUNING.first
+            self._evaluate()
+            return
         before = self.violation
         self._ascend(np.flatnonzero((self.iterates.alpha != 0.0) | (self._distances > 0.0)))
+        self.count += TUNING.passes
         self._evaluate()
-        if self.violation > TUNING.slow * before and self._step_on_near_rows():
+        if self.violation > TUNING.slow * before and self._step_on_similar_rows():
             self._evaluate()
 
-    def gap(self) -> float:
-        """About the relative gap of the smallest feasible multiple of the model; infinite if there is none.
+    def estimate(self) -> tuple[float, float]:
+        """About P of the smallest feasible multiple of the model, and its gap; infinite where they are not known.
 
-        D with an intercept has a term of its centre, so there the model's penalty takes its place.
+        They are known for half-lines that do not contain 0, without a centre. D with an intercept has a term of its
+        own centre, so the model's penalty takes its place.
         """
+        counts, finite = self.problem.counts, np.isfinite(self.low)
+        end, reached = np.where(finite, self.low, -self.high)[counts], np.where(finite, self.z, -self.z)[counts]
+        one_sided = not np.any((finite & np.isfinite(self.high))[counts])
+        if isinstance(self.problem.penalty, Bregman) or not (one_sided and np.all(end > 0.0) and np.all(reached > 0.0)):
+            return np.inf, np.inf
         value = self.problem.penalty.value(self.passes.model(self.iterates.u)[0])
         bound = value if self.problem.intercept else self.iterates.objective()
-        end = np.where(np.isfinite(self.low), self.low, -self.high)[self.problem.counts]
-        reached = np.where(np.isfinite(self.low), self.z, -self.z)[self.problem.counts]
-        if np.any(end <= 0.0) or np.any(reached <= 0.0):
-            return np.inf
-        upper = float(np.max(end / reached)) ** 2 * value
-        return (upper - bound) / upper if upper > 0.0 else np.inf
+        primal = float(np.max(end / reached)) ** 2 * value
+        return primal, primal - bound
+
+    def refresh(self) -> None:
+        """Recompute the image of the multipliers, without the rounding errors of the steps."""
+        self.iterates.refresh()
 
     def candidates(self) -> list[Candidate]:
         """The present model."""
@@ -114,25 +118,22 @@ class ActivePasses:
 
     def _ascend(self, rows: Indices) -> None:
         """Passes over some rows, all others having multipliers of zero, and an extrapolation."""
-        iterates, rows = self.iterates, self.rng.permutation(rows)
-        run, seen, images = self.passes.over(rows), [iterates.alpha[rows]], []
-        for _ in range(TUNING.passes):
-            iterates.move_centre()
-            run(iterates.alpha, iterates.u)
-            seen.append(iterates.alpha[rows])
-            images.append(iterates.u - self.passes.origin(iterates.centre))
-        if not np.all(np.isfinite(iterates.u)):
-            raise Overflow("the multipliers overflow")
-        changes = np.diff(np.array(seen), axis=0)
-        inner = changes @ changes.T
-        if not np.trace(inner) > 0.0:
+        iterates, origin = self.iterates, self.passes.origin
+        rows = iterates.sampler.rng.permutation(rows)
+        run, points, images = self.passes.over(rows), [iterates.alpha[rows]], []
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _ in range(TUNING.passes):
+                iterates.move_centre()
+                run(iterates.alpha, iterates.u)
+                points.append(iterates.alpha[rows])
+                images.append(iterates.u - origin(iterates.centre))
+            require_finite(iterates.is_finite)
+        share = _extrapolation(np.array(points))
+        if share is None:
             return
-        inner[np.diag_indices_from(inner)] += TUNING.ridge * np.trace(inner) / len(inner)
-        share = np.linalg.solve(inner, np.ones(len(inner)))
-        share /= share.sum()
         trial = iterates.alpha.copy()
-        trial[rows] = share @ np.array(seen[1:])
-        self._try(trial, self.passes.origin(iterates.centre) + share @ np.array(images))
+        trial[rows] = share @ np.array(points[1:])
+        self._try(trial, origin(iterates.centre) + share @ np.array(images))
 
     def _try(self, alpha: Vector, u: Vector) -> bool:
         """Go to other multipliers with this image, as far as they are in the domain, if D is larger there."""
@@ -144,10 +145,10 @@ class ActivePasses:
         iterates.alpha, iterates.u = inside, u
         return True
 
-    def _step_on_near_rows(self) -> bool:
-        """The exact maximum over the multipliers of the worst rows and those near them; whether D is larger there."""
+    def _step_on_similar_rows(self) -> bool:
+        """The exact maximum over the multipliers of the worst rows and similar ones; whether D is larger there."""
         problem, alpha = self.problem, self.iterates.alpha
-        rows = self._near_rows()
+        rows = self._similar_rows()
         if not 1 < len(rows) <= TUNING.most:
             return False
         fractions = problem.fractions.ravel()[rows]
@@ -163,16 +164,32 @@ class ActivePasses:
         changed[rows] = beta / fractions
         return self._try(changed, self.iterates.u + self.passes.image(changed - alpha))
 
-    def _near_rows(self) -> Indices:
-        """The worst rows, and all active or violated ones at a small angle to one of them."""
-        problem, active = self.problem, self.iterates.alpha != 0.0
-        off = np.where(active, np.minimum(np.abs(self.z - self.low), np.abs(self.z - self.high)), self._distances)
+    def _similar_rows(self) -> Indices:
+        """The worst rows, and all active or violated ones whose cosine with one of them is large."""
+        problem, alpha = self.problem, self.iterates.alpha
+        active, end = alpha != 0.0, np.where(alpha > 0.0, self.low, self.high)
+        off = np.where(active, np.abs(self.z - np.where(active, end, 0.0)), self._distances)
         worst = np.argsort(-off)[: TUNING.worst]
-        matters = problem.counts & (active | (self._distances > 0.0))
         chosen: Mask = np.zeros(len(off), dtype=bool)
         chosen[worst] = True
         norms = problem.row_norms
         for i in worst:
             products = np.abs(problem.X.matvec(problem.X.rows(np.array([i]))[0]))
-            chosen |= products > TUNING.near * norms[i] * norms
-        return np.flatnonzero(chosen & matters)
+            chosen |= products > TUNING.similar * norms[i] * norms
+        return np.flatnonzero(chosen & problem.counts & (active | (self._distances > 0.0)))
+
+
+def _extrapolation(points: Vector) -> Vector | None:
+    """Coefficients of the points but the first, with the sum 1, for which the combined change is smallest.
+
+    None if nothing changed. They do not depend on the scale of the changes, which may be at the end of the range.
+    """
+    changes = np.diff(points, axis=0)
+    largest = float(np.abs(changes).max(initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return None
+    changes = changes / largest
+    inner = changes @ changes.T
+    inner[np.diag_indices_from(inner)] += TUNING.ridge * np.trace(inner) / len(inner)
+    share = np.linalg.solve(inner, np.ones(len(inner)))
+    return np.asarray(share / share.sum())

@@ -124,6 +124,8 @@ class MultiplierHessian:
         if problem.penalty.quadratic and problem.X.shape[0] <= TUNING.most_dense:
             gram = problem.row_gram
             K = derivative.diagonal[0] * (gram if every else gram[np.ix_(rows, rows)])
+        elif problem.penalty.quadratic:
+            K = derivative.diagonal[0] * problem.gram_of(rows)
         else:
             K = self._weighted_gram(rows)
         K[np.diag_indices(len(rows))] += self.damping[rows]

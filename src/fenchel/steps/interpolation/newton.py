@@ -27,7 +27,7 @@ from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Interpolation, Trait
 from fenchel.problem.penalties import LpSquared, Penalty
 from fenchel.problem.penalties.base import LinkDerivative
-from fenchel.steps.base import Candidate, GaveUp, Goal, Overflow, Solver, Start
+from fenchel.steps.base import Candidate, GaveUp, Overflow, Progress, Solver, Start
 from fenchel.steps.interpolation.active import ActivePasses
 from fenchel.steps.interpolation.dykstra import Dykstra
 from fenchel.steps.interpolation.hessian import TUNING as HESSIAN
@@ -52,13 +52,15 @@ class IntervalNewtonTuning:
     stuck: int = 60  # steps that make the violation no smaller, after which there may be no feasible point
     refinements: int = 4  # steps with one factor
     many: int = 500  # samples from which passes of dual ascent come first,
-    passes: int = 10  # so many in a step with momentum,
-    quick: float = 0.5  # as long as a step makes the violation this part of what it was
+    rounds: int = 8  # as long as so many rounds of them
+    quick: float = 0.5  # make the violation this part of what it was
     nearer: float = 0.5  # p - 1 of the next p-norm, as a part of the last
     nearly: float = 1e-3  # relative violation at which the next p-norm follows
 
 
 TUNING = IntervalNewtonTuning()
+#: The estimate of a gap of which nothing is known.
+UNKNOWN = 1e300
 
 
 @dataclass
@@ -81,7 +83,8 @@ class MultiplierState:
     z: Vector = field(default_factory=lambda: np.zeros(0))
     ascent: ActivePasses | Iterates | None = None  # while passes of dual ascent are quick
     seed: int = 0
-    tol: float = 0.0  # the relative gap asked for
+    passes: float = 0.0  # or what a step is worth in them
+    violated: float = np.inf  # the violation when passes were last judged
     idle: int = 0
     stuck: int = 0
     steps: int = 0  # of dual ascent
@@ -170,7 +173,7 @@ class IntervalNewton(Solver[MultiplierState]):
     name = "newton"
     summary = "intervals: Newton steps on the multipliers of active constraints"
     requires = frozenset({Trait.STRONGLY_CONVEX_PENALTY, Trait.LINK_DERIVATIVE, Trait.INTERVALS})
-    steps_per_check = 1
+    steps_per_check = 50
     passes_per_step = 20
     needs_storage = False
     any_storage = True
@@ -201,38 +204,48 @@ class IntervalNewton(Solver[MultiplierState]):
             state.ascent = ActivePasses.of(problem, start, seed)
         return state
 
-    def aim(self, state: MultiplierState, goal: Goal) -> None:
-        state.tol = goal.tol
-
-    def _passes(self, state: MultiplierState, ascent: ActivePasses | Iterates) -> None:
-        """Some passes of dual ascent; the last ones if they hardly help, unless there are too many samples."""
-        before = state.violation if state.steps else np.inf
-        if isinstance(ascent, ActivePasses):
-            ascent.advance(state.tol)
-        else:
-            for _ in range(TUNING.passes):
-                ascent.step()
-            ascent.refresh()
+    def _ascend(self, state: MultiplierState, ascent: ActivePasses | Iterates) -> None:
+        """Passes of dual ascent; the last ones if they hardly help, unless there are too many samples."""
+        ascent.step()
+        state.steps += 1
+        if not isinstance(ascent, ActivePasses):
+            state.passes += 1.0
+            return
+        state.passes = float(ascent.count)
+        if state.steps % TUNING.rounds:
+            return
+        if ascent.violation < TUNING.quick * state.violated:
+            state.violated = ascent.violation
+            return
         found = ascent.candidates()[0]
-        state.beta = (state.problem.fractions * np.reshape(np.asarray(found.alpha), (-1, state.outputs))).ravel()
+        assert found.alpha is not None
+        if state.problem.n_samples > HESSIAN.most_dense:
+            start = Start(found.w, found.b, found.alpha)
+            accelerated = Dykstra(accelerate=True, restart=True).begin(state.problem, start, state.seed)
+            assert isinstance(accelerated, Iterates)
+            state.ascent = accelerated
+            return
+        state.ascent = None
+        state.beta = (state.problem.fractions * np.reshape(found.alpha, (-1, state.outputs))).ravel()
         state.states = np.sign(state.beta).astype(np.int8)
         state.b = np.atleast_1d(np.asarray(found.b, dtype=np.float64))
         state.evaluate()
-        if state.violation < TUNING.quick * before:
-            return
-        if state.problem.n_samples <= HESSIAN.most_dense:
-            state.ascent = None
-        elif isinstance(ascent, ActivePasses):
-            assert found.alpha is not None
-            start = Start(found.w, found.b, found.alpha)
-            accelerated = Dykstra(accelerate=True, restart=True).begin(state.problem, start, state.seed)
-            state.ascent = accelerated if isinstance(accelerated, Iterates) else None
+
+    def progress(self, state: MultiplierState) -> Progress:
+        """A Newton step is worth a certificate; passes of dual ascent are by their number, or their estimate."""
+        known = state.ascent.estimate() if isinstance(state.ascent, ActivePasses) else (np.inf, np.inf)
+        return Progress(known[0], min(known[1], UNKNOWN), state.passes)
+
+    def observe(self, state: MultiplierState, z: Vector, primal: float, gap: float) -> None:
+        """After a check: recompute images."""
+        if state.ascent is not None:
+            state.ascent.refresh()
 
     def step(self, state: MultiplierState) -> MultiplierState:
         if state.ascent is not None:
-            self._passes(state, state.ascent)
-            state.steps += 1
+            self._ascend(state, state.ascent)
             return state
+        state.passes += self.steps_per_check
         if state.idle >= TUNING.idle and state.violation > TUNING.missed * state.scale:
             raise GaveUp("Newton steps on the multipliers do not get further")
         derivative = state.penalty.link_derivative(state.v)
@@ -316,6 +329,8 @@ class IntervalNewton(Solver[MultiplierState]):
         return value
 
     def candidates(self, state: MultiplierState) -> Sequence[Candidate]:
+        if state.ascent is not None:
+            return state.ascent.candidates()[:1]
         problem = state.problem
         w = problem.penalty.grad_conjugate(state.v) if state.later else state.w
         weights, intercept, multipliers = problem.shapes

@@ -52,11 +52,7 @@ class Iterates(ABC):
     def step(self) -> None:
         """One pass over the samples; raise if numbers leave the range."""
         with np.errstate(over="ignore", invalid="ignore"):
-            finite = self.advance()
-        if not finite:
-            raise Overflow(
-                "the multipliers overflow: the constraints may contradict each other, or rescale the features"
-            )
+            require_finite(self.advance())
 
     def shift(self, alpha: Vector) -> Vector:
         """b minus its centre, (1 / (rho W)) sum_i s_i alpha_i."""
@@ -125,6 +121,11 @@ class PlainIterates(Iterates):
         moves = self.passes.plain(order, self.alpha, self.u, self.total)
         self.count += len(order)
         self.idle = self.sampler.visits_once and moves == 0 and not drift.any()
+        return self.is_finite
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all numbers are."""
         return bool(np.isfinite(self.alpha).all() and np.isfinite(self.u).all())
 
     def candidates(self) -> list[Candidate]:
@@ -182,6 +183,12 @@ class AcceleratedIterates(Iterates):
 
     def candidates(self) -> list[Candidate]:
         return [self.candidate(*self.point()), self.candidate(self.alpha, self.images[:, 0])]
+
+
+def require_finite(finite: bool) -> None:
+    """Raise if multipliers or images have left the range."""
+    if not finite:
+        raise Overflow("the multipliers overflow: the constraints may contradict each other, or rescale the features")
 
 
 def sampler_of(problem: Interpolation, sampling: str, seed: int, L: Vector) -> Sampler:

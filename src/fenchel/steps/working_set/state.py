@@ -113,7 +113,7 @@ class WorkingSetState:
 
     def offer(self, w: Vector, b: float, product: Vector) -> bool:
         """Move to a model with the scores product + b if P is no larger there."""
-        z = product + b if b else product
+        z = product + b if b else product  # neither is changed in place
         a, h, mean = self.response(z)
         if not mean + self.set.blocks.value(w) <= self.primal * (1.0 + 1e-14):
             return False
