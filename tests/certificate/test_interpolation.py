@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import fenchel as fl
 from fenchel.certificate.interpolation.bounds import Equations, smallest_eigenvalue
 from fenchel.certificate.interpolation.certificate import InterpolationCertificate
+from fenchel.certificate.judge import judge_of
 
 
 def exact(values):
@@ -203,6 +204,31 @@ def test_a_zero_row_with_a_target_is_a_contradiction():
     with pytest.raises(fl.Infeasible, match="1 of them"):
         fl.solve(fl.Interpolation(X, fl.sets.Point(np.ones(4))))
     assert solved(fl.Interpolation(X, fl.sets.Interval(np.zeros(4), 1.0))).certificate.ok
+
+
+@pytest.mark.parametrize("zeros", [2, 3, 7])
+@pytest.mark.parametrize("n", [1, 40, 600])
+def test_several_rows_of_zeros_are_a_contradiction(zeros, n):
+    X = np.vstack([np.zeros((zeros, 5)), 1.0 + np.random.default_rng(0).random((n, 5))])
+    sets = fl.sets.HalfLine(1.0, 1.0)
+    with pytest.raises(fl.Infeasible) as caught:
+        fl.solve(fl.Interpolation(X, sets))
+    assert caught.value.certificate.verify(X, sets)
+    least = solved(fl.Interpolation(X, sets, on_infeasible="least_violation"), tol=1e-4)
+    assert least.certificate.violation >= 1.0 - 1e-12
+
+
+def test_a_search_for_a_point_inside_ends_when_time_is_over():
+    rng = np.random.default_rng(1)
+    X, z = rng.normal(size=(20, 30)), rng.normal(size=20)
+    problem = fl.Interpolation(X, fl.sets.Interval(z - 0.1, z + 0.1))
+    w = np.linalg.lstsq(X, z + 0.101, rcond=None)[0]
+    for over in (True, False):
+        judge = judge_of(problem)
+        judge.late = lambda over=over: over
+        judge.consider(w, 0.0)
+        judge.fit(1e-3)
+        assert (judge.inside is None) == over
 
 
 def test_multipliers_of_a_proof_are_checked_without_rounding():

@@ -165,6 +165,25 @@ def test_features_of_any_scale_are_certified(scale, intercept):
     assert fl.solve(problem, tol=1e-4).status == "certified"
 
 
+@pytest.mark.parametrize("n", [499, 600])
+@pytest.mark.parametrize("ratio", [1e3, 1e16])
+def test_weights_of_any_ratio_are_certified(n, ratio):
+    rng = np.random.default_rng(7)
+    X, w = rng.normal(size=(n, 3)), np.array([0.6, 0.0, 0.8])
+    y = np.where(X @ w >= 0.0, 1.0, -1.0)
+    X += 0.1 * y[:, None] * w
+    problem = fl.Interpolation(X, fl.sets.HalfLine(1.0, y), sample_weight=rng.choice([1.0, ratio], size=n))
+    assert fl.solve(problem, tol=1e-4).status == "certified"
+
+
+@pytest.mark.parametrize("solver", ["auto", "fista"])
+def test_squares_that_overflow_end_a_run(solver):
+    X, y = separable()
+    with pytest.warns(fl.NotCertifiedWarning):
+        result = fl.solve(fl.Interpolation(1e160 * X, fl.sets.HalfLine(1.0, y)), solver=solver)
+    assert result.status == "overflow"
+
+
 def test_contradictions_are_proven(rounds):
     X, y = separable()
     X[1], y[1] = X[0], -y[0]

@@ -6,6 +6,7 @@ A dual value, once valid, is valid for good, and so is a primal one: both are ke
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, singledispatch
 from typing import Any
@@ -61,6 +62,7 @@ class Record(ABC):
     feasible: Any  # the best bound whose dual point is feasible
     last: Any = None  # the bound of the last dual point tried
     problem: Any
+    late: Callable[[], bool] = staticmethod(lambda: False)  # whether a search should end: the run's clock
 
     @property
     @abstractmethod

@@ -87,7 +87,9 @@ class Fit:
     @cached_property
     def judge(self) -> Record:
         """Keeps the best model and the best bound."""
-        return judge_of(self.problem)
+        judge = judge_of(self.problem)
+        judge.late = lambda: self.late
+        return judge
 
     @property
     def limit(self) -> int:

@@ -179,6 +179,8 @@ def _by_correction(problem: Interpolation, A: Vector) -> Combination | None:
 
 def _remaining(beta: Vector, rows: Matrix) -> Vector | None:
     """Bounds on |t_i| with sum_i (1 + t_i) beta_i x_i = 0; None if they cannot be proven, or are not below 1/2."""
+    if not rows.size:  # rows of zeros
+        return np.zeros(len(beta))
     G: Matrix = beta[:, None] * rows
     sizes = np.abs(G[rows != 0.0])
     if sizes.size and not (float(sizes.min()) > SMALL and float(sizes.max()) < 1.0 / SMALL):

@@ -307,7 +307,7 @@ class InterpolationJudge(Record):
         if not (anyway or apart <= TUNING.close * abs(point.value)):
             return
         due = anyway or apart <= TUNING.closer * self.searched
-        while self.inside is None and due and self.rooms:
+        while self.inside is None and due and self.rooms and not self.late():
             self.searched, due = apart, anyway
             self.inside = self._search(self.rooms.pop(0))
         if self.inside is None:
@@ -357,6 +357,8 @@ class InterpolationJudge(Record):
                     )
                     if far <= 0.5 * room * self._width or passes >= most // 2:
                         return point
+                if self.late():
+                    return None
                 if passes >= most:
                     break
         return None

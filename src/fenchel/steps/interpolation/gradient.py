@@ -77,9 +77,10 @@ class DualGradient(Solver[GradientState]):
     def begin(self, problem: Interpolation, start: Start, seed: int) -> GradientState:
         beta = problem.fractions * np.reshape(start.alpha, (-1, problem.outputs))
         v = problem.X.rmatvec(beta.ravel())
-        norms = problem.X.row_norms(2.0)
-        squares = float(np.max(norms, initial=0.0)) ** 2
-        first = max(squares / problem.penalty.strong_convexity, 1e-300)
+        longest = float(np.max(problem.X.row_norms(2.0), initial=0.0))
+        first = max(longest * longest / problem.penalty.strong_convexity, 1e-300)
+        if not first < np.inf:
+            raise Overflow("the squares of the features overflow; rescale them")
         n = int(np.count_nonzero(problem.counts))
         pull = first / n if problem.intercept else 0.0
         b = np.atleast_1d(np.asarray(start.b, dtype=np.float64))

@@ -27,6 +27,7 @@ class MultiplierHessianTuning:
     most_dense: int = 6000  # rows of a factorisation
     most_entries: float = 5e8  # of rows that are copied for it
     intercept: float = 1e3  # curvature of the intercept's column beside the mean diagonal
+    most_uneven: float = 10.0  # how many times the mean damping that of a row may be, or the mean that of the row
     cg_steps: int = 500
     cg_accuracy: float = 1e-13
 
@@ -60,6 +61,8 @@ class MultiplierHessian:
         inverse = np.divide(
             1.0 / np.count_nonzero(state.problem.counts), fractions, out=np.ones_like(fractions), where=fractions > 0.0
         )
+        if state.problem.on_infeasible == "raise":  # then weights play no role for the optimum, and large damping slows
+            inverse = np.clip(inverse, 1.0 / TUNING.most_uneven, TUNING.most_uneven)
         return cls(state, derivative, state.damping * mean * inverse, pull)
 
     def times(self, x: Vector) -> Vector:
