@@ -136,7 +136,7 @@ def test_several_classes_share_one_alpha():
     model = fl.SparseLogisticRegressionCV(alphas=4, cv=3, l1_ratio=[0.5, 1.0]).fit(IRIS_X, IRIS_Y)
     assert model.score_path_.shape == (2, 4, 3)
     assert model.coef_.shape == model.certified_zeros_.shape == (3, 4)
-    assert model.score(IRIS_X, IRIS_Y) > 0.9
+    assert model.score(IRIS_X, IRIS_Y) > 0.85
     assert fl.certify(model, IRIS_X, IRIS_Y).ok
     with pytest.raises(ValueError, match="the class 0 has no weight in the training samples"):
         model.set_params(cv=KFold(3)).fit(IRIS_X, IRIS_Y)

@@ -187,7 +187,7 @@ def test_first_steps_look_at_a_part_of_the_samples():
     for _ in range(15):
         state = solver.step(state)
         sizes.append(len(state.full.rows))
-    assert sizes[0] < 5000
+    assert sizes[0] < 10_000
     assert sizes == sorted(sizes)
     assert sizes[-1] == 50_000
     assert not np.isfinite(solver.progress(solver.begin(p, Start(np.zeros(4), 0.0, np.zeros(50_000)), 0)).gap)
