@@ -46,7 +46,7 @@ double dot(const DenseLine<T> &x, const double *w) {
 
 // Lines are short: four scalar sums are faster than vector gathers.
 template <bool in_order = false, class T, class I, class Values>
-double dot(const SparseLine<T, I> &x, const Values &w) {
+double dot(const SparseLine<T, I> &x, const Values w) {  // by value: a pointer is then not read again
     const auto term = [&](Index k) { return static_cast<double>(x.value[k]) * w[x.index(k)]; };
     double a = 0, b = 0, c = 0, d = 0;
     const auto four = [&](Index k) { a += term(k), b += term(k + 1), c += term(k + 2), d += term(k + 3); };
