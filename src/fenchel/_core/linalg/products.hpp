@@ -100,7 +100,7 @@ void add(const Line &x, double a, double *out) {
 }
 
 // The same for lines that are visited in random order. The indices of a line are distinct (a Design sums duplicates), which the compiler
-// cannot know: four loads need not wait for the stores before them. In short lines that does not pay (a9a: 3 % of an epoch).
+// cannot know: four loads need not wait for the stores before them. In short lines that does not pay.
 template <class T>
 void add_by_fours(const DenseLine<T> &x, double a, double *out) {
     add(x, a, out);
