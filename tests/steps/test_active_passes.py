@@ -1,14 +1,18 @@
 """Passes over active constraints: D never falls, every kind of interval, extreme scales, rows that are nearly equal."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel.steps.base import Start
+from fenchel.steps.interpolation import newton
 from fenchel.steps.interpolation.active import ActivePasses
 from fenchel.steps.interpolation.dykstra import Dykstra
 from fenchel.steps.interpolation.hessian import TUNING as HESSIAN
+from fenchel.steps.interpolation.passes import CompiledPasses
 
 BY_ROWS = {
     "C": np.ascontiguousarray,
@@ -27,6 +31,14 @@ def separable(n=600, d=1000, twins=0, seed=0):
         X[-twins:] = X[:twins] + 0.01 * rng.normal(size=(twins, d))
         y[-twins:] = y[:twins]
     return X, y
+
+
+def half_space(n, d, apart=0.3, seed=4):
+    """Normal samples away from a plane, far more of them than features: few are active."""
+    rng = np.random.default_rng(seed)
+    X, w = rng.normal(size=(n, d)), rng.normal(size=d)
+    keep = np.abs(X @ w) > apart * np.linalg.norm(w)
+    return X[keep], np.sign(X[keep] @ w)
 
 
 def mixed_intervals(n=600, seed=2):
@@ -203,21 +215,61 @@ def test_a_run_that_ends_early_has_its_model():
     assert result.w.any()
 
 
-def test_nearly_equal_rows_are_solved_for_together(monkeypatch):
+def over_relaxed(A, rows, alpha, y, damping):
+    """One step for each of these rows, and further steps while they raise D by more than the mean; in NumPy."""
+    n, expected = len(A), alpha.copy()
+    v = A.T @ alpha / n
+
+    def visit(i):
+        q = damping * (A[i] @ A[i]) / n
+        after = y[i] * max(0.0, y[i] * (expected[i] + (y[i] - A[i] @ v) / q))
+        change, expected[i] = after - expected[i], after
+        v[:] += change / n * A[i]
+        return q * change**2
+
+    gains = [visit(i) for i in rows]
+    mean, made = np.mean(gains), 0
+    rest = [i for i, gain in zip(rows, gains, strict=True) if gain > mean]
+    while rest and made + len(rest) <= len(rows):
+        made += len(rest)
+        rest = [i for i in rest if visit(i) > mean]
+    return expected, v
+
+
+@pytest.mark.parametrize("storage", BY_ROWS)
+@pytest.mark.parametrize("twins", [0, 10])
+def test_a_pass_visits_samples_with_large_steps_again(storage, twins):
+    X, y = separable(50, 20, twins)
+    passes = passes_of(fl.Interpolation(BY_ROWS[storage](X), fl.sets.HalfLine(1.0, y)))
+    rows, (alpha, u) = np.random.default_rng(5).permutation(50)[:30], (x.copy() for x in passes.iterates.point())
+    A = passes.problem.X.rows(np.arange(50))
+    expected, v = over_relaxed(A, rows, alpha, y, 0.75)
+    passes.passes.over(rows, 0.75)(alpha, u)
+    np.testing.assert_allclose(alpha, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(u[:-1], v, rtol=1e-9, atol=1e-12)
+
+
+def test_nearly_equal_rows_take_few_rounds(monkeypatch):
     X, y = separable(twins=30)
     problem = fl.Interpolation(sp.csr_array(X), fl.sets.HalfLine(1.0, y))
-    together = rounds_to(problem, 1e-5)
-    monkeypatch.setattr(ActivePasses, "_step_on_similar_rows", lambda self: False)
-    assert 3 * together < rounds_to(problem, 1e-5)
+    monkeypatch.setattr(ActivePasses, "_maximise_over", lambda self, rows: False)
+    again = rounds_to(problem, 1e-5)
+
+    def plain(self, rows, damping):
+        return lambda alpha, u: self.plain(rows, alpha, u)
+
+    monkeypatch.setattr(CompiledPasses, "over", plain)
+    assert 3 * again < rounds_to(problem, 1e-5)
 
 
-def test_extrapolation_saves_passes(monkeypatch):
-    X, y = separable(600, 600)
-    problem = fl.Interpolation(sp.csr_array(X), fl.sets.HalfLine(1.0, y))
-    monkeypatch.setattr(ActivePasses, "_step_on_similar_rows", lambda self: False)
-    extrapolated = rounds_to(problem, 1e-10)
-    monkeypatch.setattr(ActivePasses, "_try", lambda self, alpha, u: False)
-    assert extrapolated < rounds_to(problem, 1e-10)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("n", "d"), [(1500, 50), (9000, 30)])
+def test_few_active_samples_are_solved_for_exactly(n, d, intercept):
+    X, y = half_space(n, d)
+    problem = fl.Interpolation(X, fl.sets.HalfLine(1.0, y), intercept=intercept)
+    result = fl.solve(problem, tol=1e-10)
+    assert result.status == "certified"
+    assert result.n_iter < 150  # passes alone take thousands
 
 
 def test_the_same_seed_gives_the_same_bits():
@@ -233,11 +285,8 @@ def test_the_same_seed_gives_the_same_bits():
 def test_momentum_follows_for_more_samples_than_a_factorisation_takes(monkeypatch, intercept):
     begun, begin = [], Dykstra.begin
     monkeypatch.setattr(Dykstra, "begin", lambda self, *given: (begun.append(self), begin(self, *given))[1])
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(12000, 30))
-    w = rng.normal(size=30)
-    keep = np.abs(X @ w) > 0.5 * np.linalg.norm(w)
-    X, y = X[keep], np.sign(X[keep] @ w)
+    monkeypatch.setattr(newton, "TUNING", replace(newton.TUNING, rounds=1, quick=0.0))  # passes are never quick enough
+    X, y = half_space(12000, 30, apart=0.5)
     assert len(X) > HESSIAN.most_dense
     result = fl.solve(fl.Interpolation(X, fl.sets.HalfLine(1.0, y), intercept=intercept), tol=1e-3)
     assert result.status == "certified"

@@ -111,17 +111,46 @@ bool stays(const Loss &loss, double a, double z, double q, double y, double marg
     return loss.dual_step(a, z + margin, q, y) == a && loss.dual_step(a, z - margin, q, y) == a;
 }
 
+// Samples stay in the order unless their multipliers stay the same for all scores within the margin; all stay if it is infinite.
+struct Unsettled {
+    double margin;
+    template <class Loss>
+    bool operator()(const Loss &loss, double a, double z, double q, double y, double change, double) const {
+        return change != 0 || !(margin < infinity) || !stays(loss, a, z, q, y, margin);
+    }
+};
+
+// All samples stay; writes down by how much their steps raise D (times a factor that all samples share).
+struct Recorded {
+    mutable double *gains;
+    template <class Loss>
+    bool operator()(const Loss &, double, double, double, double, double, double gain) const {
+        *gains++ = gain;
+        return true;
+    }
+};
+
+// Samples stay if their steps raise D by more than `least`, in the same units.
+struct Rewarding {
+    double least;
+    template <class Loss>
+    bool operator()(const Loss &, double, double, double, double, double, double gain) const {
+        return gain > least;
+    }
+};
+
+template <class Keep = Unsettled>
 struct EpochOptions {
-    double margin;       // samples whose multipliers stay the same for scores within it are dropped; none if it is infinite
+    Keep keep;           // which samples stay in the order
     Index stride;        // every stride-th sample is measured
-    double damping = 1;  // factor on the curvatures q
+    double damping = 1;  // factor on the curvatures q; below 1 steps are over-relaxed; down to 1/2 D still rises in the 2-norm
 };
 
 // One step for each sample in `order`, which is compacted in place if samples are dropped. `held`, if given, receives
 // sum_k k (change at step k), which gives the average over the pass.
-template <class Link, class Loss, class Matrix>
+template <class Link, class Loss, class Matrix, class Keep>
 Epoch ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &link, const Scale &scale, Index *order, Index steps, double *alpha, Weights u,
-             const EpochOptions &options, double *held) {
+             const EpochOptions<Keep> &options, double *held) {
     Epoch sums;
     Estimate estimate(options.stride);
     for (Index k = 0; k < steps; ++k) {
@@ -133,15 +162,12 @@ Epoch ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &li
         const double z = u.score(x, link) + u.intercept(rows.width);
         const bool measured = estimate.due(k, s);
         const auto [next, phi, gap] = visit(loss, a, z, q, y, measured);
-        const double change = next - a;
+        const double change = next - a, gain = s * q * change * change;
         if (measured) sums.loss += s * phi, sums.gap += s * gap;
-        if (change == 0) {
-            if (!(options.margin < infinity) || !stays(loss, a, z, q, y, options.margin)) order[sums.kept++] = i;
-            continue;
-        }
-        order[sums.kept++] = i;
+        if (options.keep(loss, a, z, q, y, change, gain)) order[sums.kept++] = i;
+        if (change == 0) continue;
         sums.move = std::max(sums.move, q * std::fabs(change));
-        sums.path += s * q * change * change, ++sums.moves;
+        sums.path += gain, ++sums.moves;
         alpha[i] = next;
         u.move(x, s * change * scale.step, link, rows.width, s * change * scale.shift);
         if (held) held[i] += change * static_cast<double>(k + 1);
@@ -149,11 +175,30 @@ Epoch ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &li
     return estimate.scaled(sums);
 }
 
-// The same in threads.
+// One step for each sample in `order`, then further passes over those whose steps raised D by more than the mean, as long as they
+// do, until these passes have made as many steps as the first. Few samples have large steps left, most of all nearly equal rows,
+// whose multipliers follow each other.
+template <class Link, class Loss, class Matrix>
+void ascend_again(const Loss &loss, const Matrix &rows, const Samples &data, Link &link, const Scale &scale, const Index *order, Index steps, double *alpha,
+                  Weights u, double damping) {
+    std::vector<Index> rest(order, order + steps);
+    std::vector<double> gains(steps);
+    const auto pass = [&](const auto &keep, Index count) {
+        return ascend(loss, rows, data, link, scale, rest.data(), count, alpha, u, EpochOptions<std::decay_t<decltype(keep)>>{keep, 1, damping}, nullptr);
+    };
+    const Epoch first = pass(Recorded{gains.data()}, steps);
+    const Rewarding above_mean{first.path / static_cast<double>(std::max<Index>(steps, 1))};
+    Index left = 0;
+    for (Index k = 0; k < first.kept; ++k)
+        if (gains[k] > above_mean.least) rest[left++] = rest[k];
+    for (Index made = left; left > 0 && made <= steps; made += left) left = pass(above_mean, left).kept;
+}
+
+// `ascend` in threads.
 template <class Link, class Loss, class Matrix>
 std::optional<Epoch> ascend_in_threads(const Loss &loss, const Matrix &rows, const Samples &data, const Link &link, const Scale &scale, Index *order,
-                                       Index steps, double *alpha, double *u, const EpochOptions &options, const Threads &threads, Buffer &buffer) {
-    const EpochOptions damped{options.margin, options.stride, threads.damping()};
+                                       Index steps, double *alpha, double *u, const EpochOptions<> &options, const Threads &threads, Buffer &buffer) {
+    const EpochOptions damped{options.keep, options.stride, threads.damping()};
     const Scale stretched{scale.step * threads.stretch(), scale.shift * threads.stretch(), scale.W};
     return epoch_in_threads(threads, order, steps, u, rows.width + 1, buffer, [&](Index, Index *mine, Index size, double *copy) {
         Link own = link;

@@ -40,7 +40,7 @@ class Ascent {
         nb::gil_scoped_release release;
         const Index steps = static_cast<Index>(order.size());
         const Epoch sums = visit([&](const auto &loss, auto link, const auto &rows) {
-            const EpochOptions options{margin, Estimate::stride(costly<std::decay_t<decltype(loss)>>, steps)};
+            const EpochOptions<> options{{margin}, Estimate::stride(costly<std::decay_t<decltype(loss)>>, steps)};
             if (threads > 1)
                 if (const auto all = ascend_in_threads(loss, rows, samples(), link, scale_, order.data(), steps, alpha.data(), u.data(), options,
                                                        {threads, rounds}, buffer_))

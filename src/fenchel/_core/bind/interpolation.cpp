@@ -40,13 +40,31 @@ class Constrained {
                 return rows_->visit([&](const auto &rows) {
                     link.begin(u.data(), rows.width);
                     const auto pass = [&](Index *some, Index count) {
-                        return ascend(rule, rows, samples(), link, scale_, some, count, alpha.data(), Weights{u.data()}, {infinity, 1}, nullptr);
+                        return ascend(rule, rows, samples(), link, scale_, some, count, alpha.data(), Weights{u.data()},
+                                      EpochOptions<>{{infinity}, 1}, nullptr);
                     };
                     return sum ? summed(pass, link, order.data(), steps, u.data(), rows.width, sum) : pass(order.data(), steps);
                 });
             },
             rule_, link_);
         return {sums.loss, sums.gap, sums.moves};
+    }
+
+    // A pass, and more over the samples with large steps.
+    void epoch_again(Order order, Mutable alpha, Mutable u, double damping) const {
+        check(order);
+        check_size(alpha.size(), rows_->lines(), "alpha");
+        check_size(u.size(), rows_->width() + 1, "u");
+        if (!(damping > 0.5 && damping <= 1)) throw std::invalid_argument("damping must be above 1/2, and at most 1");
+        nb::gil_scoped_release release;
+        std::visit(
+            [&](const auto &rule, auto link) {
+                rows_->visit([&](const auto &rows) {
+                    link.begin(u.data(), rows.width);
+                    ascend_again(rule, rows, samples(), link, scale_, order.data(), Index(order.size()), alpha.data(), Weights{u.data()}, damping);
+                });
+            },
+            rule_, link_);
     }
 
     // theta of the next step, and theta^2 of the last one.
@@ -111,6 +129,7 @@ void bind_interpolation(nb::module_ &m) {
         .def(nb::init<const Rule &, const Link &, nb::object, Vector<double>, Vector<double>, double, double, double>(), "rule"_a, "link"_a, "rows"_a,
              exact("s"), exact("q"), "step"_a, "shift"_a, "W"_a, nb::keep_alive<1, 2>())
         .def("epoch", &Constrained::epoch, exact("order"), exact("alpha"), exact("u"), "total"_a.none())
+        .def("epoch_again", &Constrained::epoch_again, exact("order"), exact("alpha"), exact("u"), "damping"_a)
         .def("accelerate", &Constrained::accelerate, exact("order"), "theta"_a, "blocks"_a, exact("images"), exact("z"), exact("u"));
 }
 

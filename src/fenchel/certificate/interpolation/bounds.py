@@ -5,7 +5,7 @@ Multipliers are arrays A of shape (n, k), with the fractions p_i = s_i / W; v = 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -76,15 +76,14 @@ class DualValue:
     feasible = True
 
 
-def dual_bound(problem: Interpolation, point: Multipliers, scale: float = 1.0) -> DualValue:
-    """D(scale A) and a bound below it at the exact feasible point near A."""
-    A = scale * point.A if scale != 1.0 else point.A
-    constraints, penalty = problem.constraints, problem.penalty
+def dual_bound(problem: Interpolation, point: Multipliers) -> DualValue:
+    """D(A) and a bound below it at the exact feasible point near A."""
+    A = point.A
     with np.errstate(all="ignore"):
-        support, size = constraints.support(-A), constraints.support_size(-A)
-        S = -problem.mean(support)
-        lost = (4.0 * EVALUATION + point.shrink) * problem.mean(size) + UNDERFLOW
         weighted = (problem.fractions * A).ravel()
+        if not A.any():
+            nothing = np.zeros(problem.X.shape[1])
+            return _dual_value(problem, point, nothing, nothing, nothing)
         product = problem.X.rmatvec_bounded(weighted)
         error = product.error + (4.0 * EVALUATION + point.shrink) * product.absolute
         used = A.ravel() != 0.0
@@ -92,24 +91,38 @@ def dual_bound(problem: Interpolation, point: Multipliers, scale: float = 1.0) -
             error = error + UNDERFLOW * problem.X.rmatvec_bounded(used.astype(np.float64)).absolute + UNDERFLOW
         if not product.absolute.any() and not np.any(problem.X.row_norms(np.inf)[used]):
             error = np.zeros_like(error)
-        conjugate, upper = penalty.conjugate(product.value), penalty.conjugate_upper(product.value, error)
-        value, lower = dual_of(S, S - lost, conjugate, upper)
+    return _dual_value(problem, point, product.value, error, product.absolute)
+
+
+def _dual_value(problem: Interpolation, point: Multipliers, v: Vector, error: Vector, absolute: Vector) -> DualValue:
+    """From v(A) within `error` of that of the exact feasible point near A."""
+    A, constraints, penalty = point.A, problem.constraints, problem.penalty
+    with np.errstate(all="ignore"):
+        S, size = -problem.mean(constraints.support(-A)), problem.mean(constraints.support_size(-A))
+        lost = (4.0 * EVALUATION + point.shrink) * size + UNDERFLOW
+        value, lower = dual_of(S, S - lost, penalty.conjugate(v), penalty.conjugate_upper(v, error))
     if not np.isfinite(lower):
         value = lower = -np.inf
     alpha = A.reshape(problem.shapes[2])
     longest = float(problem.row_norms.max(initial=0.0)) * float(np.abs(problem.fractions * A).sum())
-    cancellation = float(np.linalg.norm(product.value)) / max(longest, UNDERFLOW)
-    return DualValue(value, lower, alpha, point.how, S, S - lost, product.value, error, product.absolute, cancellation)
+    cancellation = float(np.linalg.norm(v)) / max(longest, UNDERFLOW)
+    return DualValue(value, lower, alpha, point.how, S, S - lost, v, error, absolute, cancellation)
 
 
 def scaled_bound(problem: Interpolation, point: Multipliers) -> DualValue:
-    """The better of D(A) and D(t A) with t = S / (2 R*(v)), the best one where R* is homogeneous of degree 2."""
+    """The better of D(A) and D(t A) with t = S / (2 R*(v)), the best one where R* is homogeneous of degree 2.
+
+    t A as rounded has entries t A_ij (1 + e), |e| <= u, as `_dual_value` allows for; t v(A) is v of the exact t A.
+    """
     bound = dual_bound(problem, point)
     twice = 2.0 * problem.penalty.conjugate(bound.v)
     t = bound.support / twice if twice > 0.0 else np.inf
     if not (0.0 < t < np.inf) or abs(t - 1.0) < 1e-14:
         return bound
-    other = dual_bound(problem, point, t)
+    with np.errstate(all="ignore"):
+        v, absolute = t * bound.v, t * bound.absolute
+        error = t * bound.error * (1.0 + EVALUATION) + EVALUATION * np.abs(v) + UNDERFLOW
+        other = _dual_value(problem, replace(point, A=t * point.A), v, error, absolute)
     return other if other.lower > bound.lower else bound
 
 
@@ -259,6 +272,8 @@ def _distinct(F: StoredMatrix, f: Vector) -> tuple[StoredMatrix, Vector]:
 def _times(M: sp.csr_array, problem: Interpolation) -> StoredMatrix:
     """M X as a stored matrix, in float64."""
     X = problem.X
+    if not M.shape[0]:
+        return np.zeros((0, X.shape[1]))
     if problem.is_stored and problem.design.is_sparse:
         return sp.csr_array(M @ sp.csr_array(problem.design.matrix).astype(np.float64))
     if problem.is_stored:

@@ -249,6 +249,8 @@ class InterpolationJudge(Record):
 
     def _try_contradiction(self, bound: DualValue) -> None:
         """Raise `Infeasible`, or go on with the violation as the objective, if these multipliers prove it."""
+        if self.contradiction is None and np.isfinite(self.primal.upper):  # there is a feasible point
+            return
         cancellation = bound.cancellation
         if bound.support_lower > self.problem.penalty.domain_support(bound.v, bound.error):
             cancellation = 0.0  # the domain is bounded, or v is exactly zero

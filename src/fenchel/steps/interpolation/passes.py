@@ -184,15 +184,16 @@ class CompiledPasses(Passes):
         weights, q = problem.weights[rows], self.q[rows]
         return kernels.Constrained(rule(low, high), link, lines, weights, q, step, shift, W)
 
-    def over(self, rows: Indices) -> Callable[[Vector, Vector], None]:
-        """Passes over some rows in this order, which change alpha and u.
+    def over(self, rows: Indices, damping: float) -> Callable[[Vector, Vector], None]:
+        """Passes over some rows in this order, each with further steps on the rows that have large steps left.
 
-        Sparse rows are copied, one after the other: memory is then read as it lies, in half the time on imdb.
+        They change alpha and u. Sparse rows are copied, one after the other: memory is then read as it lies, in half
+        the time on imdb.
         """
         if not self.problem.design.is_sparse:
 
             def run(alpha: Vector, u: Vector) -> None:
-                self.plain(rows, alpha, u)
+                self.kernel.epoch_again(rows, alpha, u, damping)
 
             return run
         kernel = self._over(lines_of(self.problem.design.matrix[rows], True, checked=True), rows)
@@ -200,7 +201,7 @@ class CompiledPasses(Passes):
 
         def run_copied(alpha: Vector, u: Vector) -> None:
             part = alpha[rows]
-            kernel.epoch(order, part, u, None)
+            kernel.epoch_again(order, part, u, damping)
             alpha[rows] = part
 
         return run_copied
@@ -275,7 +276,7 @@ def smoothness(problem: Interpolation, geometry: Penalty) -> Vector:
     """
     mu, r, k = geometry.strong_convexity, dual_exponent(geometry.norm), problem.outputs
     with np.errstate(over="ignore"):
-        squares = problem.X.row_norms(r).reshape(-1, k) ** 2
+        squares = (problem.row_norms if r == 2.0 else problem.X.row_norms(r)).reshape(-1, k) ** 2
     if isinstance(problem.X, RepeatedColumns) and r >= 2.0:
         size = squares.max(axis=1)
     elif k > 1 and r >= 2.0:
