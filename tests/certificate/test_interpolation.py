@@ -276,3 +276,19 @@ def test_anybodys_weights_are_certified():
     far = fl.certify(problem, np.zeros(30))
     assert not far.ok
     assert far.violation >= np.abs(y).max()
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("beside", [1.01, 1.001, 1.0 + 1e-9])
+def test_multipliers_that_underflow_when_scaled_prove_nothing_false(seed, beside):
+    """The best multiple of the given multipliers is below the smallest normal numbers."""
+    m = np.random.default_rng(seed).uniform(1.0, 2.0, 2)
+    size, end = m[0] * 2.0**575, m[1] * 2.0**74
+    X = size * np.vstack([np.eye(1, 5), np.pad(np.random.default_rng(0).normal(size=(20, 4)), ((0, 0), (1, 0)))])
+    low = np.r_[end, np.full(20, -np.inf)]
+    problem = fl.Interpolation(X, fl.sets.Interval(low, np.full(21, np.inf)))
+    best = (Fraction(end) / Fraction(size)) ** 2 / 2
+    w = beside * end / size
+    certificate = fl.certify(problem, np.r_[w, np.zeros(4)], alpha=np.r_[1e-100, np.zeros(20)])
+    assert Fraction(certificate.dual) - Fraction(certificate.rounding) <= best
+    assert Fraction(certificate.gap) >= Fraction(w) ** 2 / 2 - best

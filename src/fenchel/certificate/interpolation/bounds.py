@@ -112,7 +112,8 @@ def _dual_value(problem: Interpolation, point: Multipliers, v: Vector, error: Ve
 def scaled_bound(problem: Interpolation, point: Multipliers) -> DualValue:
     """The better of D(A) and D(t A) with t = S / (2 R*(v)), the best one where R* is homogeneous of degree 2.
 
-    t A as rounded has entries t A_ij (1 + e), |e| <= u, as `_dual_value` allows for; t v(A) is v of the exact t A.
+    t A as rounded has entries t A_ij (1 + e), |e| <= u, as `_dual_value` allows for; t v(A) is v of the exact t A. Where
+    entries may underflow, v is computed from t A as rounded.
     """
     bound = dual_bound(problem, point)
     twice = 2.0 * problem.penalty.conjugate(bound.v)
@@ -120,9 +121,14 @@ def scaled_bound(problem: Interpolation, point: Multipliers) -> DualValue:
     if not (0.0 < t < np.inf) or abs(t - 1.0) < 1e-14:
         return bound
     with np.errstate(all="ignore"):
-        v, absolute = t * bound.v, t * bound.absolute
-        error = t * bound.error * (1.0 + EVALUATION) + EVALUATION * np.abs(v) + UNDERFLOW
-        other = _dual_value(problem, replace(point, A=t * point.A), v, error, absolute)
+        scaled = replace(point, A=t * point.A)
+        least = np.minimum(np.abs(scaled.A), np.abs(problem.fractions * scaled.A))
+        if np.any(least[point.A != 0.0] < SMALL):
+            other = dual_bound(problem, scaled)
+        else:
+            v, absolute = t * bound.v, t * bound.absolute
+            error = t * bound.error * (1.0 + EVALUATION) + EVALUATION * np.abs(v) + UNDERFLOW
+            other = _dual_value(problem, scaled, v, error, absolute)
     return other if other.lower > bound.lower else bound
 
 

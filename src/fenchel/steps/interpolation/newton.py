@@ -52,7 +52,7 @@ class IntervalNewtonTuning:
     stuck: int = 60  # steps that make the violation no smaller, after which there may be no feasible point
     refinements: int = 4  # steps with one factor
     many: int = 500  # samples from which passes of dual ascent come first,
-    rounds: int = 16  # as long as so many rounds of them
+    rounds: int = 32  # as long as so many rounds of them
     quick: float = 0.5  # make the violation this part of what it was
     nearer: float = 0.5  # p - 1 of the next p-norm, as a part of the last
     nearly: float = 1e-3  # relative violation at which the next p-norm follows
