@@ -39,7 +39,9 @@ def test_public_names():
         "LinearSVR",
         "LogisticRegression",
         "LogisticRegressionCV",
+        "LpClassifier",
         "LpPerceptron",
+        "LpRegressor",
         "MinNormRegressor",
         "MulticlassProblem",
         "NotCertifiedWarning",
@@ -53,6 +55,8 @@ def test_public_names():
         "SparseLogisticRegression",
         "SparseLogisticRegressionCV",
         "SparsePerceptron",
+        "StreamError",
+        "StreamResult",
         "TotalVariationDenoiser",
         "certified_path",
         "certify",
@@ -64,6 +68,7 @@ def test_public_names():
         "read",
         "sets",
         "solve",
+        "stream",
         "theory",
     ]
     assert set(fenchel.__all__) <= set(dir(fenchel))

@@ -40,6 +40,8 @@ MODELS = {
         penalties.L1,
         lambda m, W: 0.1,
     ),
+    "LpRegressor": (fl.LpRegressor(losses.Huber(0.7), lam=0.1), losses.Huber(0.7), penalties.L2, lambda m, W: 0.1),
+    "LpClassifier": (fl.LpClassifier(lam=0.1), losses.Logistic(), penalties.L2, lambda m, W: 0.1),
     "LinearRegressor": (
         fl.LinearRegressor(losses.Huber(0.7), "l1", lam=0.1),
         losses.Huber(0.7),
@@ -90,6 +92,7 @@ MODELS = {
 }
 #: The same for three classes; one problem for all of them where the loss says so, else one for each against the rest.
 THREE_CLASSES = {
+    "LpClassifier": (fl.LpClassifier(lam=0.1), losses.Logistic(), penalties.L2, lambda m, W: 0.1),
     "LinearClassifier": (
         fl.LinearClassifier("squared_hinge", "l1", lam=0.1),
         losses.SquaredHinge(),

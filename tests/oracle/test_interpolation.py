@@ -119,7 +119,7 @@ def check(kind, penalty, seed):
     one = stated(kind, penalty, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fl.NotCertifiedWarning)
-        result = fl.solve(one.problem, tol=1e-6, max_seconds=60)
+        result = fl.solve(one.problem, tol=1e-6, max_iter=10**6)
     c = result.certificate
     assert one.problem.violation(result.w, result.b) <= c.violation + 1e-14
     found = optimum(one)

@@ -66,7 +66,7 @@ def test_ctrl_c_returns_the_best_model_with_its_certificate():
     with pytest.warns(fl.NotCertifiedWarning, match="interrupted"):
         result = fl.solve(hard, tol=1e-15, callback=press)
     assert result.status == "interrupted"
-    assert result.certificate.primal == hard.primal(result.w, result.b)
+    assert result.certificate.primal == pytest.approx(hard.primal(result.w, result.b), rel=1e-13)
     assert np.isfinite(result.certificate.gap)
 
 
@@ -333,8 +333,13 @@ def test_a_users_own_loss_and_penalty_are_solved_and_certified(solver, penalty, 
     log_cosh = cp.logistic(2 * r) - r - np.log(2)
     size = cp.norm1(w) * 0.05 if isinstance(penalty, fl.penalties.L1) else 0.005 * cp.sum_squares(w)
     constraints = [w >= 0] if isinstance(penalty, NonNegativeL2) else []
-    best = cp.Problem(cp.Minimize(cp.sum(log_cosh) / 120 + size), constraints).solve(solver="CLARABEL")
-    assert abs(result.certificate.primal - best) <= result.certificate.gap + 1e-6 * best
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an inaccurate solution is a model like any other
+        cp.Problem(cp.Minimize(cp.sum(log_cosh) / 120 + size), constraints).solve(solver="CLARABEL")
+    theirs = np.maximum(w.value, 0.0) if constraints else w.value
+    best = p.primal(theirs, float(b.value) if intercept else 0.0)
+    assert result.certificate.primal - best <= result.certificate.gap
+    assert best == pytest.approx(result.certificate.primal, rel=1e-5)
 
 
 def test_numpys_true_stops_too_and_other_callbacks_are_refused():

@@ -84,11 +84,20 @@ def test_many_projections_in_a_row_lose_no_precision():
 
 
 @pytest.mark.parametrize(("algorithm", "radius"), [(SGD(output="average"), np.inf), (Pegasos(output="average"), None)])
-def test_the_average_is_that_of_the_last_iterates(algorithm, radius):
+def test_the_average_has_weights_that_grow_like_t(algorithm, radius):
     p = problem(lam=1e-6 if radius is None else LAM)
     iterates = plain(p, "uniform", 5, radius=1e3 if radius is None else radius)
     average = begun(p, algorithm, 5)[-1].w
-    np.testing.assert_allclose(average, iterates[N:].mean(axis=0), rtol=1e-7)  # epochs 2 to 5 of 5
+    t = np.arange(1.0, len(iterates) + 1.0)
+    np.testing.assert_allclose(average, t @ iterates / t.sum(), rtol=1e-7)
+
+
+@pytest.mark.parametrize("algorithm", [SGD(output="random"), Pegasos(output="random")], ids=lambda a: a.name)
+def test_the_random_iterate_is_one_of_all(algorithm):
+    p = problem()
+    iterates = plain(p, "uniform", 4, radius=np.inf if algorithm.name == "sgd" else 1 / np.sqrt(LAM))
+    drawn = begun(p, algorithm, 4)[-1].w
+    assert np.min(np.abs(iterates - drawn).max(axis=1)) <= 1e-9 * np.abs(drawn).max()
 
 
 def test_a_penalised_intercept_is_one_more_weight():
@@ -139,7 +148,7 @@ def test_auto_never_takes_a_baseline_and_errors_never_recommend_one():
     ("arguments", "error", "message"),
     [
         ({"solver": "sgd", "sampling": "importance"}, ValueError, "sgd: sampling must be one of 'uniform'"),
-        ({"solver": "sgd", "output": "random"}, ValueError, "sgd: output must be one of 'last', 'average'"),
+        ({"solver": "sgd", "output": "best"}, ValueError, "sgd: output must be one of 'last', 'average', 'random'"),
         ({"solver": "sgd", "batch_size": 2}, TypeError, "'sgd' has no option 'batch_size'"),
         ({"solver": "pegasos", "batch_size": 0}, ValueError, "batch_size must be a whole number of samples"),
         ({"solver": "pegasos", "project": 1}, TypeError, "project must be True or False"),

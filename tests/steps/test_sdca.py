@@ -221,8 +221,8 @@ def test_few_rows_of_many_columns_are_solved_in_a_few_epochs(loss, lam, intercep
 
 def test_warm_start_from_another_lam_saves_epochs():
     first = fl.solve(problem(fl.losses.Logistic(), lam=1e-2), solver="sdca", tol=1e-8)
-    cold = fl.solve(problem(fl.losses.Logistic(), lam=0.9e-2), solver="sdca", tol=1e-6, check_every=1)
-    warm = fl.solve(problem(fl.losses.Logistic(), lam=0.9e-2), solver="sdca", tol=1e-6, check_every=1, start=first)
+    cold = fl.solve(problem(fl.losses.Logistic(), lam=0.99e-2), solver="sdca", tol=1e-6, check_every=1)
+    warm = fl.solve(problem(fl.losses.Logistic(), lam=0.99e-2), solver="sdca", tol=1e-6, check_every=1, start=first)
     assert warm.n_iter < cold.n_iter
 
 

@@ -18,6 +18,7 @@ from fenchel.estimator.sparse.fused import FusedLasso
 from fenchel.estimator.sparse.group_lasso import GroupLasso
 from fenchel.estimator.sparse.lasso import ElasticNet, Lasso
 from fenchel.estimator.sparse.sparse_logistic import SparseLogisticRegression
+from fenchel.estimator.stream.lp import LpClassifier, LpRegressor
 from fenchel.estimator.svm import LinearSVC, LinearSVR
 
 __all__ = [
@@ -36,7 +37,9 @@ __all__ = [
     "LinearSVR",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "LpClassifier",
     "LpPerceptron",
+    "LpRegressor",
     "MinNormRegressor",
     "QuantileRegressor",
     "Ridge",

@@ -24,7 +24,7 @@ ours = partial(adapter, package="fenchel.estimator")
 
 
 @ours("Regression", "LinearSVR", "Ridge", "RidgeCV", "SparseRegression", "Lasso", "ElasticNet", "FusedLasso")
-@ours("SparseRegressionCV", "LassoCV", "ElasticNetCV")
+@ours("SparseRegressionCV", "LassoCV", "ElasticNetCV", "LpRegressor")
 def regressor(model: Regression, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """The weighted mean loss plus the penalty, for each target."""
     check_is_fitted(model)
@@ -65,7 +65,7 @@ def huber(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_weight: Ve
 
 
 @ours("Classification", "LinearSVC", "LogisticRegression", "LogisticRegressionCV", "RidgeClassifier")
-@ours("SparseLogisticRegression", "SparseLogisticRegressionCV")
+@ours("SparseLogisticRegression", "SparseLogisticRegressionCV", "LpClassifier")
 def classifier(model: Classification, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Claim]:
     """The weighted mean loss plus the penalty; for more than two classes, each against the rest."""
     check_is_fitted(model)

@@ -8,6 +8,7 @@ from fenchel.solver.paths.grid import Path, path
 from fenchel.solver.paths.intervals import CertifiedPath, Knot
 from fenchel.solver.result import Check, NotCertifiedWarning, Result, Stop, Trace
 from fenchel.solver.solve import solve
+from fenchel.solver.stream import StreamError, StreamResult, stream
 from fenchel.steps import FISTA, PDHG, BlockSDCA, Candidate, MatrixNewton, Solver, Start
 
 __all__ = [
@@ -26,11 +27,14 @@ __all__ = [
     "Solver",
     "Start",
     "Stop",
+    "StreamError",
+    "StreamResult",
     "Trace",
     "certified_path",
     "explain",
     "path",
     "solve",
     "solve_many",
+    "stream",
     "theory",
 ]

@@ -14,7 +14,7 @@ from fenchel.steps.interpolation.mirror import EuclideanDescent, Mirror, Percept
 from fenchel.steps.interpolation.newton import IntervalNewton
 from fenchel.steps.newton.multiclass import MatrixNewton
 from fenchel.steps.newton.newton import Newton
-from fenchel.steps.stochastic.sgd import SGD, Pegasos
+from fenchel.steps.stochastic.pgs import PGS, SGD, Pegasos
 from fenchel.steps.working_set.primal_cd import PrimalCD
 from fenchel.steps.working_set.sparse_path import SparsePath
 
@@ -22,6 +22,7 @@ __all__ = [
     "APPROX",
     "FISTA",
     "PDHG",
+    "PGS",
     "SDCA",
     "SGD",
     "BlockSDCA",

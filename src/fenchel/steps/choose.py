@@ -14,6 +14,7 @@ from fenchel.steps import (
     APPROX,
     FISTA,
     PDHG,
+    PGS,
     SDCA,
     SGD,
     BlockSDCA,
@@ -60,7 +61,7 @@ def solvers_of(problem: object) -> Solvers:
 
 PROBLEM_SOLVERS = Solvers(
     (Newton, SparsePath, PrimalCD, SDCA, TotalVariation, Trend, FISTA, PDHG, APPROX),
-    (SGD, Pegasos),
+    (PGS, SGD, Pegasos),
     ((TotalVariation(),), (Trend(),), (FISTA(),), (SDCA(shrink=False), PDHG())),
 )
 

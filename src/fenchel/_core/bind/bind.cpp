@@ -235,7 +235,7 @@ NB_MODULE(FENCHEL_MODULE, m) {
     bind_ascent(m);
     bind_gradient(m);
     bind_interpolation(m);
-    bind_sgd(m);
+    bind_primal_gradient(m);
     bind_denoise(m);
     bind_linalg(m);
     bind_sparse(m);

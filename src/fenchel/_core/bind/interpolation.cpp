@@ -40,8 +40,8 @@ class Constrained {
                 return rows_->visit([&](const auto &rows) {
                     link.begin(u.data(), rows.width);
                     const auto pass = [&](Index *some, Index count) {
-                        return ascend(rule, rows, samples(), link, scale_, some, count, alpha.data(), Weights{u.data()},
-                                      EpochOptions<>{{infinity}, 1}, nullptr);
+                        return ascend(rule, rows, samples(), link, scale_, some, count, alpha.data(), Weights{u.data()}, EpochOptions<>{{infinity}, 1},
+                                      nullptr);
                     };
                     return sum ? summed(pass, link, order.data(), steps, u.data(), rows.width, sum) : pass(order.data(), steps);
                 });

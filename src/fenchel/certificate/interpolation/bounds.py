@@ -112,8 +112,8 @@ def _dual_value(problem: Interpolation, point: Multipliers, v: Vector, error: Ve
 def scaled_bound(problem: Interpolation, point: Multipliers) -> DualValue:
     """The better of D(A) and D(t A) with t = S / (2 R*(v)), the best one where R* is homogeneous of degree 2.
 
-    t A as rounded has entries t A_ij (1 + e), |e| <= u, as `_dual_value` allows for; t v(A) is v of the exact t A. Where
-    entries may underflow, v is computed from t A as rounded.
+    t A as rounded has entries t A_ij (1 + e), |e| <= u, as `_dual_value` allows for; t v(A) is v of the exact t A.
+    Where entries may underflow, v is computed from t A as rounded.
     """
     bound = dual_bound(problem, point)
     twice = 2.0 * problem.penalty.conjugate(bound.v)

@@ -13,6 +13,7 @@ from fenchel.solver.theory.interpolation import (
     perceptron_steps,
     weights_distance,
 )
+from fenchel.solver.theory.pgs import least_samples, pgs_error, pgs_iterations, pgs_lam, pgs_regret, pgs_steps
 from fenchel.solver.theory.sdca import sdca, sdca_lipschitz, sdca_sgd, sdca_smooth
 
 __all__ = [
@@ -27,10 +28,16 @@ __all__ = [
     "elastic_net",
     "largest_smoothness",
     "lasso",
+    "least_samples",
     "mirror_mistakes",
     "mirror_objective",
     "perceptron_corrections",
     "perceptron_steps",
+    "pgs_error",
+    "pgs_iterations",
+    "pgs_lam",
+    "pgs_regret",
+    "pgs_steps",
     "sdca",
     "sdca_lipschitz",
     "sdca_sgd",

@@ -1,0 +1,186 @@
+"""Models from a stream: fenchel beside scikit-learn's SGDClassifier, one pass over the samples, one thread.
+
+    python -m benchmarks.stream [--data-dir DIR] [--rows ROW ...] [--repeats 5]
+
+The rows, on generated text-like data, or on imdb and others in a folder:
+
+pass     one pass of logistic regression at the best lam of a grid, at once and in 100 pieces by partial_fit, in turns:
+         median seconds and the mean accuracy on other samples;
+powers   the same for p = 1.8;
+auto     lam="auto" beside each lam of its family: error on other samples above that of the best, and time;
+flat     a long stream of generated rows: rows per second beside an epoch of dual ascent in memory, and the memory used.
+"""
+
+from __future__ import annotations
+
+import gc
+import resource
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+import numpy as np
+import scipy.sparse as sp
+from rich.console import Console
+from rich.table import Table
+from sklearn.linear_model import SGDClassifier
+
+import fenchel as fl
+from benchmarks.datasets import from_folder
+from benchmarks.interpolation import text_like
+
+LAMS = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4)
+PIECES = 100
+
+
+def split(name: str, folder: Path | None, cache: Path, seed: int) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    """Half of the samples in random order, and the other half."""
+    if folder is None:
+        X = text_like(20_000, 30_000, 75, 3)
+        rng = np.random.default_rng(4)
+        y = np.sign(X @ rng.normal(size=X.shape[1]) + 0.3 * rng.normal(size=X.shape[0]))
+    else:
+        data = from_folder(folder, name, cache)
+        X, y = data.X, data.y
+    order = np.random.default_rng(seed).permutation(X.shape[0])
+    half = len(order) // 2
+    return X[order[:half]], y[order[:half]], X[order[half:]], y[order[half:]]
+
+
+def in_pieces(model: Any, X: Any, y: np.ndarray) -> Any:
+    for rows in np.array_split(np.arange(X.shape[0]), PIECES):
+        model.partial_fit(X[rows], y[rows], classes=[-1.0, 1.0])
+    return model
+
+
+def one_pass(repeats: int, parts: tuple[Any, ...], p: float, title: str) -> Table:
+    X, y, other, labels = parts
+    ours = lambda lam: fl.LpClassifier(p=p, lam=lam)  # noqa: E731
+    theirs = lambda lam: SGDClassifier(loss="log_loss", alpha=lam, max_iter=1, tol=None, random_state=0)  # noqa: E731
+    fits: dict[str, Callable[[float], Any]] = {
+        "fenchel, at once": lambda lam: ours(lam).partial_fit(X, y, classes=[-1.0, 1.0]),
+        "SGDClassifier, at once": lambda lam: theirs(lam).fit(X, y),
+        f"fenchel, {PIECES} pieces": lambda lam: in_pieces(ours(lam), X, y),
+        f"SGDClassifier, {PIECES} pieces": lambda lam: in_pieces(theirs(lam), X, y),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in fits}
+    scores = {name: np.zeros(len(LAMS)) for name in fits}
+    for _ in range(repeats):
+        for k, lam in enumerate(LAMS):
+            for name, fit in fits.items():
+                start = time.perf_counter()
+                model = fit(lam)
+                seconds[name].append(time.perf_counter() - start)
+                scores[name][k] = model.score(other, labels)
+    table = Table("", "milliseconds", "beside fenchel", "best accuracy", "lam", title=title)
+    for k, name in enumerate(fits):
+        first = median(seconds[list(fits)[k // 2 * 2]])
+        best = int(scores[name].argmax())
+        each = median(seconds[name])
+        table.add_row(name, f"{1e3 * each:.1f}", f"{each / first:.2f}", f"{scores[name][best]:.4f}", f"{LAMS[best]:g}")
+    return table
+
+
+def automatic(repeats: int, parts: tuple[Any, ...], title: str) -> Table:
+    X, y, other, labels = parts
+
+    def run(**options: Any) -> tuple[float, fl.StreamResult]:
+        took, result = [], None
+        for _ in range(repeats):
+            start = time.perf_counter()
+            result = fl.stream([(X, y)], intercept=True, **options)
+            took.append(time.perf_counter() - start)
+        assert result is not None
+        return median(took), result
+
+    table = Table("loss", "lam", "error above the best lam's", "its time / one lam's", title=title)
+    for loss in (fl.losses.Logistic(), fl.losses.Hinge()):
+        seconds, chosen = run(loss=loss, lam="auto")
+        alone = [run(loss=loss, penalty=fl.penalties.L2(lam)) for lam in chosen.family]
+        error = lambda r: float(np.mean(np.sign(other @ r.w + r.b) != labels))  # noqa: E731
+        excess = error(chosen) - min(error(result) for _, result in alone)
+        table.add_row(
+            repr(loss), f"{chosen.lam:.2g}", f"{100 * excess:.2f} %", f"{seconds / median(t for t, _ in alone):.2f}"
+        )
+    return table
+
+
+def flat(rows: int, d: int = 30_000, size: int = 20_000) -> Table:
+    """Rows of 75 nonzeros; each piece is generated anew from a few blocks of indices."""
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=d)
+    blocks = [np.sort(rng.integers(0, d, size=(size, 75)), axis=1).astype(np.int32) for _ in range(4)]
+
+    def piece(k: int) -> tuple[sp.csr_array, np.ndarray]:
+        indices = np.sort((blocks[k % 4] + 7919 * k) % d, axis=1)
+        data = np.random.default_rng(k).random(indices.size).astype(np.float32)
+        X = sp.csr_array((data, indices.ravel(), np.arange(0, indices.size + 1, 75, dtype=np.int32)), shape=(size, d))
+        return X, np.where(X @ weights > 0.0, 1.0, -1.0)
+
+    def pieces() -> Iterator[tuple[sp.csr_array, np.ndarray]]:
+        for k in range(rows // size):
+            yield piece(k)
+
+    parts = [piece(k) for k in range(10)]
+    X, y = sp.vstack([part for part, _ in parts], format="csr"), np.concatenate([labels for _, labels in parts])
+    problem = fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L2(1e-5))
+    trace = fl.solve(problem, solver="sdca", max_iter=5, tol=1e-12, check_every=5, warn=False).trace
+    epoch = trace[-1].seconds / 5 / X.shape[0]
+    del parts, X, y, problem, trace
+    gc.collect()
+    learning, begun, before, most = 0.0, time.perf_counter(), 0.0, 0.0
+    learner = fl.solver.stream.Learner(fl.losses.Logistic(), fl.penalties.L2(1e-5))
+    for k, (A, labels) in enumerate(pieces()):
+        start = time.perf_counter()
+        learner.learn(A, labels)
+        learning += time.perf_counter() - start
+        used = _resident()
+        before, most = (used, used) if k == 2 else (before, max(most, used))
+    table = Table("", "", title=f"{learner.n_samples} rows of 75 entries")
+    table.add_row("rows per second, learning", f"{learner.n_samples / learning:.3g}")
+    table.add_row("rows per second, with their generation", f"{learner.n_samples / (time.perf_counter() - begun):.3g}")
+    table.add_row("its time / an epoch of dual ascent in memory", f"{learning / learner.n_samples / epoch:.2f}")
+    table.add_row("memory above that of the third piece", f"{(most - before) / 2**20:.1f} MB")
+    table.add_row(
+        "largest memory of the process", f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10:.0f} MB"
+    )
+    return table
+
+
+def _resident() -> float:
+    """Bytes of memory that this process has now."""
+    with open("/proc/self/statm") as file:
+        return float(file.read().split()[1]) * resource.getpagesize()
+
+
+@click.command(help=__doc__)
+@click.option("--rows", multiple=True, default=("pass", "powers", "auto"), show_default=True)
+@click.option("--repeats", default=5, show_default=True)
+@click.option("--sets", default="imdb,a9a,w8a", show_default=True, help="Of the folder.")
+@click.option("--data-dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--cache", type=click.Path(path_type=Path), default="race", show_default=True)
+@click.option("--samples", default=1_000_000, show_default=True, help="Of the row flat.")
+def main(rows: tuple[str, ...], repeats: int, sets: str, data_dir: Path | None, cache: Path, samples: int) -> None:
+    console, names = Console(), sets.split(",") if data_dir else ["generated"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if "flat" in rows:
+            console.print(flat(samples))
+        for name in names:
+            if not set(rows) & {"pass", "powers", "auto"}:
+                break
+            parts = split(name, data_dir, cache, seed=0)
+            if "pass" in rows:
+                console.print(one_pass(repeats, parts, 2.0, f"{name}: one pass, p = 2"))
+            if "powers" in rows:
+                console.print(one_pass(repeats, parts, 1.8, f"{name}: one pass, p = 1.8"))
+            if "auto" in rows:
+                console.print(automatic(repeats, parts, f"{name}: lam='auto'"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Estimators that also learn from streams."""

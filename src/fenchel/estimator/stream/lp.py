@@ -1,0 +1,320 @@
+"""Estimators with squared p-norms, which also learn from streams: LpClassifier and LpRegressor."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import _check_partial_fit_first_call, check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from fenchel.data.typing import Matrix, MatrixLike, Vector, VectorLike
+from fenchel.estimator.base import FitParameters, LinearEstimator, dense_rows, sample_weights
+from fenchel.estimator.classification import (
+    Classification,
+    encoded,
+    fit_classes,
+    one_against_rest_probabilities,
+    one_label_each,
+)
+from fenchel.estimator.documentation import documented
+from fenchel.estimator.names import resolve_loss, resolve_regression_loss
+from fenchel.estimator.objective import Objective, number, one_of, positive
+from fenchel.estimator.regression import Regression, fit_targets
+from fenchel.problem.losses import Logistic, Loss
+from fenchel.problem.penalties import L2, LpSquared, Penalty
+from fenchel.solver.stream import Learner
+
+#: The lam with which a stream begins if a family of them is tried.
+ANY_LAM = 1.0
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class StreamParameters(FitParameters):
+    """Parameters of both estimators."""
+
+    batch_size: int | str = "auto"
+    output: str = "average"
+    progress: bool = False
+
+
+class StreamModel(LinearEstimator):
+    """Attributes and functions of estimators that learn from streams."""
+
+    p: float
+    lam: float | str
+    batch_size: int | str
+    output: str
+    lam_: float
+    t_: int
+    n_samples_seen_: int
+    n_batches_: int
+    progressive_loss_: float
+    regret_bound_: float
+    stream_: Learner
+
+    def _check_parameters(self) -> None:
+        self._penalty(ANY_LAM)
+        one_of("output", self.output, ("average", "last"))
+        if not _is_auto(self.lam):
+            positive("lam", self.lam, 'use a small one such as 1e-8, or lam="auto"')
+
+    def _penalty(self, lam: float, _total: float = 0.0) -> Penalty:
+        p = number("p", self.p)
+        if not 1.0 < p <= 2.0:
+            raise ValueError(f"p must be above 1 and at most 2, got {p!r}")
+        return L2(lam) if p == 2.0 else LpSquared(lam, p)
+
+    def _given_loss(self) -> Loss:
+        raise NotImplementedError
+
+    def _objective(self) -> Objective:
+        lam = self.lam_ if _is_auto(self.lam) else float(self.lam)
+        return Objective(self._given_loss(), partial(self._penalty, lam), self.fit_intercept)
+
+    def _learner(self, classes: Vector | None, automatic: bool) -> Learner:
+        lam = ANY_LAM if automatic else self.lam_ if _is_auto(self.lam) else float(self.lam)
+        penalty = self._penalty(lam)
+        return Learner(self._given_loss(), penalty, automatic, bool(self.fit_intercept), classes, self.batch_size)
+
+    def _learn(self, X: MatrixLike, y: Vector, weights: Vector, classes: Vector | None) -> None:
+        """A batch, with the state of the batches before it."""
+        learner: Learner | None = self.__dict__.get("stream_")
+        if learner is None:
+            learner = self._learner(classes, _is_auto(self.lam) and "coef_" not in self.__dict__)
+            if "coef_" in self.__dict__:  # go on from a fit, which counts as one pass over its samples
+                learner.begin_at(dense_rows(self.coef_), np.ravel(self.intercept_), np.shape(self.dual_coef_)[-1])
+        learner.learn(X, y, weights)
+        self.stream_ = learner
+        w, b = learner.model(self.output)
+        assert learner.models is not None
+        self.coef_, self.intercept_ = w, b
+        self.lam_, self.t_ = learner.lam, learner.models.t
+        self.n_samples_seen_, self.n_batches_ = learner.n_samples, learner.n_batches
+        self.progressive_loss_, self.regret_bound_ = learner.progressive_loss, learner.regret_bound
+        self.n_iter_ = 1
+        self.dual_coef_ = np.zeros((len(w), 0))  # there are no multipliers: `certify` finds some
+
+    def _forget(self) -> None:
+        """Before a fit: what was learnt from a stream counts no more."""
+        for name in ("stream_", "t_", "n_samples_seen_", "n_batches_", "progressive_loss_", "regret_bound_"):
+            self.__dict__.pop(name, None)
+
+    def _choose_lam(self, X: MatrixLike, y: Vector, weights: Vector, classes: Vector | None) -> None:
+        """lam_: as given, or chosen in one pass over the samples in random order."""
+        if not _is_auto(self.lam):
+            self.lam_ = float(self.lam)
+            return
+        order = np.random.default_rng(0).permutation(len(y))
+        learner = self._learner(classes, automatic=True)
+        learner.learn(X[order], y[order], weights[order])  # type: ignore[index]
+        self.lam_ = learner.lam
+
+    def _batch_number(self) -> int:
+        return int(self.__dict__.get("n_batches_", 0)) + 1
+
+
+def _is_auto(lam: object) -> bool:
+    return isinstance(lam, str) and lam == "auto"
+
+
+def _is_logistic(self: LpClassifier) -> bool:
+    if isinstance(resolve_loss(self.loss), Logistic):
+        return True
+    raise AttributeError(f"probabilities need the logistic loss; this model has {self.loss!r}")
+
+
+@documented("classes")
+class LpClassifier(StreamParameters, StreamModel, Classification):
+    """A linear classifier with the penalty lam/2 |w|_p^2, from all data at once or from a stream.
+
+    `fit` minimises the weighted mean loss plus the penalty, with an unpenalised intercept, until the certified gap is
+    within tol. `partial_fit` learns each sample once, by the Primal Gradient Solver. One-vs-rest for more than two
+    classes.
+
+    Parameters
+    ----------
+    loss : str or Loss, default "logistic"
+        "hinge", "logistic", ... or an object such as SmoothedHinge(0.5).
+    p : float, default 2.0
+        Above 1, and at most 2. Near 1 most weights are nearly zero.
+    lam : float or "auto", default 1e-4
+        Weight of the penalty. "auto": the best of six by progressive validation, in one pass over the samples.
+    batch_size : int or "auto", default "auto"
+        Samples per gradient step of `partial_fit`; "auto" is 1 for p = 2.
+    output : {"average", "last"}, default "average"
+        The model of `partial_fit`: the mean of all iterates with weights t + 1, or the last one.
+
+    Attributes
+    ----------
+    lam_ : float
+        The weight of the penalty, as given or as chosen.
+    n_samples_seen_, n_batches_, t_ : int
+        Samples, batches and gradient steps of `partial_fit`.
+    progressive_loss_ : float
+        Mean loss of the samples of `partial_fit`, each by the model before it was learnt.
+    regret_bound_ : float
+        A bound on the mean objective of these models above that of the best one; infinite with an intercept.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from fenchel import LpClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LpClassifier(p=1.5, lam=0.01).fit(scale(X), y)
+    >>> model.certificate_.ok
+    True
+    """
+
+    loss: str | Loss = "logistic"
+    p: float = 2.0
+    lam: float | str = 1e-4
+    _: KW_ONLY
+
+    def _given_loss(self) -> Loss:
+        return resolve_loss(self.loss)
+
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
+        """Fit to the labels y, to the tolerance; a weight of 2 repeats the row."""
+        self._forget()
+        features, codes = encoded(self, X, y)
+        classes = self._codes()
+        weights = sample_weights(sample_weight, features)
+        if _is_auto(self.lam) and len(self.classes_) == 2:
+            self._choose_lam(features, np.where(codes == 1, 1.0, -1.0), weights, classes)
+        else:
+            self._choose_lam(features, codes.astype(np.float64), weights, classes)
+        fit_classes(self, X, y, sample_weight)
+        return self
+
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: VectorLike,
+        classes: VectorLike | None = None,
+        sample_weight: VectorLike | None = None,
+    ) -> Self:
+        """Predict a batch, then learn it; `classes` are all labels, needed in the first call."""
+        try:
+            self._partial_fit(X, y, classes, sample_weight)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"batch {self._batch_number()}: {error}") from error
+        return self
+
+    def _partial_fit(
+        self, X: MatrixLike, y: VectorLike, classes: VectorLike | None, sample_weight: VectorLike | None
+    ) -> None:
+        self._check_parameters()
+        one_label_each(y)
+        first = "coef_" not in self.__dict__
+        features, labels = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=first, y_numeric=False
+        )
+        check_classification_targets(labels)
+        if first:
+            self.__dict__.pop("classes_", None)
+        _check_partial_fit_first_call(self, classes)
+        if len(self.classes_) < 2:
+            raise ValueError(f"a classifier needs two classes; got {len(self.classes_)} class")
+        unknown = np.setdiff1d(labels, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y has the label {unknown[0]!r}, which is not one of the classes given at the first call")
+        codes = np.searchsorted(self.classes_, labels).astype(np.float64)
+        weights = sample_weights(sample_weight, features)
+        if self.class_weight is not None:
+            weights = weights * self._class_factors()[codes.astype(np.intp)]
+        if len(self.classes_) == 2:
+            codes = 2.0 * codes - 1.0
+        self._learn(features, codes, weights, self._codes())
+
+    def _codes(self) -> Vector | None:
+        """Of the classes, if each has a model of its own."""
+        return None if len(self.classes_) == 2 else np.arange(len(self.classes_), dtype=np.float64)
+
+    def _class_factors(self) -> Vector:
+        if not isinstance(self.class_weight, dict):
+            raise ValueError('class_weight="balanced" needs all samples at once; pass a dict of weights to partial_fit')
+        return np.array([float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()])
+
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: MatrixLike) -> Matrix:
+        """Probabilities of the classes; for more than two, one-vs-rest probabilities normalised to sum 1."""
+        return one_against_rest_probabilities(self.decision_function(X))
+
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: MatrixLike) -> Matrix:
+        """Logarithms of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+
+@documented("target")
+class LpRegressor(StreamParameters, StreamModel, Regression):
+    """A linear regression with the penalty lam/2 |w|_p^2, from all data at once or from a stream.
+
+    `fit` minimises the weighted mean loss plus the penalty, with an unpenalised intercept, until the certified gap is
+    within tol. `partial_fit` learns each sample once, by the Primal Gradient Solver.
+
+    Parameters
+    ----------
+    loss : str or Loss, default "squared"
+        "squared", "absolute", "huber", ... or an object such as Pinball(0.9).
+    p, lam, batch_size, output
+        As in `LpClassifier`.
+
+    Attributes
+    ----------
+    lam_, n_samples_seen_, n_batches_, t_, progressive_loss_, regret_bound_
+        As in `LpClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from fenchel import LpRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LpRegressor(lam=0.1).partial_fit(scale(X), y)
+    >>> model.n_samples_seen_
+    442
+    """
+
+    loss: str | Loss = "squared"
+    p: float = 2.0
+    lam: float | str = 1e-4
+    _: KW_ONLY
+
+    def _given_loss(self) -> Loss:
+        return resolve_regression_loss(self.loss)
+
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
+        """Fit to the targets y, to the tolerance; a weight of 2 repeats the row."""
+        self._forget()
+        if _is_auto(self.lam):
+            features, targets = self._checked(X, y, reset=True)
+            self._choose_lam(features, targets, sample_weights(sample_weight, features), None)
+        else:
+            self._check_parameters()
+            self.lam_ = float(self.lam)
+        fit_targets(self, X, y, sample_weight)
+        return self
+
+    def _checked(self, X: MatrixLike, y: VectorLike, reset: bool) -> tuple[Any, Vector]:
+        self._check_parameters()
+        features, targets = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset, y_numeric=True
+        )
+        return features, np.asarray(targets, dtype=np.float64)
+
+    def partial_fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
+        """Predict a batch, then learn it."""
+        try:
+            features, targets = self._checked(X, y, reset="coef_" not in self.__dict__)
+            self._learn(features, targets, sample_weights(sample_weight, features), None)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"batch {self._batch_number()}: {error}") from error
+        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+        return self

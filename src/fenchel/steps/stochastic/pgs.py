@@ -1,0 +1,261 @@
+"""The Primal Gradient Solver of Zhu et al. (2009), with stochastic gradient descent and Pegasos as special cases.
+
+The mean loss + lam/2 |w|_p^2, 1 < p <= 2. Step t takes the subgradient g_t of the mean loss over a batch of k samples,
+
+    v_t = v_{t-1} - g_t,     w_t = grad R*(v_t / (t + 1)),
+
+so that w_t minimises R(w) + (1/(t + 1)) sum_s g_s.w. By Lemma 1 of the paper the regret against any w is at most
+(1/2) sum_t |g_t|_q^2 / (t mu), mu = lam (p - 1): O(log T / T) for the mean of the iterates, and fewer steps to a given
+test error the more samples there are. The last iterate is certified, and their mean or one drawn at random.
+
+Losses without a Lipschitz constant need a bounded domain, |w|_p <= B. Strong duality gives one with the optimum in it,
+
+    lam |w*|_p^2 = -mean phi*(-alpha*) - mean phi(z*) <= mean phi(0) - mean min phi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from fenchel._core import CompiledLoss
+from fenchel.data.typing import Vector
+from fenchel.problem import Problem, Trait
+from fenchel.problem.checks import require_count, require_flag, require_one_of
+from fenchel.problem.losses import Loss
+from fenchel.problem.penalties import LpSquared, Penalty
+from fenchel.steps.base import Candidate, Overflow, Solver, Start
+from fenchel.steps.dual_ascent.sampling import Sampler
+from fenchel.steps.stochastic.models import GradientModels, GradientRule
+
+OUTPUTS = ("last", "average", "random")
+
+
+@dataclass
+class DescentState:
+    """The model, the order of the samples, and one iterate drawn at random of all so far."""
+
+    problem: Problem
+    loss: CompiledLoss
+    models: GradientModels
+    sampler: Sampler
+    batch: int
+    rng: np.random.Generator | None  # of the iterate that is drawn
+    drawn: Vector | None = field(default=None)
+
+
+class StochasticDescent(Solver[DescentState]):
+    """The base of the solvers below; a step is one pass over the samples."""
+
+    requires = frozenset({Trait.STRONGLY_CONVEX_PENALTY, Trait.COMPILED_LOSS})
+    steps_per_check = 10
+    passes_per_step = 1
+    sampling: str
+    output: str
+    offset: ClassVar[float] = 0.0
+    eager: ClassVar[bool] = False
+
+    def _validate(self) -> None:
+        require_one_of(self.sampling, ("uniform", "permutation", "cyclic"), f"{self.name}: sampling")
+        require_one_of(self.output, OUTPUTS, f"{self.name}: output")
+
+    def obstacle(self, problem: Problem) -> str | None:
+        if not problem.design.by_rows:
+            return f"needs rows, but X is stored by columns ({problem.design!r}): pass X.tocsr()"
+        return None
+
+    def _batch(self, problem: Problem) -> int:
+        return 1
+
+    def _radius(self, problem: Problem) -> float:
+        return np.inf
+
+    def begin(self, problem: Problem, start: Start, seed: int) -> DescentState:
+        """From zero at t = 0; a nonzero start counts as one pass, since a step at t = 0 would discard it."""
+        design, loss = problem.design, problem.loss.kernel()
+        assert loss is not None
+        sampler, batch = Sampler.of(problem, self.sampling, seed, np.ones(problem.shape[0])), self._batch(problem)
+        lam, p = lam_and_p(problem.penalty)
+        step = intercept_step(problem.loss, problem.y) if problem.intercept else 0.0
+        rule = GradientRule(p, self.offset, design.constant, step, self.eager)
+        averages = self.output == "average"
+        radius = np.array([self._radius(problem)])
+        models = GradientModels(rule, np.array([lam]), design.n_features, radius, averages=averages)
+        if start.w.any():
+            models.start(problem.penalty, start.w[None], np.array([start.b]), -(-len(sampler.pool) // batch))
+        models.numbers[2] = start.b
+        # a separate generator: `output` must not change the iterates
+        rng = np.random.default_rng(seed) if self.output == "random" else None
+        return DescentState(problem, loss, models, sampler, batch, rng)
+
+    def step(self, state: DescentState) -> DescentState:
+        """One pass over the samples."""
+        problem, models, order = state.problem, state.models, state.sampler.next()
+        mean_weight, draw = problem.total_weight / len(order), 0
+        if state.rng is not None:  # the last of all steps so far that is drawn: each is with the same probability
+            steps = -(-len(order) // state.batch)
+            chosen = models.t + 1 + int(state.rng.integers(steps))
+            draw = chosen if state.rng.integers(models.t + steps) < steps else 0
+        rows, y, weights = problem.design.lines, problem.y, problem.weights
+        _, drawn = models.learn(state.loss, rows, y, weights, order, mean_weight, state.batch, draw)
+        if drawn is not None:
+            state.drawn = drawn[:, 0]
+        if not np.all(np.isfinite(models.v)):
+            raise Overflow(f"{self.name}: the weights diverge")
+        return state
+
+    def candidates(self, state: DescentState) -> Sequence[Candidate]:
+        models = [state.models.last()[:, 0]]
+        if self.output == "average":
+            models.append(state.models.average()[:, 0])
+        if state.drawn is not None:
+            models.append(state.drawn)
+        width = state.problem.shape[1]
+        return [Candidate(model[:width].copy(), float(model[-1])) for model in models]
+
+
+@dataclass(frozen=True)
+class PGS(StochasticDescent):
+    """The Primal Gradient Solver: one pass over the samples is a step.
+
+    Parameters
+    ----------
+    batch_size : int or "auto", default "auto"
+        Samples per gradient step; "auto" is 1 for p = 2, and for p < 2, where a step costs d, d over the mean number of
+        entries of a row.
+    ball : "auto", None or float, default "auto"
+        |w|_p <= ball. "auto": for a loss without a Lipschitz constant a ball that contains the optimum, else None.
+    sampling : {"uniform", "permutation", "cyclic"}, default "uniform"
+        With replacement, without, or in the order of the data.
+    output : {"average", "last", "random"}, default "average"
+        What is certified beside the last iterate: the mean of all iterates with weights t + 1, or one at random.
+    """
+
+    batch_size: int | str = "auto"
+    ball: float | str | None = "auto"
+    sampling: str = "uniform"
+    output: str = "average"
+    name = "pgs"
+    summary = "one pass over many samples: stochastic gradients for p-norms"
+    offset = 1.0
+
+    def __post_init__(self) -> None:
+        self._validate()
+        if self.batch_size != "auto":
+            require_count(self.batch_size, "pgs: batch_size", 'samples, or "auto"')
+        if isinstance(self.ball, str):
+            require_one_of(self.ball, ("auto",), "pgs: ball")
+        elif self.ball is not None and not float(self.ball) > 0.0:
+            raise ValueError(f'pgs: ball must be positive, None or "auto"; got {self.ball!r}')
+
+    def obstacle(self, problem: Problem) -> str | None:
+        if not has_power_link(problem.penalty):
+            return f"needs a squared norm as penalty, L2 or LpSquared, which {problem.penalty!r} is not"
+        return super().obstacle(problem)
+
+    def _batch(self, problem: Problem) -> int:
+        if self.batch_size != "auto":
+            return int(self.batch_size)
+        return default_batch(lam_and_p(problem.penalty)[1], *problem.design.shape, problem.design.nnz)
+
+    def _radius(self, problem: Problem) -> float:
+        given = problem.penalty.ball if isinstance(problem.penalty, LpSquared) else np.inf
+        if self.ball is None:
+            return given
+        if self.ball != "auto":
+            return min(float(self.ball), given)
+        return given if np.isfinite(problem.loss.lipschitz) else min(given, containing_ball(problem))
+
+
+@dataclass(frozen=True)
+class SGD(StochasticDescent):
+    """Stochastic gradient descent with step sizes 1/(lam t), for L2; a baseline.
+
+    w_t = (1 - 1/t) w_{t-1} - (1/(lam t)) phi'(x_i.w_{t-1}; y_i) x_i. (Section 8.6 of Shalev-Shwartz and Zhang 2013
+    prints the factor 1/lam; it lacks the t.)
+
+    Parameters
+    ----------
+    sampling : {"uniform", "permutation", "cyclic"}, default "uniform"
+        The order of the samples in a pass.
+    output : {"last", "average", "random"}, default "last"
+        What is certified beside the last iterate: the mean of all iterates with weights t, or one at random.
+    """
+
+    sampling: str = "uniform"
+    output: str = "last"
+    name = "sgd"
+    requires = frozenset({Trait.QUADRATIC_PENALTY, Trait.COMPILED_LOSS})
+
+    def __post_init__(self) -> None:
+        self._validate()
+
+    def obstacle(self, problem: Problem) -> str | None:
+        if problem.intercept:
+            return "needs a strongly convex objective, without an unpenalised intercept"
+        return super().obstacle(problem)
+
+
+@dataclass(frozen=True)
+class Pegasos(SGD):
+    """Stochastic gradient descent over batches, projected onto a ball that contains the optimum; a baseline.
+
+    It is `PGS` for p = 2 without the offset of t and with a projection that goes on from the projected point. For the
+    hinge the ball is |w| <= 1/sqrt(lam).
+
+    Parameters
+    ----------
+    batch_size : int, default 1
+        Samples per step.
+    project : bool, default True
+        Whether to project onto the ball after each step.
+    sampling, output
+        As for `SGD`.
+    """
+
+    batch_size: int = field(default=1, kw_only=True)
+    project: bool = field(default=True, kw_only=True)
+    name = "pegasos"
+    eager = True
+
+    def __post_init__(self) -> None:
+        self._validate()
+        require_count(self.batch_size, "pegasos: batch_size", "samples")
+        require_flag(self.project, "pegasos: project")
+
+    def _batch(self, problem: Problem) -> int:
+        return int(self.batch_size)
+
+    def _radius(self, problem: Problem) -> float:
+        return containing_ball(problem) if self.project else np.inf
+
+
+def has_power_link(penalty: Penalty) -> bool:
+    """Whether it is lam/2 |w|_p^2."""
+    return penalty.quadratic or isinstance(penalty, LpSquared)
+
+
+def lam_and_p(penalty: Penalty) -> tuple[float, float]:
+    """Of lam/2 |w|_p^2."""
+    return (penalty.lam, penalty.p) if isinstance(penalty, LpSquared) else (penalty.strong_convexity, 2.0)
+
+
+def default_batch(p: float, n: int, d: int, entries: int) -> int:
+    """1 for p = 2; else as many samples as have d entries, so that the weights cost as much as the rows."""
+    return 1 if p == 2.0 else int(np.clip(d * n / max(entries, 1), 1, max(n, 1)))
+
+
+def containing_ball(problem: Problem) -> float:
+    """A bound on |w*|_p from strong duality; the smallest positive one if w* = 0."""
+    at_zero = problem.loss.value(np.zeros_like(problem.y), problem.y) + problem.conjugate_at_zero
+    return float(max(np.sqrt(problem.mean(at_zero) / lam_and_p(problem.penalty)[0]), np.finfo(float).tiny))
+
+
+def intercept_step(loss: Loss, y: Vector) -> float:
+    """The first step of an unpenalised intercept: 1 over the smoothness, or the mean size of the targets; at most 1."""
+    if np.isfinite(loss.smoothness):
+        return float(min(1.0, 1.0 / loss.smoothness))
+    return 1.0 if loss.is_classification else float(max(np.mean(np.abs(y)), np.finfo(float).tiny))

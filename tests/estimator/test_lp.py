@@ -1,0 +1,148 @@
+"""LpClassifier and LpRegressor: certified fits, and learning from batches."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_digits
+from sklearn.preprocessing import scale
+
+import fenchel as fl
+
+DIGITS = load_digits()
+X = scale(DIGITS.data)
+TWO = DIGITS.target < 2
+DIABETES, TARGETS = load_diabetes(return_X_y=True)
+
+
+def learnt(model, A, y, size=50, **first):
+    for k in range(0, len(y), size):
+        model.partial_fit(A[k : k + size], y[k : k + size], **(first if k == 0 else {}))
+    return model
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_a_fit_is_the_certified_optimum(p, loss):
+    model = fl.LpClassifier(loss, p, 0.01, tol=1e-6).fit(X[TWO], DIGITS.target[TWO])
+    assert model.certificate_.ok
+    problem = fl.Problem(
+        X[TWO],
+        2.0 * DIGITS.target[TWO] - 1.0,
+        model._objective().loss,
+        fl.penalties.LpSquared(0.01, p),
+        intercept=True,
+    )
+    assert problem.primal(model.coef_[0], model.intercept_[0]) == pytest.approx(model.certificate_.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
+def test_labels_are_learnt_from_batches(p, storage):
+    for y in (np.array(["no", "yes"])[(DIGITS.target == 3).astype(int)], DIGITS.target):
+        model = learnt(fl.LpClassifier(p=p, lam=0.01), storage(X), y, classes=np.unique(y))
+        assert model.score(storage(X), y) > 0.85
+        assert model.n_samples_seen_ == len(y)
+        assert model.predict_proba(X).shape == (len(y), len(np.unique(y)))
+        certificate = fl.certify(model, X, y)
+        assert 0.0 < certificate.relative_gap < 1.0
+
+
+def test_several_classes_are_one_against_the_rest():
+    model = learnt(fl.LpClassifier(lam=0.01), X, DIGITS.target, classes=np.arange(10))
+    for k in (0, 7):
+        alone = learnt(fl.LpClassifier(lam=0.01), X, DIGITS.target == k, classes=[False, True])
+        np.testing.assert_allclose(model.coef_[k], alone.coef_[0], rtol=1e-8, atol=1e-11)
+        assert model.intercept_[k] == pytest.approx(alone.intercept_[0], rel=1e-8)
+
+
+def test_targets_are_learnt_from_batches():
+    A = scale(DIABETES)
+    model = learnt(fl.LpRegressor(lam=0.1), A, TARGETS)
+    assert model.coef_.shape == (10,)
+    assert model.score(A, TARGETS) > 0.3
+    assert fl.LpRegressor(lam=0.1).fit(A, TARGETS).score(A, TARGETS) >= model.score(A, TARGETS)
+
+
+def test_batches_go_on_from_a_fit():
+    y = DIGITS.target[TWO]
+    fitted = fl.LpClassifier(lam=0.01, tol=1e-8).fit(X[TWO], y)
+    best = fitted.certificate_.primal
+    cold = fl.LpClassifier(lam=0.01).partial_fit(X[TWO][:20], y[:20], classes=[0, 1])
+    warm = fitted.partial_fit(X[TWO][:20], y[:20])
+    assert fl.certify(warm, X[TWO], y).primal - best < 0.1 * (fl.certify(cold, X[TWO], y).primal - best)
+
+
+def test_lam_is_chosen_by_progressive_validation():
+    y = DIGITS.target
+    model = fl.LpClassifier(lam="auto").fit(X, y)
+    assert model.certificate_.ok
+    stream = learnt(fl.LpClassifier(lam="auto"), X, y, classes=np.arange(10))
+    scores = {}
+    for lam in stream.stream_.lams:
+        scores[lam] = learnt(fl.LpClassifier(lam=lam), X, y, classes=np.arange(10)).score(X, y)
+    assert stream.score(X, y) >= max(scores.values()) - 0.03
+    assert model.lam_ in scores or model.lam_ > 0.0
+
+
+def test_a_model_of_a_stream_can_be_copied_and_stored():
+    y = DIGITS.target
+    model = learnt(fl.LpClassifier(lam=0.01), X[:900], y[:900], classes=np.arange(10))
+    copy = pickle.loads(pickle.dumps(model))
+    for each in (model, copy):
+        each.partial_fit(X[900:], y[900:])
+    np.testing.assert_array_equal(model.coef_, copy.coef_)
+    assert not hasattr(clone(model), "coef_")
+
+
+@pytest.mark.parametrize(
+    ("batch", "message"),
+    [
+        (lambda: (np.full((3, 64), np.nan), [0, 1, 2]), r"batch 2: .*NaN"),
+        (lambda: (X[:3, :60], [0, 1, 2]), r"batch 2: .*60 features"),
+        (lambda: (X[:3], [0, 1, 77]), r"batch 2: y has the label .*77"),
+        (lambda: (X[:0], []), r"batch 2: .*0 sample"),
+    ],
+)
+def test_a_bad_batch_is_named_and_changes_nothing(batch, message):
+    model = fl.LpClassifier(lam=0.01).partial_fit(X[:200], DIGITS.target[:200], classes=np.arange(10))
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(*batch())
+    np.testing.assert_array_equal(model.coef_, before)
+    again = fl.LpClassifier(lam=0.01).partial_fit(X[:200], DIGITS.target[:200], classes=np.arange(10))
+    for each in (model, again):
+        each.partial_fit(X[200:300], DIGITS.target[200:300])
+    np.testing.assert_array_equal(model.coef_, again.coef_)
+
+
+def test_class_weights_of_batches():
+    y = DIGITS.target[TWO]
+    model = learnt(fl.LpClassifier(lam=0.01, class_weight={1: 3.0}), X[TWO], y, classes=[0, 1])
+    weighted = fl.LpClassifier(lam=0.01)
+    for k in range(0, len(y), 50):
+        part = slice(k, k + 50)
+        weighted.partial_fit(X[TWO][part], y[part], [0, 1], np.where(y[part] == 1, 3.0, 1.0))
+    np.testing.assert_array_equal(model.coef_, weighted.coef_)
+    with pytest.raises(ValueError, match="balanced"):
+        fl.LpClassifier(class_weight="balanced").partial_fit(X[TWO], y, classes=[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"p": 1.0}, ValueError, "p must be above 1"),
+        ({"p": 3}, ValueError, "p must be above 1"),
+        ({"lam": 0.0}, ValueError, "lam must be positive"),
+        ({"lam": "best"}, TypeError, "lam must be a number"),
+        ({"output": "random"}, ValueError, "output must be one of"),
+    ],
+)
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_bad_parameters_are_refused(options, error, message, method):
+    for model in (fl.LpClassifier(**options), fl.LpRegressor(**options)):
+        given = {"classes": [0, 1]} if method == "partial_fit" and isinstance(model, fl.LpClassifier) else {}
+        with pytest.raises(error, match=message):
+            getattr(model, method)(X[TWO], DIGITS.target[TWO], **given)

@@ -1,0 +1,183 @@
+"""Learning from a stream: one pass in batches, progressive validation, regret, a family of lam, bad batches."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fenchel as fl
+from fenchel.solver.stream import TUNING, Learner
+
+RNG = np.random.default_rng(0)
+N, D = 3000, 20
+X = RNG.normal(size=(N, D)) * (RNG.random((N, D)) < 0.5)
+W = RNG.normal(size=D)
+Y = np.sign(X @ W + 0.5 * RNG.normal(size=N))
+T = X @ W + 0.1 * RNG.normal(size=N)
+LOGISTIC, L2 = fl.losses.Logistic(), fl.penalties.L2(1e-2)
+
+
+def pieces(size, y=Y, matrix=X, weights=None):
+    for first in range(0, len(y), size):
+        part = slice(first, first + size)
+        yield (matrix[part], y[part]) if weights is None else (matrix[part], y[part], weights[part])
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.csc_array, lambda A: A.astype(np.float32)])
+def test_the_sizes_of_the_pieces_do_not_matter(p, storage):
+    penalty = fl.penalties.LpSquared(1e-2, p)
+    one, many = (
+        fl.stream(pieces(size, matrix=storage(X)), LOGISTIC, penalty, batch_size=10, intercept=True)
+        for size in (N, 100)
+    )
+    np.testing.assert_allclose(one.w, many.w, rtol=1e-9, atol=1e-12)
+    assert one.b == pytest.approx(many.b, rel=1e-9)
+    assert (one.n_samples, one.n_batches, one.n_steps) == (N, 1, N // 10)
+    assert (many.n_samples, many.n_batches, many.n_steps) == (N, 30, N // 10)
+    assert one.progressive_loss == pytest.approx(many.progressive_loss, rel=1e-9)
+
+
+def test_a_stream_is_one_cyclic_pass_of_the_solver():
+    problem = fl.Problem(X, Y, LOGISTIC, L2)
+    with pytest.warns(fl.NotCertifiedWarning):
+        solved = fl.solve(problem, solver="pgs", sampling="cyclic", output="last", max_iter=1, tol=1e-12)
+    learnt = fl.stream(pieces(70), LOGISTIC, L2, output="last")
+    np.testing.assert_allclose(learnt.w, solved.w, rtol=1e-9, atol=1e-13)
+
+
+def test_losses_are_those_of_samples_before_they_are_learnt():
+    learner, losses = Learner(LOGISTIC, L2, batch_size=1), []
+    for i in range(300):
+        w = np.zeros(D) if i == 0 else learner.model("last")[0][0]
+        losses.append(float(LOGISTIC.value(X[i : i + 1] @ w, Y[i : i + 1])[0]))
+        learner.learn(X[i : i + 1], Y[i : i + 1])
+    assert learner.progressive_loss == pytest.approx(np.mean(losses), rel=1e-9)
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5, 1.2])
+@pytest.mark.parametrize("loss", [LOGISTIC, fl.losses.Hinge()], ids=str)
+def test_the_regret_is_below_its_bound(p, loss):
+    penalty, count = fl.penalties.LpSquared(1e-2, p), 500
+    learner, objective = Learner(loss, penalty, batch_size=1), 0.0
+    for i in range(count):
+        w = np.zeros(D) if i == 0 else learner.model("last")[0][0]
+        objective += float(loss.value(X[i : i + 1] @ w, Y[i : i + 1])[0]) + penalty.value(w)
+        learner.learn(X[i : i + 1], Y[i : i + 1])
+    best = fl.solve(fl.Problem(X[:count], Y[:count], loss, penalty), tol=1e-8).certificate
+    assert objective / count - best.primal <= learner.regret_bound
+    assert learner.regret_bound == pytest.approx(learner.result().regret_bound)
+
+
+def test_there_is_no_regret_bound_with_an_unpenalised_intercept():
+    assert fl.stream(pieces(100), LOGISTIC, L2, intercept=True).regret_bound == np.inf
+
+
+def test_a_model_of_a_stream_is_certified_on_any_data():
+    result = fl.stream(pieces(100), LOGISTIC, L2)
+    problem = fl.Problem(X, Y, LOGISTIC, L2)
+    certificate, best = fl.certify(problem, result.w, result.b), fl.solve(problem, tol=1e-9).certificate
+    assert 0.0 <= certificate.primal - best.dual <= certificate.gap * (1.0 + 1e-9)
+    assert certificate.relative_gap < 0.1
+
+
+def test_weights_count_like_repeated_samples_in_the_loss():
+    weights = np.random.default_rng(1).integers(0, 3, size=N).astype(float)
+    result = fl.stream(pieces(100, weights=weights), LOGISTIC, L2)
+    problem = fl.Problem(X, Y, LOGISTIC, L2, sample_weight=weights)
+    best = fl.solve(problem, tol=1e-8).certificate.primal
+    assert problem.primal(result.w) < 1.05 * best
+    assert result.n_samples == np.count_nonzero(weights)
+
+
+@pytest.mark.parametrize("loss", [fl.losses.Squared(), fl.losses.Huber(1.0), fl.losses.Absolute()], ids=str)
+def test_regressions_are_learnt(loss):
+    result = fl.stream(pieces(100, T + 5.0), loss, fl.penalties.L2(1e-2), intercept=True)
+    assert np.isnan(result.recent_error)
+    assert result.b == pytest.approx(5.0, abs=1.0)
+    assert np.corrcoef(X @ result.w, T)[0, 1] > 0.95
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5])
+@pytest.mark.parametrize(("loss", "y"), [(LOGISTIC, Y), (fl.losses.Squared(), T)], ids=["labels", "targets"])
+def test_a_family_of_lam_ends_near_its_best(p, loss, y):
+    half = N // 2
+    penalty = fl.penalties.LpSquared(1.0, p)
+    chosen = fl.stream(pieces(100, y[:half], X[:half]), loss, penalty, lam="auto")
+    assert len(chosen.family) == TUNING.family
+    assert chosen.family[chosen.lam] <= 1.1 * min(chosen.family.values())
+    losses = {}
+    for lam in chosen.family:
+        alone = fl.stream(pieces(100, y[:half], X[:half]), loss, penalty.with_lam(lam))
+        scores = X[half:] @ alone.w
+        losses[lam] = np.mean(scores * y[half:] <= 0.0) if loss is LOGISTIC else np.mean(loss.value(scores, y[half:]))
+        if lam == chosen.lam:
+            np.testing.assert_allclose(alone.w, chosen.w, rtol=1e-8, atol=1e-11)
+    assert losses[chosen.lam] < 1.5 * min(losses.values())
+    assert "was chosen by the recent" in str(chosen)
+
+
+def test_limits_callbacks_and_interrupts_end_a_stream_with_its_model(clock):
+    endless = itertools.cycle(pieces(100))
+    assert fl.stream(endless, LOGISTIC, L2, max_seconds=5.0).status == "max_seconds"
+    seen = []
+    stopped = fl.stream(pieces(100), LOGISTIC, L2, callback=lambda r: seen.append(r) or len(seen) == 3)
+    assert (stopped.status, stopped.n_batches, len(seen)) == ("callback", 3, 3)
+
+    def interrupted():
+        yield X[:100], Y[:100]
+        raise KeyboardInterrupt
+
+    result = fl.stream(interrupted(), LOGISTIC, L2)
+    assert (result.status, result.n_samples) == ("interrupted", 100)
+
+
+def nan_in(A):
+    A = A.copy()
+    A[3, 2] = np.nan
+    return A
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (lambda: (nan_in(X[:9]), Y[:9]), r"batch 3: .*(NaN|nan|finite)"),
+        (lambda: (X[:9, :-1], Y[:9]), r"batch 3: X has 19 features, but the stream has had 20 so far"),
+        (lambda: (X[:9], np.full(9, 2.0)), r"batch 3: .*-1"),
+        (lambda: (X[:0], Y[:0]), r"batch 3: "),
+        (lambda: (X[:9], Y[:8]), r"batch 3: "),
+        (lambda: (X[:9], Y[:9], -np.ones(9)), r"batch 3: .*negative"),
+        (lambda: X[:9], r"batch 3: expected a tuple"),
+        (lambda: (np.array([["a"] * D]), [1.0]), r"batch 3: "),
+    ],
+)
+def test_a_bad_batch_is_named_and_the_model_before_it_is_kept(bad, message):
+    good = list(pieces(100))[:2]
+    before = fl.stream(good, LOGISTIC, L2)
+    with pytest.raises(fl.StreamError, match=message) as caught:
+        fl.stream([*good, bad()], LOGISTIC, L2)
+    assert caught.value.batch == 3
+    np.testing.assert_array_equal(caught.value.result.w, before.w)
+    assert caught.value.result.n_samples == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"lam": 0.1}, ValueError, "lam must be one of 'auto'"),
+        ({"output": "random"}, ValueError, "output must be one of"),
+        ({"batch_size": 0}, ValueError, "batch_size must be"),
+        ({"penalty": fl.penalties.L1(0.1)}, TypeError, "squared norm"),
+        ({"intercept": 1}, TypeError, "intercept must be True or False"),
+        ({"max_seconds": -1.0}, ValueError, "max_seconds must not be negative"),
+    ],
+)
+def test_bad_options_are_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        fl.stream(pieces(100), LOGISTIC, **({"penalty": L2} | options))
+
+
+def test_an_empty_stream_is_an_error():
+    with pytest.raises(ValueError, match="the stream is empty"):
+        fl.stream([], LOGISTIC, L2)

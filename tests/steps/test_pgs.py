@@ -1,0 +1,205 @@
+"""The Primal Gradient Solver: its iterates are those of the paper's figures, and Pegasos is a special case."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fenchel as fl
+from fenchel.problem.vectors import p_norm
+from fenchel.steps import PGS, Pegasos
+from fenchel.steps.base import Start
+from fenchel.steps.stochastic.models import GradientModels, GradientRule
+from fenchel.steps.stochastic.pgs import containing_ball
+
+N, D, LAM = 200, 30, 0.05
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, D)) * (RNG.random((N, D)) < 0.4)
+Y = np.sign(X @ RNG.normal(size=D) + 0.3 * RNG.normal(size=N))
+STORAGES = {
+    "C": np.ascontiguousarray,
+    "csr": sp.csr_array,
+    "float32": lambda A: A.astype(np.float32),
+    "csr float32": lambda A: sp.csr_array(A.astype(np.float32)),
+    "csr 64": lambda A: _wide(sp.csr_array(A)),
+}
+
+
+def _wide(A):
+    A.indices, A.indptr = A.indices.astype(np.int64), A.indptr.astype(np.int64)
+    return A
+
+
+def figures_1_and_2(problem, p, orders, batch, ball):
+    """The algorithm as printed, sigma = lam (p - 1), with |w|_p in line 6 of Figure 2 and the sign of the gradient."""
+    A = problem.X.rows(np.arange(N))
+    sigma, q = LAM * (p - 1.0), p / (p - 1.0)
+    total, w, t, iterates = np.zeros(A.shape[1]), np.zeros(A.shape[1]), 0, []
+    s = problem.weights / problem.weights.mean()
+    for order in orders:
+        for first in range(0, len(order), batch):
+            rows, t = order[first : first + batch], t + 1
+            slope = s[rows] * problem.loss.derivative(A[rows] @ w, problem.y[rows])
+            total = total - A[rows].T @ slope / len(rows)
+            theta = total / ((t + 1) * sigma)
+            w = np.sum(np.abs(theta) ** q) ** (2 / q - 1) * np.abs(theta) ** (q - 1) * np.sign(theta) / (q - 1)
+            length = np.sum(np.abs(w) ** p) ** (1 / p)
+            w = w * ball / length if length > ball else w
+            iterates.append(w)
+    return np.array(iterates)
+
+
+def run(problem, solver, passes, w=None):
+    """The candidates after some passes, and the orders of the samples."""
+    n, d = problem.shape
+    state = solver.begin(problem, Start(np.zeros(d) if w is None else w, 0.0, np.zeros(n)), 7)
+    orders, following = [], state.sampler.next
+
+    def recorded():
+        orders.append(following().copy())
+        return orders[-1]
+
+    state.sampler.next = recorded
+    for _ in range(passes):
+        state = solver.step(state)
+    return [candidate.w for candidate in solver.candidates(state)], orders
+
+
+@pytest.mark.parametrize("p", [2.0, 1.8, 1.2, 1.05])
+@pytest.mark.parametrize("ball", [None, 0.5])
+@pytest.mark.parametrize("batch", [1, 50])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_iterates_are_those_of_the_paper(p, ball, batch, storage):
+    penalty = fl.penalties.LpSquared(LAM, p, radius=ball)
+    problem = fl.Problem(STORAGES[storage](X), Y, fl.losses.Logistic(), penalty)
+    passes = 5 if batch == 1 else 30
+    (last, average), orders = run(problem, PGS(batch_size=batch), passes)
+    iterates = figures_1_and_2(problem, p, orders, batch, np.inf if ball is None else ball)
+    weights = np.arange(len(iterates)) + 2.0
+    np.testing.assert_allclose(last, iterates[-1], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(average, weights @ iterates / weights.sum(), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5])
+@pytest.mark.parametrize("sampling", ["uniform", "permutation", "cyclic"])
+def test_weights_of_samples_multiply_their_gradients(p, sampling):
+    weights = np.random.default_rng(1).integers(1, 4, size=N).astype(float)
+    problem = fl.Problem(X, Y, fl.losses.Hinge(), fl.penalties.LpSquared(LAM, p), sample_weight=weights)
+    (last, _), orders = run(problem, PGS(sampling=sampling, batch_size=3), 4)
+    np.testing.assert_allclose(last, figures_1_and_2(problem, p, orders, 3, np.inf)[-1], rtol=1e-10, atol=1e-12)
+
+
+def test_a_random_iterate_is_one_of_all_with_the_same_probability():
+    problem = fl.Problem(X[:20], Y[:20], fl.losses.Hinge(), fl.penalties.L2(LAM))
+    solver, found = PGS(output="random", batch_size=1, sampling="cyclic"), []
+    for seed in range(400):
+        state = solver.begin(problem, Start(np.zeros(D), 0.0, np.zeros(20)), seed)
+        for _ in range(5):
+            state = solver.step(state)
+        found.append(solver.candidates(state)[1].w)
+    (last, _), orders = run(
+        fl.Problem(X[:20], Y[:20], fl.losses.Hinge(), fl.penalties.L2(LAM)), PGS(sampling="cyclic"), 5
+    )
+    every, total, w = [], np.zeros(D), np.zeros(D)
+    for t, i in enumerate(np.concatenate(orders), start=1):
+        total = total - problem.loss.derivative(X[i : i + 1] @ w, Y[i : i + 1])[0] * X[i]
+        w = total / ((t + 1) * LAM)
+        every.append(w)
+    which = [int(np.argmin(np.abs(np.array(every) - w).max(axis=1))) for w in found]
+    assert max(np.abs(every[k] - w).max() for k, w in zip(which, found, strict=True)) < 1e-12
+    passes = np.bincount(np.array(which) // 20, minlength=5)  # 80 expected in each, with a deviation of 8
+    assert passes.min() > 40
+    assert passes.max() < 120
+    np.testing.assert_allclose(last, every[-1], rtol=1e-10)
+
+
+def test_pegasos_is_the_solver_without_the_offset_and_with_projections_that_stay():
+    problem = fl.Problem(X, Y, fl.losses.Hinge(), fl.penalties.L2(1e-3))
+    radius = 1.0 / np.sqrt(1e-3)
+    assert containing_ball(problem) == pytest.approx(radius)
+    (last,), orders = run(problem, Pegasos(), 3)
+    models = GradientModels(GradientRule(2.0, 0.0, eager=True), np.array([1e-3]), D, np.array([radius]), averages=False)
+    for order in orders:
+        models.learn(problem.loss.kernel(), problem.design.lines, problem.y, problem.weights, order, 1.0)
+    np.testing.assert_allclose(models.last()[:D, 0], last, rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [fl.losses.Squared(), fl.losses.SquaredHinge(), fl.losses.Exponential()], ids=str)
+@pytest.mark.parametrize("p", [2.0, 1.5])
+def test_losses_without_a_lipschitz_constant_stay_in_a_ball_with_the_optimum(loss, p):
+    problem = fl.Problem(X, Y, loss, fl.penalties.LpSquared(LAM, p))
+    best = fl.solve(problem, tol=1e-9)
+    radius = containing_ball(problem)
+    assert p_norm(best.w, p) <= radius
+    for w in run(problem, PGS(), 3)[0]:
+        assert p_norm(w, p) <= radius * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5])
+@pytest.mark.parametrize(
+    "loss", [fl.losses.Logistic(), fl.losses.Hinge(), fl.losses.Absolute(), fl.losses.Squared()], ids=str
+)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_models_are_certified_and_approach_the_optimum(p, loss, intercept):
+    problem = fl.Problem(X, Y, loss, fl.penalties.LpSquared(LAM, p), intercept=intercept)
+    best = fl.solve(problem, tol=1e-8)
+    result = fl.solve(problem, solver="pgs", tol=0.1, max_iter=400, random_state=0)
+    assert result.status == "certified"
+    assert result.certificate.primal - best.certificate.dual >= -1e-12
+    assert result.certificate.primal - best.certificate.primal <= result.certificate.gap
+
+
+def test_a_constant_column_is_inside_the_norm():
+    design = fl.Design(X, constant=2.0)
+    problem = fl.Problem(design, Y, fl.losses.Logistic(), fl.penalties.LpSquared(LAM, 1.5))
+    explicit = fl.Problem(np.column_stack([X, np.full(N, 2.0)]), Y, fl.losses.Logistic(), problem.penalty)
+    (last, average), _ = run(problem, PGS(batch_size=5), 3)
+    (same, mean), _ = run(explicit, PGS(batch_size=5), 3)
+    np.testing.assert_allclose(last, same, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(average, mean, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5])
+def test_a_start_is_not_forgotten(p):
+    problem = fl.Problem(X, Y, fl.losses.Logistic(), fl.penalties.LpSquared(LAM, p))
+    best = fl.solve(problem, tol=1e-10)
+    warm, cold = (run(problem, PGS(), 1, w)[0] for w in (best.w, None))
+    for near, far in zip(warm, cold, strict=True):
+        assert problem.primal(near) < problem.primal(far)
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5])
+@pytest.mark.parametrize("models", [2, 5, 7, 12])
+def test_models_side_by_side_are_those_alone(p, models):
+    problem = fl.Problem(sp.csr_array(X), Y, fl.losses.Logistic(), fl.penalties.L2(1.0))
+    lams, order, rule = LAM * 2.0 ** np.arange(models), np.arange(N), GradientRule(p, intercept_step=1.0)
+    given = problem.loss.kernel(), problem.design.lines, problem.y, problem.weights, order, 1.0, 1 if p == 2.0 else 10
+    together = GradientModels(rule, lams, D, np.full(models, np.inf))
+    sums, _ = together.learn(*given)
+    for c, lam in enumerate(lams):
+        alone = GradientModels(rule, np.array([lam]), D, np.array([np.inf]))
+        own, _ = alone.learn(*given)
+        np.testing.assert_allclose(together.last()[:, c], alone.last()[:, 0], rtol=1e-10, atol=1e-13)
+        np.testing.assert_allclose(together.average()[:, c], alone.average()[:, 0], rtol=1e-10, atol=1e-13)
+        np.testing.assert_allclose(sums[:, c], own[:, 0], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "pgs: batch_size"),
+        ({"ball": -1.0}, "pgs: ball must be positive"),
+        ({"ball": "large"}, "pgs: ball must be"),
+        ({"output": "best"}, "pgs: output must be one of"),
+        ({"sampling": "importance"}, "pgs: sampling must be one of"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        PGS(**options)
+
+
+def test_other_penalties_and_storage_by_columns_are_refused_with_a_reason():
+    with pytest.raises(TypeError, match="'pgs' needs a squared norm as penalty"):
+        fl.solve(fl.Problem(X, Y, fl.losses.Logistic(), fl.penalties.ElasticNet(0.1)), solver="pgs")
+    with pytest.raises(TypeError, match=r"'pgs' needs rows.*pass X.tocsr"):
+        fl.solve(fl.Problem(sp.csc_array(X), Y, fl.losses.Logistic(), fl.penalties.L2(0.1)), solver="pgs")
