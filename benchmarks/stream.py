@@ -32,6 +32,7 @@ from sklearn.linear_model import SGDClassifier
 import fenchel as fl
 from benchmarks.datasets import from_folder
 from benchmarks.interpolation import text_like
+from fenchel.solver.stream import Learner
 
 LAMS = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4)
 PIECES = 100
@@ -133,7 +134,7 @@ def flat(rows: int, d: int = 30_000, size: int = 20_000) -> Table:
     del parts, X, y, problem, trace
     gc.collect()
     learning, begun, before, most = 0.0, time.perf_counter(), 0.0, 0.0
-    learner = fl.solver.stream.Learner(fl.losses.Logistic(), fl.penalties.L2(1e-5))
+    learner = Learner(fl.losses.Logistic(), fl.penalties.L2(1e-5))
     for k, (A, labels) in enumerate(pieces()):
         start = time.perf_counter()
         learner.learn(A, labels)

@@ -146,3 +146,49 @@ def test_bad_parameters_are_refused(options, error, message, method):
         given = {"classes": [0, 1]} if method == "partial_fit" and isinstance(model, fl.LpClassifier) else {}
         with pytest.raises(error, match=message):
             getattr(model, method)(X[TWO], DIGITS.target[TWO], **given)
+
+
+def test_what_a_fit_has_proven_does_not_outlive_it():
+    y = DIGITS.target[TWO]
+    model = fl.LpClassifier(lam=0.01).fit(X[TWO], y)
+    model.partial_fit(X[TWO], 1 - y)
+    assert not hasattr(model, "certificate_")
+    assert model.regret_bound_ == np.inf
+    with pytest.raises(AttributeError, match=r"fl.certify\(model, X, y\)"):
+        model.predict_certified(X[TWO])
+    assert model.fit(X[TWO], y).certificate_.ok
+    assert model.predict_certified(X[TWO])[1].any()
+
+
+@pytest.mark.parametrize(
+    "changed", [{"loss": "hinge"}, {"p": 1.5}, {"lam": 1.0}, {"fit_intercept": False}, {"batch_size": 7}]
+)
+def test_parameters_cannot_change_within_a_stream(changed):
+    y = DIGITS.target[TWO]
+    model = fl.LpClassifier(lam=0.01).partial_fit(X[TWO], y, classes=[0, 1])
+    with pytest.raises(ValueError, match="has changed since the first batch"):
+        model.set_params(**changed).partial_fit(X[TWO], y)
+
+
+def test_a_fit_that_fails_leaves_the_stream():
+    y = DIGITS.target[TWO]
+    model = fl.LpClassifier(lam=0.01).partial_fit(X[TWO], y, classes=[0, 1])
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.fit(X[TWO], y[:-1])
+    steps = model.t_
+    assert model.partial_fit(X[TWO][:1], y[:1]).t_ == steps + 1
+
+
+def test_class_weights_are_checked_as_in_a_fit():
+    y = DIGITS.target[TWO]
+    for wrong in ({0: 1.0, 7: 5.0}, {0: -1.0}, "none"):
+        for call in ("fit", "partial_fit"):
+            model = fl.LpClassifier(lam=0.01, class_weight=wrong)
+            with pytest.raises(ValueError, match=r"class_weight|weight"):
+                getattr(model, call)(X[TWO], y, **({"classes": [0, 1]} if call == "partial_fit" else {}))
+
+
+def test_a_regression_is_good_by_default():
+    A = scale(DIABETES)
+    model = learnt(fl.LpRegressor(), A, TARGETS)
+    assert model.score(A, TARGETS) > 0.3

@@ -50,7 +50,10 @@ def test_more_samples_take_fewer_steps(p):
     steps = theory.pgs_steps(0.1, 2.0, p, m, delta=0.1)
     assert steps[0] == np.inf
     assert np.all(np.diff(steps[1:]) < 0.0)
-    assert steps[-1] == pytest.approx(4.0 / (2.0 * 0.01 * (p - 1.0)) / 0.1, rel=1e-4)
+    assert steps[-1] == pytest.approx(2.0 * 4.0 / (0.01 * (p - 1.0)) / 0.1, rel=1e-4)
+    for count, T in zip(m[1:], steps[1:], strict=True):  # Eq. (20) at the lam of the proof is epsilon
+        mu = theory.pgs_lam(2.0, p, count, T) * (p - 1.0)
+        assert (1.0 / (0.1 * T) + 1.0 / count) / mu + mu * 4.0 / (2.0 * (p - 1.0)) == pytest.approx(0.1)
 
 
 def test_lam_of_the_proof_balances_its_terms():
@@ -62,5 +65,9 @@ def test_lam_of_the_proof_balances_its_terms():
 def test_bad_constants_are_refused():
     with pytest.raises(ValueError, match="mu must be a positive number"):
         theory.pgs_regret([1.0], 0.0)
-    with pytest.raises(ValueError, match=r"p must lie in \(1, 2\]"):
-        theory.pgs_steps(0.1, 1.0, 3.0, 100)
+    for call in (lambda p: theory.pgs_steps(0.1, 1.0, p, 100), lambda p: theory.least_samples(0.1, 1.0, p)):
+        for p in (3.0, 1.0):
+            with pytest.raises(ValueError, match=r"p must lie in \(1, 2\]"):
+                call(p)
+    with pytest.raises(ValueError, match="at most 1"):
+        theory.pgs_error(1.0, 1.0, 10, delta=5.0)

@@ -1,6 +1,7 @@
 """Learning from a stream: one pass in batches, progressive validation, regret, a family of lam, bad batches."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -165,7 +166,8 @@ def test_a_bad_batch_is_named_and_the_model_before_it_is_kept(bad, message):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"lam": 0.1}, ValueError, "lam must be one of 'auto'"),
+        ({"lam": 0.1}, ValueError, "give one of them"),
+        ({"lam": "best"}, ValueError, "lam must be"),
         ({"output": "random"}, ValueError, "output must be one of"),
         ({"batch_size": 0}, ValueError, "batch_size must be"),
         ({"penalty": fl.penalties.L1(0.1)}, TypeError, "squared norm"),
@@ -181,3 +183,64 @@ def test_bad_options_are_refused(options, error, message):
 def test_an_empty_stream_is_an_error():
     with pytest.raises(ValueError, match="the stream is empty"):
         fl.stream([], LOGISTIC, L2)
+
+
+def test_a_source_that_fails_keeps_the_model():
+    def failing():
+        yield from list(pieces(100))[:2]
+        raise OSError("disk")
+
+    with pytest.raises(fl.StreamError, match=r"batch 3: reading it failed.*disk") as caught:
+        fl.stream(failing(), LOGISTIC, L2)
+    assert caught.value.result.n_samples == 200
+    assert caught.value.result.status == "error"
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copy), copy.batch) == (str(caught.value), 3)
+
+
+def test_ctrl_c_before_the_first_batch_is_not_swallowed():
+    def interrupted():
+        raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        fl.stream(interrupted(), LOGISTIC, L2)
+
+
+def test_the_progressive_loss_is_a_weighted_mean():
+    """All losses are log 2 at scores 0, whatever the weights."""
+    batches = [(np.zeros((50, 3)), Y[:50], np.full(50, weight)) for weight in (100.0, 1.0, 7.0)]
+    assert fl.stream(batches, LOGISTIC, L2).progressive_loss == pytest.approx(np.log(2.0))
+
+
+def test_a_batch_without_weight_is_counted_and_changes_nothing():
+    good = list(pieces(100))[:2]
+    nothing = (X[:5], Y[:5], np.zeros(5))
+    with_it = fl.stream([nothing, good[0], nothing, good[1]], LOGISTIC, L2)
+    np.testing.assert_array_equal(with_it.w, fl.stream(good, LOGISTIC, L2).w)
+    assert (with_it.n_batches, with_it.n_samples) == (4, 200)
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 1e3])
+def test_models_that_diverge_are_an_error(scale):
+    with pytest.raises(OverflowError, match="the weights diverge"):
+        fl.stream([(scale * X, Y)], fl.losses.Exponential(), lam="auto", intercept=True)
+
+
+def test_features_out_of_range_are_refused():
+    for scale in (1e160, 1e-160):
+        with pytest.raises(fl.StreamError, match="out of range; scale them"):
+            fl.stream([(scale * X, Y)], LOGISTIC)
+
+
+def test_the_intercept_of_targets_follows_later_batches():
+    first, rest = (X[:10], np.zeros(10)), pieces(100, np.full(N, 5.0))
+    result = fl.stream([first, *rest], fl.losses.Absolute(), fl.penalties.L2(1.0), intercept=True)
+    assert result.b == pytest.approx(5.0, abs=0.5)
+
+
+def test_the_first_batch_does_not_limit_gradient_steps():
+    wide = sp.random_array((300, 2000), density=0.01, format="csr", rng=np.random.default_rng(2))
+    learner = Learner(LOGISTIC, fl.penalties.LpSquared(0.1, 1.5))
+    learner.learn(wide[:1], Y[:1])
+    assert learner.batch > 20

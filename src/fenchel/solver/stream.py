@@ -8,7 +8,7 @@ progressive validation is the result: the choice of sigma that section VII of th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,11 +43,14 @@ TUNING = StreamTuning()
 
 
 class StreamError(ValueError):
-    """A batch could not be learnt; `result` is the model before it, `batch` its number from 1 on."""
+    """A batch could not be read or learnt; `result` is the model before it, `batch` its number from 1 on."""
 
     def __init__(self, message: str, batch: int, result: StreamResult | None) -> None:
         super().__init__(f"batch {batch}: {message}")
-        self.batch, self.result = batch, result
+        self.message, self.batch, self.result = message, batch, result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StreamError, (self.message, self.batch, self.result)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +65,16 @@ class StreamResult:
         The weight of the penalty, as given or as chosen.
     n_samples, n_batches, n_steps : int
     progressive_loss : float
-        Mean loss of every sample by the model before it was learnt.
+        Weighted mean loss of every sample by the model before it was learnt.
     recent_loss, recent_error : float
-        The same of the mean of the iterates, for the last half of the stream or more; the fraction of wrong signs, NaN
-        for a regression.
+        The same of the mean of the iterates, for every fourth sample of the last half of the stream or more; the
+        fraction of wrong signs, NaN for a regression.
     regret_bound : float
         By Lemma 1 the mean objective of the models before each step exceeds that of the best single model for the same
         samples by at most this; infinite with an unpenalised intercept.
     family : dict
         The recent error (loss for a regression) for each lam that was tried.
-    status : {"end", "max_seconds", "interrupted", "callback"}
+    status : {"end", "max_seconds", "interrupted", "callback", "error"}
     """
 
     w: Vector
@@ -141,7 +144,8 @@ class Learner:
         self.models: GradientModels | None = None
         self.start: tuple[Matrix, Vector, int] | None = None
         self.n_samples = self.n_batches = 0
-        self.weight = self.at_zero = 0.0  # sums over the samples: weights, and losses at score 0 above their minimum
+        self.weight = self.at_zero = self.sizes = 0.0  # sums: weights, losses at score 0 above their minimum, |targets|
+        self.used = 0.0  # the sum of the weights as they entered the gradients
         self.batch = 1
         self.sums: Matrix = np.zeros((len(SUMS), 1))
         self.windows: list[Matrix] = []  # sums since two numbers of samples, the later one at least half of all
@@ -161,49 +165,57 @@ class Learner:
         if self.loss.is_classification and self.classes is None and np.any(np.abs(targets) != 1.0):
             wrong = targets[np.abs(targets) != 1.0][0]
             raise ValueError(f"y must be -1 or +1 for {self.loss!r}; got {wrong:g}")
-        weights = as_weights(sample_weight, n)
+        weights = _weights(sample_weight, n)
         if self.models is not None and design.n_features != self.models.width:
             raise ValueError(f"X has {design.n_features} features, but the stream has had {self.models.width} so far")
-        self.n_batches += 1
-        models = self.models = self.models or self._begin(design, targets, weights)
         order = np.flatnonzero(weights > 0.0)
+        models = self._begin(design, weights) if self.models is None and len(order) else self.models
+        self.models, self.n_batches = models, self.n_batches + 1
+        if models is None or not len(order):
+            return
         self.weight += float(weights.sum())
+        self.sizes += float(weights @ np.abs(targets))
+        if self.intercept:
+            models.rule = replace(models.rule, intercept_step=intercept_step(self.loss, self.sizes / self.weight))
         if not np.isfinite(self.loss.lipschitz):
             self._move_ball(models, targets, weights)
-        kernel, rows = self.loss.kernel(), design.lines
+        kernel, rows, done = self.loss.kernel(), design.lines, 0
         assert kernel is not None
-        done = 0
         while done < len(order):
             part = order[done : done + self._room()]
-            mean_weight = self.weight / (self.n_samples - done + len(order)) if len(order) else 1.0
+            mean_weight = self.weight / (self.n_samples - done + len(order))
             sums, _ = models.learn(kernel, rows, targets, weights, part, mean_weight, self.batch)
             self._account(sums, len(part))
+            self.used += float(weights[part].sum()) / mean_weight
             done += len(part)
-
-    def _begin(self, design: Design, y: Vector, weights: Vector) -> GradientModels:
-        lam, p = lam_and_p(self.penalty)
-        lams = np.array([lam])
-        if self.automatic:
-            squares = design.row_norms(2.0) ** 2
-            size = float(weights @ squares) / float(weights.sum())
-            lams = (
-                (size if size > 0.0 else 1.0) * TUNING.largest * TUNING.ratio ** -np.arange(TUNING.family, dtype=float)
+        if not np.isfinite(self._by_lam(models.last().sum(axis=0))).all(axis=1).any():
+            raise OverflowError(
+                "the weights diverge, and the model is lost: scale the features, take a larger lam, or a Lipschitz loss"
             )
-        every = np.repeat(lams, 1 if self.classes is None else len(self.classes))
-        classes = None if self.classes is None else np.tile(self.classes, len(lams)).astype(np.float64)
-        step = intercept_step(self.loss, y) if self.intercept else 0.0
+
+    def _begin(self, design: Design, weights: Vector) -> GradientModels:
+        lam, p = lam_and_p(self.penalty)
+        self.lams = self._family(design, weights) if self.automatic else np.array([lam])
+        every = np.repeat(self.lams, 1 if self.classes is None else len(self.classes))
+        classes = None if self.classes is None else np.tile(self.classes, len(self.lams)).astype(np.float64)
         radius = self.penalty.ball if isinstance(self.penalty, LpSquared) else np.inf
-        size_of_batch = default_batch(p, *design.shape, design.nnz) if self.batch_size == "auto" else self.batch_size
-        self.batch, self.lams = int(size_of_batch), lams
+        self.batch = default_batch(p, *design.shape, design.nnz) if self.batch_size == "auto" else int(self.batch_size)
         self.sums = np.zeros((len(SUMS), len(every)))
         self.windows = [self.sums.copy(), self.sums.copy()]
-        models = GradientModels(
-            GradientRule(p, 1.0, 0.0, step), every, design.n_features, np.full(len(every), radius), classes
-        )
+        models = GradientModels(GradientRule(p), every, design.n_features, np.full(len(every), radius), classes)
         if self.start is not None:
             w, b, samples = self.start
-            models.start(self.penalty, w, b, -(-samples // self.batch))
+            models.start(self.penalty, w, b, max(-(-samples // self.batch), 1))
         return models
+
+    def _family(self, design: Design, weights: Vector) -> Vector:
+        """The lams to try, from the mean squared length of the samples."""
+        with np.errstate(over="ignore", under="ignore"):
+            size = float(weights @ design.row_norms(2.0) ** 2) / float(weights.sum())
+        if not (size == 0.0 or 1e-280 < size < 1e280):
+            raise ValueError("the squares of the features are out of range; scale them")
+        largest = TUNING.largest * (size if size > 0.0 else 1.0)
+        return np.asarray(largest * TUNING.ratio ** -np.arange(TUNING.family, dtype=np.float64))
 
     def _move_ball(self, models: GradientModels, y: Vector, weights: Vector) -> None:
         """|w|_p <= B, which contains the optimum of the samples so far (`pgs.containing_ball`)."""
@@ -252,6 +264,7 @@ class Learner:
     def best(self) -> int:
         """The position of the chosen lam: the least recent loss of those whose errors can hardly be told apart."""
         losses, scores = self._recent("average_loss").mean(axis=1), self.scores
+        losses = np.where(np.isfinite(losses), losses, np.inf)
         if not self.loss.is_classification:
             return int(np.argmin(losses))
         least, count = float(scores.min()), float(self._window[SUMS.index("average_weight")].max())
@@ -275,15 +288,14 @@ class Learner:
     @property
     def progressive_loss(self) -> float:
         """Mean loss of every sample by the model before it was learnt; the mean over the classes."""
-        weight = max(float(self.n_samples), 1.0)
-        return float(self._by_lam(self.sums[SUMS.index("loss")])[self.best].mean()) / weight
+        return float(self._by_lam(self.sums[SUMS.index("loss")])[self.best].mean()) / max(self.used, 1e-300)
 
     @property
     def regret_bound(self) -> float:
-        """(1/T) (1/2) sum_t |g_t|_q^2 / (t mu), mu = lam (p - 1); infinite with an unpenalised intercept."""
+        """(1/T) (1/2) sum_t |g_t|_q^2 / (t mu), mu = lam (p - 1); infinite with an unpenalised intercept or a start."""
         models = self.models
         assert models is not None
-        if self.intercept:
+        if self.intercept or self.start is not None:
             return np.inf
         slopes = float(self._by_lam(self.sums[SUMS.index("slopes")])[self.best].mean())
         return slopes / (2.0 * self.lam * (models.rule.p - 1.0) * max(models.t, 1))
@@ -314,7 +326,7 @@ def stream(
     loss: Loss | None = None,
     penalty: Penalty | None = None,
     *,
-    lam: str | None = None,
+    lam: float | str | None = None,
     intercept: bool = False,
     batch_size: int | str = "auto",
     output: str = "average",
@@ -329,12 +341,15 @@ def stream(
     Parameters
     ----------
     batches : iterable of (X, y) or (X, y, sample_weight)
-        Files, readers in pieces, generators. y is -1 or +1 for classification losses. X as in `Design`.
+        Files, readers in pieces, generators. y is -1 or +1 for classification losses. X as in `Design`. Weights count
+        relative to the mean of those so far.
     loss : Loss, default Squared()
-    penalty : L2 or LpSquared, default L2(1e-4)
-    lam : "auto" or None
-        "auto": six lams learn side by side, and the one with the least error by progressive validation is taken; the
-        lam of the penalty is not used.
+    penalty : L2 or LpSquared, optional
+        By default L2(lam).
+    lam : float or "auto", optional
+        "auto": six lams learn side by side, from 0.03 times the mean squared length of the samples of the first batch
+        down, and the one with the least error by progressive validation is taken. It replaces the lam of a penalty
+        that is given; without a penalty it is the default.
     intercept : bool, default False
         Whether to fit an unpenalised intercept.
     batch_size : int or "auto", default "auto"
@@ -356,53 +371,91 @@ def stream(
     Raises
     ------
     StreamError
-        For a batch that is not valid; its `result` is the model before that batch.
+        For a batch that is not valid or cannot be read; its `result` is the model before that batch.
+    OverflowError
+        If the weights of all models diverge.
     """
     require_one_of(output, ("average", "last"), "output")
     require_flag(intercept, "intercept")
     require_flag(progress, "progress")
-    if lam is not None:
-        require_one_of(lam, ("auto",), "lam")
     if max_seconds is not None and not float(max_seconds) >= 0.0:
         raise ValueError(f"max_seconds must not be negative; got {max_seconds!r}")
-    loss, penalty = Squared() if loss is None else loss, L2(1e-4) if penalty is None else penalty
-    learner = Learner(loss, penalty, lam == "auto", intercept, batch_size=batch_size)
+    penalty, automatic = _penalty(penalty, lam)
+    learner = Learner(Squared() if loss is None else loss, penalty, automatic, intercept, batch_size=batch_size)
     begun, status = time.perf_counter(), "end"
     with Bar("stream", progress) as bar:
         try:
-            for number, batch in enumerate(batches, start=1):
-                _learn(learner, batch, number, output)
+            for batch in _read(batches, learner, output):
+                _learn(learner, batch, output)
                 seconds = time.perf_counter() - begun
                 if progress:
                     bar.show(0.0, f"{learner.n_samples} samples, {learner.n_samples / seconds:.3g} per second")
-                if callback is not None and _is_true(callback(_finished(learner, output, "running", seconds))):
-                    status = "callback"
-                    break
+                if callback is not None and learner.models is not None:
+                    answer = callback(_finished(learner, output, "running", seconds))
+                    if isinstance(answer, bool | np.bool_) and bool(answer):
+                        status = "callback"
+                        break
                 if max_seconds is not None and seconds > max_seconds:
                     status = "max_seconds"
                     break
         except KeyboardInterrupt:
+            if learner.models is None:
+                raise
             status = "interrupted"
     if learner.models is None:
-        raise ValueError("the stream is empty: there is no batch to learn from")
+        raise ValueError("the stream is empty: there is no sample to learn from")
     return _finished(learner, output, status, time.perf_counter() - begun)
 
 
-def _learn(learner: Learner, batch: Any, number: int, output: str) -> None:
+def _penalty(penalty: Penalty | None, lam: float | str | None) -> tuple[Penalty, bool]:
+    """The penalty, and whether its lam is to be chosen."""
+    if isinstance(lam, str):
+        require_one_of(lam, ("auto",), "lam")
+        return L2(1.0) if penalty is None else penalty, True
+    if penalty is None:
+        return (L2(1.0), True) if lam is None else (L2(lam), False)
+    if lam is not None:
+        raise ValueError(f'lam={lam!r} and the penalty {penalty!r}: give one of them, or lam="auto"')
+    return penalty, False
+
+
+def _read(batches: Iterable[Batch], learner: Learner, output: str) -> Iterator[Any]:
+    """The batches; an error of their source tells which one it was, and keeps the model."""
+    source = iter(batches)
+    while True:
+        try:
+            batch = next(source)
+        except StopIteration:
+            return
+        except Exception as error:
+            raise _failure(f"reading it failed: {error!r}", learner, output) from error
+        yield batch
+
+
+def _learn(learner: Learner, batch: Any, output: str) -> None:
     if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
-        message = f"expected a tuple (X, y) or (X, y, sample_weight), got {type(batch).__name__}"
-        raise StreamError(message, number, learner.result(output))
+        kind = type(batch).__name__
+        message = f"expected a tuple (X, y) or (X, y, sample_weight), got {kind}; one batch is fl.stream([(X, y)])"
+        raise _failure(message, learner, output)
     try:
         learner.learn(*batch)
     except (ValueError, TypeError) as error:
-        raise StreamError(str(error), number, learner.result(output)) from error
+        raise _failure(str(error), learner, output) from error
+
+
+def _failure(message: str, learner: Learner, output: str) -> StreamError:
+    result = learner.result(output)
+    return StreamError(message, learner.n_batches + 1, result and replace(result, status="error"))
+
+
+def _weights(sample_weight: VectorLike | None, n: int) -> Vector:
+    """Weights, which may all be zero in one batch of many."""
+    if sample_weight is not None and np.shape(sample_weight) == (n,) and not np.any(sample_weight):
+        return np.zeros(n)
+    return as_weights(sample_weight, n)
 
 
 def _finished(learner: Learner, output: str, status: str, seconds: float) -> StreamResult:
     result = learner.result(output)
     assert result is not None
     return replace(result, status=status, seconds=seconds)
-
-
-def _is_true(answer: object) -> bool:
-    return isinstance(answer, bool | np.bool_) and bool(answer)

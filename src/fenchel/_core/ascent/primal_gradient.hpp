@@ -150,7 +150,14 @@ class PowerLink {
         const Index m = static_cast<Index>(sum_.size());
         std::fill(largest_.begin(), largest_.end(), 0.0);
         std::fill(sum_.begin(), sum_.end(), 0.0);
-        each(size, m, [&](Index k, Index c) { largest_[c] = std::max(largest_[c], std::fabs(v[k])); });
+        if (m == 1) {
+            double largest = 0;
+#pragma omp simd reduction(max : largest)
+            for (Index k = 0; k < size; ++k) largest = std::max(largest, std::fabs(v[k]));
+            largest_[0] = largest;
+        } else {
+            each(size, m, [&](Index k, Index c) { largest_[c] = std::max(largest_[c], std::fabs(v[k])); });
+        }
         for (Index c = 0; c < m; ++c)
             if (!(largest_[c] > 0)) largest_[c] = 1;
         if (m == 1) {
@@ -270,7 +277,7 @@ class PrimalGradient {
             const auto [derivative, value] = evaluated(loss_, z, own);
             slope[c] = share * derivative;
             state_.loss[c] += weight * value;
-            state_.mistakes[c] += z * own <= 0 ? weight : 0.0;
+            state_.mistakes[c] += z * own > 0 ? 0.0 : weight;  // NaN is a mistake
             mean_[c] += std::fabs(slope[c]) * length;
         }
         if (state_.averages && visits_++ % 4 == 0) evaluate_average(x, weight, y);
@@ -287,7 +294,7 @@ class PrimalGradient {
             const double sum = held_[c] + o_.constant * held().row(width_)[c];
             const double z = ((p2_ ? (state_.total[c] * raw_[c] - sum) / o_.lam[c] : sum) + state_.b_total[c]) / time, own = target(y, c);
             state_.average_loss[c] += weight * evaluated(loss_, z, own).value;
-            state_.average_mistakes[c] += z * own <= 0 ? weight : 0.0;
+            state_.average_mistakes[c] += z * own > 0 ? 0.0 : weight;
             state_.average_weight[c] += weight;
         }
     }

@@ -7,23 +7,27 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import _check_partial_fit_first_call, check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from fenchel.data.typing import Matrix, MatrixLike, Vector, VectorLike
-from fenchel.estimator.base import FitParameters, LinearEstimator, dense_rows, sample_weights
+from fenchel.data.typing import Mask, Matrix, MatrixLike, Vector, VectorLike
+from fenchel.estimator.base import FitParameters, LinearEstimator, Targets, dense_rows, sample_weights
 from fenchel.estimator.classification import (
     Classification,
+    class_weights,
     encoded,
     fit_classes,
     one_against_rest_probabilities,
     one_label_each,
+    with_class_weights,
 )
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.names import resolve_loss, resolve_regression_loss
 from fenchel.estimator.objective import Objective, number, one_of, positive
 from fenchel.estimator.regression import Regression, fit_targets
+from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.losses import Logistic, Loss
 from fenchel.problem.penalties import L2, LpSquared, Penalty
 from fenchel.solver.stream import Learner
@@ -50,6 +54,7 @@ class StreamModel(LinearEstimator):
     output: str
     lam_: float
     t_: int
+    _fitted_samples: int
     n_samples_seen_: int
     n_batches_: int
     progressive_loss_: float
@@ -59,6 +64,9 @@ class StreamModel(LinearEstimator):
     def _check_parameters(self) -> None:
         self._penalty(ANY_LAM)
         one_of("output", self.output, ("average", "last"))
+        require_flag(self.fit_intercept, "fit_intercept")
+        if self.batch_size != "auto":
+            require_count(self.batch_size, "batch_size", 'samples, or "auto"')
         if not _is_auto(self.lam):
             positive("lam", self.lam, 'use a small one such as 1e-8, or lam="auto"')
 
@@ -83,10 +91,12 @@ class StreamModel(LinearEstimator):
     def _learn(self, X: MatrixLike, y: Vector, weights: Vector, classes: Vector | None) -> None:
         """A batch, with the state of the batches before it."""
         learner: Learner | None = self.__dict__.get("stream_")
-        if learner is None:
+        if learner is not None:
+            self._require_same(learner)
+        else:
             learner = self._learner(classes, _is_auto(self.lam) and "coef_" not in self.__dict__)
             if "coef_" in self.__dict__:  # go on from a fit, which counts as one pass over its samples
-                learner.begin_at(dense_rows(self.coef_), np.ravel(self.intercept_), np.shape(self.dual_coef_)[-1])
+                learner.begin_at(dense_rows(self.coef_), np.ravel(self.intercept_), self._fitted_samples)
         learner.learn(X, y, weights)
         self.stream_ = learner
         w, b = learner.model(self.output)
@@ -97,6 +107,18 @@ class StreamModel(LinearEstimator):
         self.progressive_loss_, self.regret_bound_ = learner.progressive_loss, learner.regret_bound
         self.n_iter_ = 1
         self.dual_coef_ = np.zeros((len(w), 0))  # there are no multipliers: `certify` finds some
+        for name in ("certificate_", "trace_"):  # of a fit before
+            self.__dict__.pop(name, None)
+
+    def _require_same(self, learner: Learner) -> None:
+        """Raise if a parameter has changed since the first batch."""
+        now = self._learner(learner.classes, learner.automatic)
+        changed = [name for name in ("loss", "intercept", "batch_size") if getattr(now, name) != getattr(learner, name)]
+        changed += [] if now.penalty == learner.penalty else ["p or lam"]
+        if changed:
+            raise ValueError(
+                f"{changed[0]} has changed since the first batch; call fit, or clone the model, to begin anew"
+            )
 
     def _forget(self) -> None:
         """Before a fit: what was learnt from a stream counts no more."""
@@ -108,13 +130,14 @@ class StreamModel(LinearEstimator):
         if not _is_auto(self.lam):
             self.lam_ = float(self.lam)
             return
-        order = np.random.default_rng(0).permutation(len(y))
+        order = check_random_state(self.random_state if self.random_state is not None else 0).permutation(len(y))
         learner = self._learner(classes, automatic=True)
         learner.learn(X[order], y[order], weights[order])  # type: ignore[index]
         self.lam_ = learner.lam
 
-    def _batch_number(self) -> int:
-        return int(self.__dict__.get("n_batches_", 0)) + 1
+    def _of_batch(self, error: Exception) -> ValueError:
+        """The error, with the number of the batch."""
+        return ValueError(f"batch {int(self.__dict__.get('n_batches_', 0)) + 1}: {error}")
 
 
 def _is_auto(lam: object) -> bool:
@@ -141,7 +164,7 @@ class LpClassifier(StreamParameters, StreamModel, Classification):
         "hinge", "logistic", ... or an object such as SmoothedHinge(0.5).
     p : float, default 2.0
         Above 1, and at most 2. Near 1 most weights are nearly zero.
-    lam : float or "auto", default 1e-4
+    lam : float or "auto", default "auto"
         Weight of the penalty. "auto": the best of six by progressive validation, in one pass over the samples.
     batch_size : int or "auto", default "auto"
         Samples per gradient step of `partial_fit`; "auto" is 1 for p = 2.
@@ -157,7 +180,10 @@ class LpClassifier(StreamParameters, StreamModel, Classification):
     progressive_loss_ : float
         Mean loss of the samples of `partial_fit`, each by the model before it was learnt.
     regret_bound_ : float
-        A bound on the mean objective of these models above that of the best one; infinite with an intercept.
+        A bound on the mean objective of these models above that of the best one; infinite with an intercept, or if
+        `partial_fit` goes on from a `fit`.
+    certificate_, trace_
+        After `fit` only; `fl.certify(model, X, y)` certifies a model of `partial_fit` on any samples.
 
     Examples
     --------
@@ -172,7 +198,7 @@ class LpClassifier(StreamParameters, StreamModel, Classification):
 
     loss: str | Loss = "logistic"
     p: float = 2.0
-    lam: float | str = 1e-4
+    lam: float | str = "auto"
     _: KW_ONLY
 
     def _given_loss(self) -> Loss:
@@ -180,15 +206,15 @@ class LpClassifier(StreamParameters, StreamModel, Classification):
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the labels y, to the tolerance; a weight of 2 repeats the row."""
-        self._forget()
         features, codes = encoded(self, X, y)
+        self._forget()
         classes = self._codes()
         weights = sample_weights(sample_weight, features)
-        if _is_auto(self.lam) and len(self.classes_) == 2:
-            self._choose_lam(features, np.where(codes == 1, 1.0, -1.0), weights, classes)
-        else:
-            self._choose_lam(features, codes.astype(np.float64), weights, classes)
+        weighted = with_class_weights(self, codes, weights) if _is_auto(self.lam) else weights
+        targets = np.where(codes == 1, 1.0, -1.0) if classes is None else codes.astype(np.float64)
+        self._choose_lam(features, targets, weighted, classes)
         fit_classes(self, X, y, sample_weight)
+        self._fitted_samples = len(codes)
         return self
 
     def partial_fit(
@@ -199,30 +225,33 @@ class LpClassifier(StreamParameters, StreamModel, Classification):
         sample_weight: VectorLike | None = None,
     ) -> Self:
         """Predict a batch, then learn it; `classes` are all labels, needed in the first call."""
+        self._check_parameters()
         try:
             self._partial_fit(X, y, classes, sample_weight)
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"batch {self._batch_number()}: {error}") from error
+        except ValueError as error:
+            raise self._of_batch(error) from error
         return self
 
     def _partial_fit(
         self, X: MatrixLike, y: VectorLike, classes: VectorLike | None, sample_weight: VectorLike | None
     ) -> None:
-        self._check_parameters()
         one_label_each(y)
         first = "coef_" not in self.__dict__
         features, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=first, y_numeric=False
         )
         check_classification_targets(labels)
-        if first:
-            self.__dict__.pop("classes_", None)
-        _check_partial_fit_first_call(self, classes)
-        if len(self.classes_) < 2:
-            raise ValueError(f"a classifier needs two classes; got {len(self.classes_)} class")
-        unknown = np.setdiff1d(labels, self.classes_)
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        known = np.unique(np.asarray(classes)) if first else self.classes_
+        if not first and classes is not None and not np.array_equal(known, np.unique(np.asarray(classes))):
+            raise ValueError(f"classes={classes!r} is not the same as on last call to partial_fit, was: {known!r}")
+        if len(known) < 2:
+            raise ValueError(f"a classifier needs two classes; got {len(known)} class")
+        unknown = np.setdiff1d(labels, known)
         if len(unknown):
-            raise ValueError(f"y has the label {unknown[0]!r}, which is not one of the classes given at the first call")
+            raise ValueError(f"y has the label {unknown[0]!s}, which is not one of the classes given at the first call")
+        self.classes_ = known
         codes = np.searchsorted(self.classes_, labels).astype(np.float64)
         weights = sample_weights(sample_weight, features)
         if self.class_weight is not None:
@@ -236,9 +265,16 @@ class LpClassifier(StreamParameters, StreamModel, Classification):
         return None if len(self.classes_) == 2 else np.arange(len(self.classes_), dtype=np.float64)
 
     def _class_factors(self) -> Vector:
-        if not isinstance(self.class_weight, dict):
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             raise ValueError('class_weight="balanced" needs all samples at once; pass a dict of weights to partial_fit')
-        return np.array([float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()])
+        every = np.arange(len(self.classes_))
+        return class_weights(self.class_weight, self.classes_, every, np.ones(len(every)))
+
+    def predict_certified(self, X: MatrixLike) -> tuple[Targets, Mask]:
+        """Labels, and whether the exact optimum of the objective provably predicts the same ones; after `fit` only."""
+        if "stream_" in self.__dict__:
+            raise AttributeError("a model of partial_fit has no certificate; fl.certify(model, X, y).labels(X_new) has")
+        return super().predict_certified(X)
 
     @available_if(_is_logistic)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: MatrixLike) -> Matrix:
@@ -284,7 +320,7 @@ class LpRegressor(StreamParameters, StreamModel, Regression):
 
     loss: str | Loss = "squared"
     p: float = 2.0
-    lam: float | str = 1e-4
+    lam: float | str = "auto"
     _: KW_ONLY
 
     def _given_loss(self) -> Loss:
@@ -292,14 +328,11 @@ class LpRegressor(StreamParameters, StreamModel, Regression):
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the targets y, to the tolerance; a weight of 2 repeats the row."""
+        features, targets = self._checked(X, y, reset=True)
         self._forget()
-        if _is_auto(self.lam):
-            features, targets = self._checked(X, y, reset=True)
-            self._choose_lam(features, targets, sample_weights(sample_weight, features), None)
-        else:
-            self._check_parameters()
-            self.lam_ = float(self.lam)
+        self._choose_lam(features, targets, sample_weights(sample_weight, features), None)
         fit_targets(self, X, y, sample_weight)
+        self._fitted_samples = len(targets)
         return self
 
     def _checked(self, X: MatrixLike, y: VectorLike, reset: bool) -> tuple[Any, Vector]:
@@ -311,10 +344,11 @@ class LpRegressor(StreamParameters, StreamModel, Regression):
 
     def partial_fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Predict a batch, then learn it."""
+        self._check_parameters()
         try:
             features, targets = self._checked(X, y, reset="coef_" not in self.__dict__)
             self._learn(features, targets, sample_weights(sample_weight, features), None)
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"batch {self._batch_number()}: {error}") from error
+        except ValueError as error:
+            raise self._of_batch(error) from error
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
         return self

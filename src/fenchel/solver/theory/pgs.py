@@ -34,7 +34,7 @@ def pgs_error(lipschitz: float, mu: float, iterations: ArrayLike, delta: float =
 
     L bounds |g_t|_q: the Lipschitz constant of the loss times max_i |x_i|_q. delta = 1 bounds the expectation.
     """
-    require_positive(lipschitz=lipschitz, mu=mu, delta=delta)
+    _check(2.0, delta, lipschitz=lipschitz, mu=mu)
     T = np.asarray(iterations, dtype=np.float64)
     with np.errstate(divide="ignore"):
         return np.where(T >= 1.0, lipschitz**2 * (1.0 + np.log(np.maximum(T, 1.0))) / (2.0 * mu * delta), inf) / T
@@ -55,24 +55,32 @@ def pgs_iterations(lipschitz: float, mu: float, error: float, delta: float = 1.0
 def pgs_steps(epsilon: float, norm: float, p: float, samples: ArrayLike, delta: float = 0.1, C: float = 1.0) -> Vector:
     """Theorem 2, Eq. (12): steps for a test loss within epsilon of that of any w0 with |w0|_p = norm.
 
-    T = (1 / delta) / (2 epsilon^2 (p - 1) / norm^2 - C / m), m the number of samples; infinite where they are too few.
-    The constant of C / m (Sridharan, Srebro and Shalev-Shwartz 2008) depends on the loss and the data.
+    T = (1 / delta) / (epsilon^2 (p - 1) / (2 norm^2) - C / m), m samples; infinite where they are too few.
+    It is the least of Eq. (20), (1/(T delta) + C/m) / sigma + sigma norm^2 / (2 (p - 1)), over sigma, at epsilon: the
+    paper prints 2 epsilon^2 where this has epsilon^2 / 2. Logarithms and the Lipschitz constant are left out, as there.
+    C (Sridharan, Srebro and Shalev-Shwartz 2008) depends on the loss and the data.
     """
-    require_positive(epsilon=epsilon, norm=norm, delta=delta, C=C)
-    if not 1.0 < p <= 2.0:
-        raise ValueError(f"p must lie in (1, 2], got {p!r}")
-    left = 2.0 * epsilon**2 * (p - 1.0) / norm**2 - C / np.asarray(samples, dtype=np.float64)
+    _check(p, delta, epsilon=epsilon, norm=norm, C=C)
+    left = epsilon**2 * (p - 1.0) / (2.0 * norm**2) - C / np.asarray(samples, dtype=np.float64)
     with np.errstate(divide="ignore"):
         return np.where(left > 0.0, 1.0 / (delta * np.maximum(left, 1e-300)), inf)
 
 
 def pgs_lam(norm: float, p: float, samples: float, steps: float, delta: float = 0.1, C: float = 1.0) -> float:
     """The lam of the proof of Theorem 2: lam (p - 1) = sqrt((2 (p - 1) / norm^2) (1 / (T delta) + C / m))."""
-    require_positive(norm=norm, samples=samples, steps=steps, delta=delta, C=C)
+    _check(p, delta, norm=norm, samples=samples, steps=steps, C=C)
     return sqrt(2.0 * (p - 1.0) / norm**2 * (1.0 / (steps * delta) + C / samples)) / (p - 1.0)
 
 
 def least_samples(epsilon: float, norm: float, p: float, C: float = 1.0) -> int:
-    """The number of samples below which no number of steps is enough by Theorem 2: C norm^2 / (2 epsilon^2 (p - 1))."""
-    require_positive(epsilon=epsilon, norm=norm, C=C)
-    return ceil(C * norm**2 / (2.0 * epsilon**2 * (p - 1.0)))
+    """The number of samples below which no number of steps is enough by Theorem 2: 2 C norm^2 / (epsilon^2 (p - 1))."""
+    _check(p, 1.0, epsilon=epsilon, norm=norm, C=C)
+    return ceil(2.0 * C * norm**2 / (epsilon**2 * (p - 1.0)))
+
+
+def _check(p: float, delta: float, **constants: float) -> None:
+    require_positive(delta=delta, **constants)
+    if not 1.0 < p <= 2.0:
+        raise ValueError(f"p must lie in (1, 2], got {p!r}")
+    if delta > 1.0:
+        raise ValueError(f"delta is a probability, at most 1; got {delta!r}")

@@ -79,7 +79,7 @@ class StochasticDescent(Solver[DescentState]):
         assert loss is not None
         sampler, batch = Sampler.of(problem, self.sampling, seed, np.ones(problem.shape[0])), self._batch(problem)
         lam, p = lam_and_p(problem.penalty)
-        step = intercept_step(problem.loss, problem.y) if problem.intercept else 0.0
+        step = intercept_step(problem.loss, problem.mean(np.abs(problem.y))) if problem.intercept else 0.0
         rule = GradientRule(p, self.offset, design.constant, step, self.eager)
         averages = self.output == "average"
         radius = np.array([self._radius(problem)])
@@ -245,7 +245,7 @@ def lam_and_p(penalty: Penalty) -> tuple[float, float]:
 
 def default_batch(p: float, n: int, d: int, entries: int) -> int:
     """1 for p = 2; else as many samples as have d entries, so that the weights cost as much as the rows."""
-    return 1 if p == 2.0 else int(np.clip(d * n / max(entries, 1), 1, max(n, 1)))
+    return 1 if p == 2.0 else int(np.clip(d * n / max(entries, 1), 1, d))
 
 
 def containing_ball(problem: Problem) -> float:
@@ -254,8 +254,10 @@ def containing_ball(problem: Problem) -> float:
     return float(max(np.sqrt(problem.mean(at_zero) / lam_and_p(problem.penalty)[0]), np.finfo(float).tiny))
 
 
-def intercept_step(loss: Loss, y: Vector) -> float:
-    """The first step of an unpenalised intercept: 1 over the smoothness, or the mean size of the targets; at most 1."""
+def intercept_step(loss: Loss, size: float) -> float:
+    """The first step of an unpenalised intercept: 1 over the smoothness, at most 1; 1 for labels without one, and else
+    `size`, the mean of |y|.
+    """
     if np.isfinite(loss.smoothness):
         return float(min(1.0, 1.0 / loss.smoothness))
-    return 1.0 if loss.is_classification else float(max(np.mean(np.abs(y)), np.finfo(float).tiny))
+    return 1.0 if loss.is_classification else float(max(size, np.finfo(float).tiny))
