@@ -263,6 +263,8 @@ class Learner:
     @property
     def best(self) -> int:
         """The position of the chosen lam: the least recent loss of those whose errors can hardly be told apart."""
+        if len(self.lams) == 1:
+            return 0
         losses, scores = self._recent("average_loss").mean(axis=1), self.scores
         losses = np.where(np.isfinite(losses), losses, np.inf)
         if not self.loss.is_classification:

@@ -240,7 +240,8 @@ class LpClassifier(StreamParameters, StreamModel, Classification):
         features, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=first, y_numeric=False
         )
-        check_classification_targets(labels)
+        if first:  # later ones are compared with the classes
+            check_classification_targets(labels)
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         known = np.unique(np.asarray(classes)) if first else self.classes_
