@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from fenchel.data import Design, encode_labels
@@ -25,9 +26,10 @@ from fenchel.estimator.base import (
     sample_weights,
     validated,
 )
+from fenchel.estimator.names import resolve_loss
 from fenchel.estimator.objective import Objective
 from fenchel.problem import MulticlassProblem, Problem
-from fenchel.problem.losses import MulticlassLoss
+from fenchel.problem.losses import Logistic, Loss, MulticlassLoss
 from fenchel.solver import Result
 
 Codes = NDArray[np.intp]
@@ -64,6 +66,29 @@ class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         labels, proven = self.certificate_.labels(checked_features(self, X))
         codes = (labels > 0).astype(np.intp) if len(self.classes_) == 2 else labels
         return np.asarray(self.classes_[codes]), proven
+
+
+def _is_logistic(self: LogisticProbabilities) -> bool:
+    if isinstance(resolve_loss(self.loss), Logistic):
+        return True
+    raise AttributeError(f"probabilities need the logistic loss; this model has {self.loss!r}")
+
+
+class LogisticProbabilities(Classification):
+    """Classifiers with a loss of choice, which have probabilities if it is the logistic one."""
+
+    loss: str | Loss
+
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: MatrixLike) -> Matrix:
+        """Probabilities of the classes; for more than two, one-vs-rest probabilities normalised to sum 1."""
+        return one_against_rest_probabilities(self.decision_function(X))
+
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: MatrixLike) -> Matrix:
+        """Logarithms of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
 
 
 def fit_classes(model: Classification, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Result]:

@@ -5,24 +5,14 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
-import numpy as np
-from sklearn.utils.metaestimators import available_if
-
-from fenchel.data.typing import Matrix, MatrixLike
 from fenchel.estimator.base import FitParameters
-from fenchel.estimator.classification import Classification, one_against_rest_probabilities
+from fenchel.estimator.classification import LogisticProbabilities
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.names import resolve_loss, resolve_penalty, resolve_regression_loss
 from fenchel.estimator.objective import Objective
 from fenchel.estimator.regression import Regression
-from fenchel.problem.losses import Logistic, Loss
+from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
-
-
-def _is_logistic(self: LinearClassifier) -> bool:
-    if isinstance(resolve_loss(self.loss), Logistic):
-        return True
-    raise AttributeError(f"probabilities need the logistic loss; this model has {self.loss!r}")
 
 
 @dataclass(eq=False, repr=False)
@@ -38,7 +28,7 @@ class GeneralParameters(FitParameters):
 
 
 @documented("classes")
-class LinearClassifier(GeneralParameters, Classification):
+class LinearClassifier(GeneralParameters, LogisticProbabilities):
     """A linear classifier with any loss and any penalty, certified.
 
     Minimises the weighted mean loss plus the penalty, with an unpenalised intercept; one-vs-rest for more than two
@@ -72,17 +62,6 @@ class LinearClassifier(GeneralParameters, Classification):
     def _objective(self) -> Objective:
         penalty = partial(resolve_penalty, self.penalty, self.lam)
         return Objective(resolve_loss(self.loss), penalty, self.fit_intercept)
-
-    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: MatrixLike) -> Matrix:
-        """Probabilities of the classes; for more than two, one-vs-rest probabilities normalised to sum 1."""
-        return one_against_rest_probabilities(self.decision_function(X))
-
-    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: MatrixLike) -> Matrix:
-        """Logarithms of the probabilities."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
 
 
 @documented("target")

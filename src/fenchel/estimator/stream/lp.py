@@ -8,18 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from fenchel.data.typing import Mask, Matrix, MatrixLike, Vector, VectorLike
+from fenchel.data.typing import Mask, MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import FitParameters, LinearEstimator, Targets, dense_rows, sample_weights
 from fenchel.estimator.classification import (
-    Classification,
+    LogisticProbabilities,
     class_weights,
     encoded,
     fit_classes,
-    one_against_rest_probabilities,
     one_label_each,
     with_class_weights,
 )
@@ -28,7 +26,7 @@ from fenchel.estimator.names import resolve_loss, resolve_regression_loss
 from fenchel.estimator.objective import Objective, number, one_of, positive
 from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.checks import require_count, require_flag
-from fenchel.problem.losses import Logistic, Loss
+from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import L2, LpSquared, Penalty
 from fenchel.solver.stream import Learner
 
@@ -144,14 +142,8 @@ def _is_auto(lam: object) -> bool:
     return isinstance(lam, str) and lam == "auto"
 
 
-def _is_logistic(self: LpClassifier) -> bool:
-    if isinstance(resolve_loss(self.loss), Logistic):
-        return True
-    raise AttributeError(f"probabilities need the logistic loss; this model has {self.loss!r}")
-
-
 @documented("classes")
-class LpClassifier(StreamParameters, StreamModel, Classification):
+class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
     """A linear classifier with the penalty lam/2 |w|_p^2, from all data at once or from a stream.
 
     `fit` minimises the weighted mean loss plus the penalty, with an unpenalised intercept, until the certified gap is
@@ -276,17 +268,6 @@ class LpClassifier(StreamParameters, StreamModel, Classification):
         if "stream_" in self.__dict__:
             raise AttributeError("a model of partial_fit has no certificate; fl.certify(model, X, y).labels(X_new) has")
         return super().predict_certified(X)
-
-    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: MatrixLike) -> Matrix:
-        """Probabilities of the classes; for more than two, one-vs-rest probabilities normalised to sum 1."""
-        return one_against_rest_probabilities(self.decision_function(X))
-
-    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: MatrixLike) -> Matrix:
-        """Logarithms of the probabilities."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
 
 
 @documented("target")
