@@ -111,13 +111,15 @@ def automatic(repeats: int, parts: tuple[Any, ...], title: str) -> Table:
 
 
 def flat(rows: int, d: int = 30_000, size: int = 20_000) -> Table:
-    """Rows of 75 nonzeros; each piece is generated anew from a few blocks of indices."""
+    """Rows of 75 nonzeros, one in each of 75 ranges of columns; each piece is generated anew from a few blocks."""
     rng = np.random.default_rng(0)
     weights = rng.normal(size=d)
-    blocks = [np.sort(rng.integers(0, d, size=(size, 75)), axis=1).astype(np.int32) for _ in range(4)]
+    width = d // 75
+    first = (width * np.arange(75)).astype(np.int32)
+    blocks = [rng.integers(0, width, size=(size, 75)).astype(np.int32) for _ in range(4)]
 
     def piece(k: int) -> tuple[sp.csr_array, np.ndarray]:
-        indices = np.sort((blocks[k % 4] + 7919 * k) % d, axis=1)
+        indices = (blocks[k % 4] + 7919 * k % width) % width + first
         data = np.random.default_rng(k).random(indices.size).astype(np.float32)
         X = sp.csr_array((data, indices.ravel(), np.arange(0, indices.size + 1, 75, dtype=np.int32)), shape=(size, d))
         return X, np.where(X @ weights > 0.0, 1.0, -1.0)
