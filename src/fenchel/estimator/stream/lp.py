@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
@@ -74,8 +75,9 @@ class StreamModel(LinearEstimator):
             raise ValueError(f"p must be above 1 and at most 2, got {p!r}")
         return L2(lam) if p == 2.0 else LpSquared(lam, p)
 
+    @abstractmethod
     def _given_loss(self) -> Loss:
-        raise NotImplementedError
+        """The loss by its name, or the object."""
 
     def _objective(self) -> Objective:
         lam = self.lam_ if _is_auto(self.lam) else float(self.lam)
