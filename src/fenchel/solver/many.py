@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ def solve_many(
     warn = options.pop("warn", False)
     require_flag(warn, "warn")
     seeds = _seeds(options.pop("random_state", None), len(problems))
-    interrupted, clock = threading.Event(), Clock(max_seconds)
+    interrupted, clock = Event(), Clock(max_seconds)
     request = Request.of(**options, interrupted=interrupted)
 
     def one(k: int, threads: int | None) -> Result:
