@@ -46,6 +46,9 @@ class HuberTuning:
     newton_weights: int = 1000  # largest d for Newton steps
 
 
+TUNING = HuberTuning()
+
+
 @dataclass(frozen=True, eq=False)
 class Scaled:
     """Residuals (the intercept included) and a scale."""
@@ -78,7 +81,7 @@ class HuberClaim:
     sigma: float
     slopes: Vector | None = None
     scale: float = 1.0
-    tuning: HuberTuning = HuberTuning()
+    tuning: HuberTuning = TUNING
 
     @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
     def certify(self, effort: str, tol: float | None) -> Certificate:

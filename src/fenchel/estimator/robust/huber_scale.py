@@ -46,6 +46,9 @@ class ScaleTuning:
     next_step: float = 1e-3  # the same in later rounds
 
 
+TUNING = ScaleTuning()
+
+
 class _Ended(Exception):
     """The search ends; the message is the status."""
 
@@ -56,7 +59,7 @@ class ScaleSearch:
 
     claim: HuberClaim
     options: dict[str, Any]
-    tuning: ScaleTuning = ScaleTuning()
+    tuning: ScaleTuning = TUNING
     trace: Trace = field(default_factory=Trace)
     n_iter: int = 0
     best: Certificate | None = None

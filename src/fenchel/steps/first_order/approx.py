@@ -58,7 +58,7 @@ class ApproxState(ABC):
     gap: float = np.inf
     passes: float = 0.0
     since: int = 0  # epochs since the last restart
-    period: int = TUNING.first_period  # epochs until the next one
+    period: int = field(default_factory=lambda: TUNING.first_period)  # epochs until the next one
     level: float = np.inf  # the gap at the last one
 
     def __post_init__(self) -> None:

@@ -65,7 +65,7 @@ class WorkingSetState:
     wide_steps: int = 0  # on the present set without a Hessian
     idle: int = 0  # steps in a row that made neither P nor the gap smaller
     grows: bool = False  # whether the working set is much larger than the last, and so hardly the final one
-    damping: float = TUNING.first_damping
+    damping: float = field(default_factory=lambda: TUNING.first_damping)
 
     def __post_init__(self) -> None:
         if self.moments is None:
