@@ -1,5 +1,6 @@
 """What the tree promises: one-way imports, exported names, types, light imports."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -101,6 +102,22 @@ def test_no_folder_outgrows_a_dozen_modules():
     counts = {f.relative_to(ROOT).as_posix(): len(set(f.glob("*.py")) - {f / "__init__.py"}) for f in folders}
     assert len(counts) > 10
     assert {f: n for f, n in counts.items() if n > 12} == {}
+
+
+def lines_without_docstring(function):
+    docstring = function.body[0] if ast.get_docstring(function) else None
+    own = function.end_lineno - function.lineno + 1
+    return own - (docstring.end_lineno - docstring.lineno + 1 if docstring else 0)
+
+
+@in_checkout
+def test_no_function_has_more_than_sixty_lines_beside_its_docstring():
+    lengths = {}
+    for path in (ROOT / "src/fenchel").rglob("*.py"):
+        functions = [one for one in ast.walk(ast.parse(path.read_text())) if isinstance(one, ast.FunctionDef)]
+        lengths |= {f"{path.name}:{one.lineno} {one.name}": lines_without_docstring(one) for one in functions}
+    assert len(lengths) > 1000
+    assert {name: length for name, length in lengths.items() if length > 60} == {}
 
 
 @in_checkout

@@ -28,13 +28,12 @@ def test_several_targets_are_fitted_exactly(intercept):
     assert len(model.certificate_.parts) == 3
 
 
-def test_smaller_p_gives_smaller_p_norms():
-    norms = {}
-    for p in (2.0, 1.5, 1.1):
+def test_the_model_of_each_p_has_the_smallest_p_norm():
+    norms, found = (2.0, 1.5, 1.1), {}
+    for p in norms:
         w = fl.MinNormRegressor(p=p, fit_intercept=False).fit(X, y).coef_
-        norms[p] = [float(np.sum(np.abs(w) ** q) ** (1.0 / q)) for q in (2.0, 1.5, 1.1)]
-    assert norms[2.0][0] < norms[1.5][0] < norms[1.1][0]
-    assert norms[1.1][2] < norms[1.5][2] < norms[2.0][2]
+        found[p] = {q: float(np.sum(np.abs(w) ** q) ** (1.0 / q)) for q in norms}
+    assert [min(norms, key=lambda p: found[p][q]) for q in norms] == list(norms)
 
 
 def test_margins_are_those_of_a_hard_margin_machine():
@@ -109,7 +108,8 @@ def test_classes_that_cannot_be_separated_get_weights_all_the_same():
         model = fl.LpPerceptron(on_infeasible="least_violation", max_iter=50, **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", fl.NotCertifiedWarning)
-            assert model.fit(iris.data, iris.target).score(iris.data, iris.target) > 0.8
+            model.fit(iris.data, iris.target)
+        assert np.mean(model.predict(iris.data) != iris.target) < 0.15
 
 
 def test_parts_that_contradict_are_not_added_to_penalties():

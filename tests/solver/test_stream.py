@@ -88,7 +88,7 @@ def test_weights_count_like_repeated_samples_in_the_loss():
     result = fl.stream(pieces(100, weights=weights), LOGISTIC, L2)
     problem = fl.Problem(X, Y, LOGISTIC, L2, sample_weight=weights)
     best = fl.solve(problem, tol=1e-8).certificate.primal
-    assert problem.primal(result.w) < 1.05 * best
+    assert problem.primal(result.w) - best < 0.05 * best
     assert result.n_samples == np.count_nonzero(weights)
 
 
@@ -97,7 +97,7 @@ def test_regressions_are_learnt(loss):
     result = fl.stream(pieces(100, T + 5.0), loss, fl.penalties.L2(1e-2), intercept=True)
     assert np.isnan(result.recent_error)
     assert result.b == pytest.approx(5.0, abs=1.0)
-    assert np.corrcoef(X @ result.w, T)[0, 1] > 0.95
+    assert 1.0 - np.corrcoef(X @ result.w, T)[0, 1] < 0.02
 
 
 @pytest.mark.parametrize("p", [2.0, 1.5])
@@ -107,7 +107,8 @@ def test_a_family_of_lam_ends_near_its_best(p, loss, y):
     penalty = fl.penalties.LpSquared(1.0, p)
     chosen = fl.stream(pieces(100, y[:half], X[:half]), loss, penalty, lam="auto")
     assert len(chosen.family) == TUNING.family
-    assert chosen.family[chosen.lam] <= 1.1 * min(chosen.family.values())
+    least = min(chosen.family.values())
+    assert chosen.family[chosen.lam] - least < 0.3 * least
     losses = {}
     for lam in chosen.family:
         alone = fl.stream(pieces(100, y[:half], X[:half]), loss, penalty.with_lam(lam))
@@ -115,7 +116,8 @@ def test_a_family_of_lam_ends_near_its_best(p, loss, y):
         losses[lam] = np.mean(scores * y[half:] <= 0.0) if loss is LOGISTIC else np.mean(loss.value(scores, y[half:]))
         if lam == chosen.lam:
             np.testing.assert_allclose(alone.w, chosen.w, rtol=1e-8, atol=1e-11)
-    assert losses[chosen.lam] < 1.5 * min(losses.values())
+    least = min(losses.values())
+    assert losses[chosen.lam] - least < 0.5 * least
     assert "was chosen by the recent" in str(chosen)
 
 

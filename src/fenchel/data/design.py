@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
 
@@ -12,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel._core import kernels
 from fenchel.data.convert import as_matrix, is_identity
-from fenchel.data.fold_cache import FoldCache
 from fenchel.data.products import Products, Rounded, gamma
 from fenchel.data.storage import (
     TUNING,
@@ -29,6 +29,26 @@ from fenchel.data.typing import Array, Indices, Mask, Matrix, MatrixLike, Stored
 
 #: Integer multiples of UNIT below 2^53 UNIT are exact, and so are their sums below it.
 UNIT = 2.0**-20
+
+
+@dataclass
+class FoldCache:
+    """Quantities derived from X, shared by the folds of one search.
+
+    Valid while X is unchanged; `end()` empties it.
+    """
+
+    screens: dict[bool, kernels.Int16Screen] = field(default_factory=dict)
+    """All columns in sixteen bits, as they are (False) or centred (True)."""
+    gram: tuple[Matrix, Vector | None] | None = None
+    """The Gram matrix of all rows with equal weights, and the column means that were subtracted first, if any."""
+    over: bool = False
+    """Whether the search has ended."""
+
+    def end(self) -> None:
+        """Empty the cache: from now on the entries of X may change."""
+        self.over, self.gram = True, None
+        self.screens.clear()
 
 
 class Design(Products):

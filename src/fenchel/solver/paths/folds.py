@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.data.design import Design
-from fenchel.data.fold_cache import FoldCache
+from fenchel.data.design import Design, FoldCache
 from fenchel.problem import Problem, Statement
 from fenchel.solver.blas import blas_threads
 from fenchel.solver.solve import Request
