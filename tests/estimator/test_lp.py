@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import scale
 
 import fenchel as fl
@@ -130,6 +131,67 @@ def test_class_weights_of_batches():
         fl.LpClassifier(class_weight="balanced").partial_fit(X[TWO], y, classes=[0, 1])
 
 
+@pytest.mark.parametrize("p", [2.0, 1.5])
+def test_a_penalised_intercept_is_one_more_weight(p):
+    """In fits, in batches, and in batches that go on from a fit."""
+    y, wide = DIGITS.target[TWO], np.column_stack([X[TWO], np.full(TWO.sum(), 2.0)])
+    options = {"p": p, "lam": 0.01, "tol": 1e-9, "batch_size": 5}
+    inside = fl.LpClassifier(penalize_intercept=True, intercept_scaling=2.0, **options)
+    explicit = fl.LpClassifier(fit_intercept=False, **options)
+
+    def assert_same(rtol):
+        both = np.append(inside.coef_[0], inside.intercept_ / 2.0)
+        np.testing.assert_allclose(both, explicit.coef_[0], rtol=rtol, atol=rtol * np.abs(both).max())
+
+    learnt(inside, X[TWO], y, classes=[0, 1])
+    learnt(explicit, wide, y, classes=[0, 1])
+    assert_same(1e-9)
+    assert inside.regret_bound_ == pytest.approx(explicit.regret_bound_, rel=1e-9)
+    certificate = fl.certify(inside, X[TWO], y)
+    assert certificate.primal == pytest.approx(fl.certify(explicit, wide, y).primal, rel=1e-9)
+    inside.fit(X[TWO], y)
+    explicit.fit(wide, y)
+    assert_same(1e-3)
+    assert inside.certificate_.ok
+    assert certificate.primal - inside.certificate_.primal <= certificate.gap
+    inside.partial_fit(X[TWO][:20], y[:20])
+    explicit.partial_fit(wide[:20], y[:20])
+    assert_same(1e-3)
+
+
+def test_a_penalised_intercept_of_a_regression():
+    A = scale(DIABETES)
+    options = {"lam": 0.1, "penalize_intercept": True}
+    fitted, learnt_ = fl.LpRegressor(**options).fit(A, TARGETS), learnt(fl.LpRegressor(**options), A, TARGETS)
+    assert fitted.intercept_ == pytest.approx(TARGETS.mean() / 1.1, rel=1e-3)  # centred columns
+    assert learnt_.intercept_ == pytest.approx(fitted.intercept_, rel=0.3)
+    with pytest.raises(ValueError, match=r"intercept_scaling=2\.0 would have no effect"):
+        fl.LpRegressor(intercept_scaling=2.0).partial_fit(A, TARGETS)
+
+
+def test_a_model_whose_first_batch_failed_is_not_fitted():
+    y = DIGITS.target[TWO]
+    model = fl.LpClassifier(lam=0.01)
+    with pytest.raises(ValueError, match="batch 1: y has the label 1"):
+        model.partial_fit(X[TWO], y, classes=[0, 7])
+    with pytest.raises(NotFittedError):
+        model.predict(X[TWO])
+    assert model.partial_fit(X[TWO][:, :9], y, classes=[0, 1]).n_features_in_ == 9
+
+
+@pytest.mark.parametrize("make", [fl.LpClassifier, fl.LpRegressor])
+def test_a_batch_of_huge_numbers_is_named_and_changes_nothing(make):
+    y, first = DIGITS.target[TWO], {} if make is fl.LpRegressor else {"classes": [0, 1]}
+    loss = "squared" if make is fl.LpRegressor else "squared_hinge"
+    model = make(loss, lam=0.01).partial_fit(X[TWO], y, **first)
+    before = model.coef_.copy(), model.t_, model.n_batches_
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="batch 2: the weights diverge"):
+        model.partial_fit(1e200 * X[TWO], 1 - y)
+    np.testing.assert_array_equal(model.coef_, before[0])
+    assert (model.t_, model.n_batches_) == before[1:]
+    assert model.partial_fit(X[TWO], y).n_batches_ == 2
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -161,7 +223,15 @@ def test_what_a_fit_has_proven_does_not_outlive_it():
 
 
 @pytest.mark.parametrize(
-    "changed", [{"loss": "hinge"}, {"p": 1.5}, {"lam": 1.0}, {"fit_intercept": False}, {"batch_size": 7}]
+    "changed",
+    [
+        {"loss": "hinge"},
+        {"p": 1.5},
+        {"lam": 1.0},
+        {"fit_intercept": False},
+        {"batch_size": 7},
+        {"penalize_intercept": True},
+    ],
 )
 def test_parameters_cannot_change_within_a_stream(changed):
     y = DIGITS.target[TWO]

@@ -44,7 +44,16 @@ PENALTY = {
     ),
     penalties.FusedL1: lambda r, w: (r.lam * cp.norm1(cp.diff(w) if r.D is None else r.operator @ w), []),
     penalties.Entropy: lambda r, w: (-r.lam * cp.sum(cp.entr(w)), [cp.sum(w) == 1]),
+    penalties.SignedEntropy: lambda r, w: _split_entropy(r, w),
 }
+
+
+def _split_entropy(r, w):
+    """The relative entropy of w = a - b to equal parts, with sum a + b = radius; in units of the radius."""
+    d = w.shape[0]
+    parts = cp.Variable(2 * d, nonneg=True)
+    value = r.lam * r.radius * (np.log(2 * d) - cp.sum(cp.entr(parts)))
+    return value, [w == r.radius * (parts[:d] - parts[d:]), cp.sum(parts) == 1]
 
 
 def _groups(r, w):
@@ -117,4 +126,4 @@ def domain_point(penalty, w):
         w = np.abs(w)
         return w / w.sum()
     radius = getattr(penalty, "radius", None)
-    return w if radius is None else w * min(1.0, radius / p_norm(w, penalty.p))
+    return w if radius is None else w * min(1.0, radius / p_norm(w, penalty.norm))

@@ -39,6 +39,7 @@ def penalties_for(d, lam=0.1):
         penalties.FusedL1(lam),
         penalties.FusedL1(lam, D=second_difference(d)),
         penalties.Entropy(lam),
+        penalties.SignedEntropy(lam, radius=1.7),
     ]
 
 

@@ -22,7 +22,7 @@ def domain_point(penalty, rng, d=D):
         return rng.dirichlet(np.ones(d))
     w = rng.normal(size=d)
     radius = getattr(penalty, "radius", None)
-    return w if radius is None else w * (radius * rng.random() / p_norm(w, penalty.p))
+    return w if radius is None else w * (radius * rng.random() / p_norm(w, penalty.norm))
 
 
 def dual_point(penalty, rng, d=D):
@@ -170,6 +170,63 @@ def test_entropy_at_the_boundary_of_the_simplex():
     assert np.array_equal(penalty.grad_conjugate(np.array([1e5, -1e5, 0.0])), [1.0, 0.0, 0.0])
 
 
+@pytest.mark.parametrize("d", [1, 2, 30])
+@pytest.mark.parametrize("lam", [1e-150, 0.3, 1e150])
+@pytest.mark.parametrize("radius", [1e-150, 2.0, 1e150])
+def test_a_signed_entropy_is_that_of_its_splitting(d, lam, radius):
+    """R is at most the relative entropy of any splitting; its values from R*, in extended numbers."""
+    rng, penalty = np.random.default_rng(d), penalties.SignedEntropy(lam, radius)
+    for size in (1e-9, 1e-3, 1.0, 20.0, 300.0):
+        theta = size * rng.normal(size=d).astype(np.longdouble)
+        total = np.cosh(theta).sum()
+        w = np.sinh(theta) / total  # over the radius
+        exact = float((theta * w).sum() - np.log1p(np.mean(2 * np.sinh(theta / 2) ** 2)))
+        given = np.asarray(w, dtype=np.float64) * radius
+        if np.sum(np.abs(given)) / radius < 1.0 - 1e-9:
+            least = 1e-300 / (radius * lam)  # of what does not underflow
+            assert penalty.value(given) / radius / lam == pytest.approx(exact, rel=1e-6, abs=max(least, 1e-25))
+        assert penalty.value_upper(given) / radius / lam >= exact - 2e-16 * float((abs(theta) * abs(w)).sum())
+        np.testing.assert_allclose(
+            penalty.grad_conjugate(np.asarray(theta, dtype=np.float64) * lam), given, rtol=1e-11, atol=1e-14 * radius
+        )
+        other = rng.dirichlet(np.ones(2 * d))
+        away = (other[:d] - other[d:]) * radius
+        entropy = float(np.sum(other * np.log(2 * d * other)))
+        assert penalty.value(away) / radius / lam <= entropy * (1 + 1e-12) + 1e-12
+
+
+def test_a_signed_entropy_on_its_sphere():
+    penalty = penalties.SignedEntropy(0.5, radius=3.0)
+    w = np.array([1.0, -2.0, 0.0])
+    exact = 0.5 * (2.0 * np.log(2.0) + 3.0 * np.log(2 * 3 / 3.0))
+    assert penalty.value(w) == pytest.approx(exact, rel=1e-12)
+    assert penalty.value(w * (1 - 1e-14)) == pytest.approx(exact, rel=1e-10)
+    assert penalty.value(w * (1 - 1e-10)) == pytest.approx(exact, rel=1e-8)
+    assert penalty.value(w * (1 + 1e-6)) == np.inf
+    assert penalty.slack(w) > 0.0
+    assert penalty.value(np.zeros(3)) == 0.0
+
+
+@pytest.mark.parametrize("lam", [1e-12, 1e-3, 1.0, 1e12])
+@pytest.mark.parametrize("t", [1e-12, 1.0, 1e12])
+def test_the_prox_of_a_signed_entropy_at_any_scale(lam, t):
+    rng, penalty = np.random.default_rng(0), penalties.SignedEntropy(lam, radius=2.0)
+    for size in (1e-6, 1.0, 1e6):
+        x = size * rng.normal(size=9)
+        w = penalty.prox(x, t)
+        assert np.sum(np.abs(w)) <= 2.0 * (1 + 1e-12)
+
+        def objective(u, x=x):
+            return penalty.value(u) + np.sum((u - x) ** 2) / (2 * t)
+
+        best = objective(w)
+        assert np.isfinite(best)
+        for scale in (1e-6, 1e-3, 1.0):
+            other = rng.normal(size=9)
+            other = w + scale * (2.0 * rng.random() * other / np.abs(other).sum() - w)
+            assert objective(other) >= best - 1e-9 * (abs(best) + lam)
+
+
 def test_total_variation_prox_agrees_with_a_conic_solver():
     import cvxpy as cp
 
@@ -191,6 +248,8 @@ def test_total_variation_prox_agrees_with_a_conic_solver():
         lambda: penalties.ElasticNet(1.0, 1.0),
         lambda: penalties.LpSquared(1.0, 1.0),
         lambda: penalties.LpSquared(1.0, 1.5, radius=-1),
+        lambda: penalties.SignedEntropy(0.0),
+        lambda: penalties.SignedEntropy(1.0, radius=0.0),
         lambda: penalties.GroupL2(1.0, [[0, 1], [1, 2]]),
         lambda: penalties.GroupL2(1.0, np.array([0.5, 1.0])),
         lambda: penalties.GroupL2(1.0, np.array([0, 1]), weights=[1.0]),

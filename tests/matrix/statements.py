@@ -114,7 +114,21 @@ PENALTIES = {
     ),
     penalties.FusedL1: lambda w: np.sum(np.abs(np.diff(w))),
     penalties.Entropy: lambda w: np.sum(w * np.log(np.maximum(w, 1e-300))),
+    penalties.SignedEntropy: lambda w: _signed_entropy(w, 2.5),
 }
+
+
+def _signed_entropy(w, B):
+    """The relative entropy of w = a - b with sum a + b = B, a_j b_j = c^2: c by bisection of its logarithm."""
+    low, high = np.log(B / 2.0 / len(w)) - 60.0, np.log(B / 2.0 / len(w))
+    for _ in range(200):
+        middle = (low + high) / 2.0
+        inside = np.sum(np.sqrt(w**2 + 4.0 * np.exp(2.0 * middle))) <= B
+        low, high = (middle, high) if inside else (low, middle)
+    s = np.sqrt(w**2 + 4.0 * np.exp(2.0 * low))
+    larger = (s + np.abs(w)) / 2.0
+    parts = np.concatenate([larger, np.exp(2.0 * low) / larger])
+    return np.sum(parts * np.log(2.0 * len(w) * parts / B))
 
 
 @dataclass(frozen=True)
@@ -154,6 +168,7 @@ class Statement:
         makers: dict[type, Callable] = {
             penalties.ElasticNet: lambda: penalties.ElasticNet(lam, 0.6),
             penalties.LpSquared: lambda: penalties.LpSquared(lam, 1.5),
+            penalties.SignedEntropy: lambda: penalties.SignedEntropy(lam, 2.5),
             penalties.GroupL2: lambda: penalties.GroupL2(lam, np.arange(d) // 2, np.ones(-(-d // 2))),
             penalties.SparseGroup: lambda: penalties.SparseGroup(lam, np.arange(d) // 2, 0.4, np.ones(-(-d // 2))),
         }
@@ -247,6 +262,8 @@ REGRESSION = [
     Statement(losses.Squared(), penalties.FusedL1),
     Statement(losses.Squared(), penalties.LpSquared, lam=0.5),
     Statement(losses.Squared(), penalties.Entropy),
+    Statement(losses.Squared(), penalties.SignedEntropy),
+    Statement(losses.Absolute(), penalties.SignedEntropy),
     Statement(losses.Huber(0.7), penalties.L1),
     Statement(losses.Absolute(), penalties.L1),
     Statement(losses.Pinball(0.2), penalties.L2),
@@ -260,6 +277,7 @@ CLASSIFICATION = [
     Statement(losses.Logistic(), penalties.L2),
     Statement(losses.Logistic(), penalties.L1),
     Statement(losses.Exponential(), penalties.L2),
+    Statement(losses.Logistic(), penalties.SignedEntropy),
 ]
 STATEMENTS = REGRESSION + CLASSIFICATION
 MULTICLASS = [

@@ -5,22 +5,24 @@ import pytest
 
 import fenchel as fl
 from fenchel import theory
+from fenchel.problem.vectors import dual_exponent
 from fenchel.steps import PGS
 from fenchel.steps.base import Start
 
 
-def problem_of(p, n=300, d=15):
+def problem_of(p, n=300, d=15, loss=None):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d))
     y = np.sign(X @ rng.normal(size=d) + rng.normal(size=n))
-    return fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.LpSquared(0.1, p))
+    penalty = fl.penalties.LpSquared(0.1, p) if p > 1.0 else fl.penalties.SignedEntropy(0.1, 2.0)
+    return fl.Problem(X, y, fl.losses.Logistic() if loss is None else loss, penalty)
 
 
-@pytest.mark.parametrize("p", [2.0, 1.5])
+@pytest.mark.parametrize("p", [2.0, 1.5, 1.0])
 def test_the_mean_suboptimality_of_random_iterates_is_below_theorem_1(p):
     problem, steps = problem_of(p), 600
     best = fl.solve(problem, tol=1e-9).certificate.dual
-    mu, q = problem.penalty.strong_convexity, problem.penalty.q
+    mu, q = problem.penalty.strong_convexity, dual_exponent(p)
     lipschitz = problem.loss.lipschitz * float(np.max(problem.X.row_norms(q)))
     solver, found = PGS(output="random", batch_size=1), []
     for seed in range(30):
@@ -29,6 +31,31 @@ def test_the_mean_suboptimality_of_random_iterates_is_below_theorem_1(p):
             state = solver.step(state)
         found.append(problem.primal(solver.candidates(state)[1].w) - best)
     assert np.mean(found) <= theory.pgs_error(lipschitz, mu, steps)
+
+
+@pytest.mark.parametrize("p", [2.0, 1.2, 1.05, 1.0])
+@pytest.mark.parametrize("loss", [fl.losses.Logistic(), fl.losses.Hinge()], ids=str)
+def test_the_regret_of_any_order_is_below_lemma_1(p, loss):
+    """Against the best model for the same samples, after every hundred steps; in the worst of three orders."""
+    problem = problem_of(p, loss=loss)
+    R, rows = problem.penalty, np.asarray(problem.X.rows(np.arange(300)))
+    for order in (
+        np.arange(300),
+        np.argsort(problem.y, kind="stable"),
+        np.random.default_rng(1).integers(300, size=300),
+    ):
+        v, w, total, gradients = np.zeros(15), np.zeros(15), 0.0, []
+        for t, i in enumerate(order, start=1):
+            x, y = rows[i], problem.y[i : i + 1]
+            total += float(loss.value(x[None] @ w, y)[0]) + R.value(w)
+            gradients.append(float(loss.derivative(x[None] @ w, y)[0]) * x)
+            v = v - gradients[-1]
+            w = R.grad_conjugate(v / (t + 1))
+            if t % 100 == 0 and len(np.unique(problem.y[order[:t]])) == 2:
+                seen = fl.Problem(rows[order[:t]], problem.y[order[:t]], loss, R)
+                lengths = [np.linalg.norm(g, dual_exponent(p)) for g in gradients]
+                bound = theory.pgs_regret(lengths, R.strong_convexity)[-1]
+                assert total - t * fl.solve(seen, tol=1e-7).certificate.primal <= bound
 
 
 def test_the_regret_bound_is_the_sum_of_the_lemma():

@@ -172,7 +172,9 @@ def test_a_bad_batch_is_named_and_the_model_before_it_is_kept(bad, message):
         ({"lam": "best"}, ValueError, "lam must be"),
         ({"output": "random"}, ValueError, "output must be one of"),
         ({"batch_size": 0}, ValueError, "batch_size must be"),
-        ({"penalty": fl.penalties.L1(0.1)}, TypeError, "squared norm"),
+        ({"penalty": fl.penalties.L1(0.1)}, TypeError, "L2, LpSquared or SignedEntropy"),
+        ({"constant": np.nan}, ValueError, "constant must be a finite number"),
+        ({"constant": 1.0, "intercept": True}, ValueError, "give one of them"),
         ({"intercept": 1}, TypeError, "intercept must be True or False"),
         ({"max_seconds": -1.0}, ValueError, "max_seconds must not be negative"),
     ],
@@ -180,6 +182,100 @@ def test_a_bad_batch_is_named_and_the_model_before_it_is_kept(bad, message):
 def test_bad_options_are_refused(options, error, message):
     with pytest.raises(error, match=message):
         fl.stream(pieces(100), LOGISTIC, **({"penalty": L2} | options))
+
+
+def test_a_batch_with_which_the_weights_diverge_leaves_the_model():
+    """As often as one likes."""
+    good = list(pieces(100))[:3]
+    learner = Learner(fl.losses.Squared(), fl.penalties.L2(1e-2), batch_size=1)
+    for k, batch in enumerate(good):
+        learner.learn(*batch)
+        before = learner.result()
+        for _ in range(2):
+            with np.errstate(all="ignore"), pytest.raises(OverflowError, match="the weights diverge"):
+                learner.learn(1e300 * X[:9], Y[:9])
+        np.testing.assert_array_equal(learner.result().w, before.w)
+        assert (learner.n_batches, learner.result().progressive_loss) == (k + 1, before.progressive_loss)
+    np.testing.assert_array_equal(learner.result().w, fl.stream(good, fl.losses.Squared(), L2).w)
+
+
+class Own(fl.losses.Logistic):
+    """A loss without a compiled version, which fails as often as it is told to."""
+
+    failures: tuple = ()
+
+    def kernel(self):
+        return None
+
+    def derivative(self, z, y):
+        if np.any(y > 1.5):
+            raise self.failures[0]
+        return super().derivative(z, np.sign(y))
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5])
+@pytest.mark.parametrize("lam", [0.01, "auto"])
+def test_a_loss_without_a_compiled_version_is_learnt_like_others(p, lam):
+    penalty = fl.penalties.LpSquared(0.01, p)
+    own, compiled = (
+        fl.stream(pieces(100), loss, penalty, lam=None if lam == 0.01 else lam, batch_size=5)
+        for loss in (Own(), LOGISTIC)
+    )
+    tol = 1e-9 if lam == 0.01 else 1e-6  # steps of the smallest lam of a family are long, and so are their roundings
+    np.testing.assert_allclose(own.w, compiled.w, rtol=tol, atol=tol / 1000)
+    assert own.progressive_loss == pytest.approx(compiled.progressive_loss, rel=tol)
+    assert own.recent_error == pytest.approx(compiled.recent_error)
+    assert own.regret_bound == pytest.approx(compiled.regret_bound, rel=tol)
+
+
+@pytest.mark.parametrize("error", [ValueError("of the loss"), KeyboardInterrupt()], ids=["error", "ctrl-c"])
+def test_what_a_batch_has_begun_is_undone_if_it_is_broken_off(error, monkeypatch):
+    """In the second step of the third batch."""
+    loss = Own()
+    monkeypatch.setattr(Own, "failures", (error,))
+    monkeypatch.setattr(Own, "is_classification", False)
+    good = list(pieces(100))[:2]
+    before = fl.stream(good, loss, L2, batch_size=50)
+    broken = (X[:100], np.where(np.arange(100) < 70, Y[:100], 2.0))
+    if isinstance(error, KeyboardInterrupt):
+        result = fl.stream([*good, broken], loss, L2, batch_size=50)
+        assert result.status == "interrupted"
+    else:
+        with pytest.raises(fl.StreamError, match="batch 3: of the loss") as caught:
+            fl.stream([*good, broken], loss, L2, batch_size=50)
+        result = caught.value.result
+    np.testing.assert_array_equal(result.w, before.w)
+    assert (result.n_samples, result.n_batches, result.n_steps) == (200, 2, 4)
+
+
+@pytest.mark.parametrize(
+    "penalty", [L2, fl.penalties.LpSquared(0.01, 1.2), fl.penalties.SignedEntropy(0.01, 20.0)], ids=str
+)
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.csc_array])
+def test_a_constant_is_one_more_feature(penalty, storage):
+    """The bias inside the norm: its weight is that of a column of twos, and penalised."""
+    wide = np.column_stack([X, np.full(N, 2.0)])
+    inside = fl.stream(pieces(100, matrix=storage(X)), LOGISTIC, penalty, constant=2.0, batch_size=4)
+    explicit = fl.stream(pieces(100, matrix=wide), LOGISTIC, penalty, batch_size=4)
+    np.testing.assert_allclose(np.append(inside.w, inside.b / 2.0), explicit.w, rtol=1e-8, atol=1e-11)
+    assert inside.regret_bound == pytest.approx(explicit.regret_bound, rel=1e-9)
+    problem = fl.Problem(fl.Design(X, constant=2.0), Y, LOGISTIC, penalty)
+    certificate = fl.certify(problem, np.append(inside.w, inside.b / 2.0))
+    assert certificate.primal - fl.solve(problem, tol=1e-8).certificate.primal <= certificate.gap
+    assert certificate.relative_gap < 0.5
+
+
+def test_exponentiated_gradients_learn_which_of_many_features_count():
+    """Three of 2000: with fewer mistakes than by squared 2-norms, both with the lam that is best for them."""
+    rng = np.random.default_rng(0)
+    A = np.sign(rng.normal(size=(1500, 2000)))
+    y = np.sign(A[:, :3].sum(axis=1))
+    error = {}
+    for penalty in (fl.penalties.SignedEntropy(1.0, 10.0), fl.penalties.L2(1.0)):
+        found = fl.stream(pieces(100, y, A), LOGISTIC, penalty, lam="auto")
+        error[type(penalty)] = np.mean(np.sign(A @ found.w) != y)
+        assert found.family[found.lam] <= 1.1 * min(found.family.values())
+    assert error[fl.penalties.SignedEntropy] < error[fl.penalties.L2] / 3.0
 
 
 def test_an_empty_stream_is_an_error():
@@ -225,7 +321,7 @@ def test_a_batch_without_weight_is_counted_and_changes_nothing():
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 1e3])
 def test_models_that_diverge_are_an_error(scale):
-    with pytest.raises(OverflowError, match="the weights diverge"):
+    with pytest.raises(fl.StreamError, match="batch 1: the weights diverge"):
         fl.stream([(scale * X, Y)], fl.losses.Exponential(), lam="auto", intercept=True)
 
 

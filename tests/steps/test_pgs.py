@@ -1,5 +1,7 @@
 """The Primal Gradient Solver: its iterates are those of the paper's figures, and Pegasos is a special case."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -17,11 +19,53 @@ X = RNG.normal(size=(N, D)) * (RNG.random((N, D)) < 0.4)
 Y = np.sign(X @ RNG.normal(size=D) + 0.3 * RNG.normal(size=N))
 STORAGES = {
     "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
     "csr": sp.csr_array,
-    "float32": lambda A: A.astype(np.float32),
+    "csc": sp.csc_array,
+    "C float32": lambda A: A.astype(np.float32),
+    "F float32": lambda A: np.asfortranarray(A.astype(np.float32)),
     "csr float32": lambda A: sp.csr_array(A.astype(np.float32)),
+    "csc float32": lambda A: sp.csc_array(A.astype(np.float32)),
     "csr 64": lambda A: _wide(sp.csr_array(A)),
 }
+
+
+@dataclass(frozen=True)
+class InNumpy(fl.losses.Loss):
+    """A user's loss: the formulas of another one, and no compiled version."""
+
+    of: fl.losses.Loss
+
+    @property
+    def is_classification(self):
+        return self.of.is_classification
+
+    @property
+    def lipschitz(self):
+        return self.of.lipschitz
+
+    @property
+    def smoothness(self):
+        return self.of.smoothness
+
+    @property
+    def kinks(self):
+        return self.of.kinks
+
+    def value(self, z, y):
+        return self.of.value(z, y)
+
+    def derivative(self, z, y):
+        return self.of.derivative(z, y)
+
+    def conjugate(self, u, y):
+        return self.of.conjugate(u, y)
+
+    def domain(self, y):
+        return self.of.domain(y)
+
+    def subdifferential(self, z, y):
+        return self.of.subdifferential(z, y)
 
 
 def _wide(A):
@@ -48,8 +92,8 @@ def figures_1_and_2(problem, p, orders, batch, ball):
     return np.array(iterates)
 
 
-def run(problem, solver, passes, w=None):
-    """The candidates after some passes, and the orders of the samples."""
+def run(problem, solver, passes, w=None, after=None):
+    """The candidates after some passes, and the orders of the samples; `after` gets the last iterate of each pass."""
     n, d = problem.shape
     state = solver.begin(problem, Start(np.zeros(d) if w is None else w, 0.0, np.zeros(n)), 7)
     orders, following = [], state.sampler.next
@@ -61,22 +105,87 @@ def run(problem, solver, passes, w=None):
     state.sampler.next = recorded
     for _ in range(passes):
         state = solver.step(state)
+        if after is not None:
+            after.append(solver.candidates(state)[0].w)
     return [candidate.w for candidate in solver.candidates(state)], orders
 
 
 @pytest.mark.parametrize("p", [2.0, 1.8, 1.2, 1.05])
 @pytest.mark.parametrize("ball", [None, 0.5])
 @pytest.mark.parametrize("batch", [1, 50])
+@pytest.mark.parametrize("loss", [fl.losses.Logistic(), InNumpy(fl.losses.Logistic())], ids=["compiled", "numpy"])
 @pytest.mark.parametrize("storage", STORAGES)
-def test_iterates_are_those_of_the_paper(p, ball, batch, storage):
+def test_iterates_are_those_of_the_paper(p, ball, batch, loss, storage):
+    """After 1000 steps, and after each pass before them."""
     penalty = fl.penalties.LpSquared(LAM, p, radius=ball)
-    problem = fl.Problem(STORAGES[storage](X), Y, fl.losses.Logistic(), penalty)
-    passes = 5 if batch == 1 else 30
-    (last, average), orders = run(problem, PGS(batch_size=batch), passes)
+    problem = fl.Problem(STORAGES[storage](X), Y, loss, penalty)
+    (last, average), orders = run(problem, PGS(batch_size=batch), 1000 * batch // N, after=(every := []))
     iterates = figures_1_and_2(problem, p, orders, batch, np.inf if ball is None else ball)
+    weights = np.arange(len(iterates)) + 2.0
+    assert len(iterates) == 1000
+    np.testing.assert_allclose(every, iterates[N // batch - 1 :: N // batch], rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(last, every[-1])
+    np.testing.assert_allclose(average, weights @ iterates / weights.sum(), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [2.0, 1.8, 1.2, 1.05])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_bias_inside_the_norm_is_one_more_weight(p, storage):
+    """The regulariser of section VII with the power corrected: 1/(2(p-1)) (|w|_p^p + |b|^p)^(2/p)."""
+    penalty = fl.penalties.LpSquared(LAM, p)
+    problem = fl.Problem(fl.Design(STORAGES[storage](X), constant=1.0), Y, fl.losses.Logistic(), penalty)
+    (last, average), orders = run(problem, PGS(batch_size=5), 25)
+    iterates = figures_1_and_2(problem, p, orders, 5, np.inf)
     weights = np.arange(len(iterates)) + 2.0
     np.testing.assert_allclose(last, iterates[-1], rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(average, weights @ iterates / weights.sum(), rtol=1e-10, atol=1e-12)
+    assert last[-1] != 0.0
+    w, b = last[:-1], last[-1]
+    inside = (np.sum(np.abs(w) ** p) + np.abs(b) ** p) ** (2.0 / p) * LAM / 2.0
+    loss = np.mean(np.logaddexp(0.0, -Y * (problem.X.rows(np.arange(N))[:, :-1] @ w + b)))
+    certificate = fl.certify(problem, last)
+    assert certificate.primal == pytest.approx(loss + inside, rel=1e-12)
+    assert certificate.primal - fl.solve(problem, tol=1e-9).certificate.primal <= certificate.gap
+
+
+@pytest.mark.parametrize("batch", [1, 50])
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("loss", [fl.losses.Hinge(), InNumpy(fl.losses.Hinge())], ids=["compiled", "numpy"])
+def test_the_signed_entropy_makes_it_exponentiated_gradients(batch, storage, loss):
+    """EG with both signs: a and b, of sum B together, are multiplied by exp(-g / lam t) and exp(g / lam t)."""
+    B, lam = 3.0, 0.02
+    problem = fl.Problem(STORAGES[storage](X), Y, loss, fl.penalties.SignedEntropy(lam, B))
+    (last, average), orders = run(problem, PGS(batch_size=batch), 1000 * batch // N)
+    A, log, iterates, w, t = problem.X.rows(np.arange(N)), np.zeros(2 * D), [], np.zeros(D), 0
+    for order in orders:
+        for first in range(0, N, batch):
+            rows, t = order[first : first + batch], t + 1
+            g = A[rows].T @ problem.loss.derivative(A[rows] @ w, Y[rows]) / len(rows)
+            log = log * t / (t + 1) + np.concatenate([-g, g]) / (lam * (t + 1))
+            parts = B * np.exp(log - log.max()) / np.sum(np.exp(log - log.max()))
+            w = parts[:D] - parts[D:]
+            iterates.append(w)
+    weights = np.arange(len(iterates)) + 2.0
+    np.testing.assert_allclose(last, iterates[-1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(average, weights @ iterates / weights.sum(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5, 1.0])
+@pytest.mark.parametrize("of", [fl.losses.Logistic(), fl.losses.Hinge(), fl.losses.Squared()], ids=str)
+@pytest.mark.parametrize("classes", [None, 3])
+def test_steps_in_numpy_are_those_of_the_compiled_pass(p, of, classes):
+    codes = np.random.default_rng(3).integers(0, 3, size=N).astype(float)
+    design = fl.Design(sp.csr_array(X), constant=0.7 if classes is None else 0.0)
+    s, order = np.random.default_rng(4).random(N) + 0.1, np.random.default_rng(5).permutation(N)
+    rule = GradientRule(p, constant=design.constant, intercept_step=0.0 if design.constant else 0.5)
+    found = []
+    for loss in (of, InNumpy(of)):
+        labels = None if classes is None else np.arange(3.0)
+        models = GradientModels(rule, np.full(classes or 2, [0.1]), D, np.full(classes or 2, 0.9), labels)
+        sums, drawn = models.learn(loss, design, Y if classes is None else codes, s, order, s.mean(), 7, 12)
+        found.append((models.last(), models.average(), sums, drawn))
+    for compiled, plain in zip(*found, strict=True):
+        np.testing.assert_allclose(compiled, plain, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("p", [2.0, 1.5])
@@ -118,7 +227,7 @@ def test_pegasos_is_the_solver_without_the_offset_and_with_projections_that_stay
     (last,), orders = run(problem, Pegasos(), 3)
     models = GradientModels(GradientRule(2.0, 0.0, eager=True), np.array([1e-3]), D, np.array([radius]), averages=False)
     for order in orders:
-        models.learn(problem.loss.kernel(), problem.design.lines, problem.y, problem.weights, order, 1.0)
+        models.learn(problem.loss, problem.design, problem.y, problem.weights, order, 1.0)
     np.testing.assert_allclose(models.last()[:D, 0], last, rtol=1e-12)
 
 
@@ -170,7 +279,7 @@ def test_a_start_is_not_forgotten(p):
 def test_models_side_by_side_are_those_alone(p, models):
     problem = fl.Problem(sp.csr_array(X), Y, fl.losses.Logistic(), fl.penalties.L2(1.0))
     lams, order, rule = LAM * 2.0 ** np.arange(models), np.arange(N), GradientRule(p, intercept_step=1.0)
-    given = problem.loss.kernel(), problem.design.lines, problem.y, problem.weights, order, 1.0, 1 if p == 2.0 else 10
+    given = problem.loss, problem.design, problem.y, problem.weights, order, 1.0, 1 if p == 2.0 else 10
     together = GradientModels(rule, lams, D, np.full(models, np.inf))
     sums, _ = together.learn(*given)
     for c, lam in enumerate(lams):
@@ -196,8 +305,9 @@ def test_bad_options_are_refused(options, message):
         PGS(**options)
 
 
-def test_other_penalties_and_storage_by_columns_are_refused_with_a_reason():
-    with pytest.raises(TypeError, match="'pgs' needs a squared norm as penalty"):
+def test_other_penalties_are_refused_with_a_reason():
+    with pytest.raises(TypeError, match="'pgs' needs L2, LpSquared or SignedEntropy as penalty"):
         fl.solve(fl.Problem(X, Y, fl.losses.Logistic(), fl.penalties.ElasticNet(0.1)), solver="pgs")
-    with pytest.raises(TypeError, match=r"'pgs' needs rows.*pass X.tocsr"):
-        fl.solve(fl.Problem(sp.csc_array(X), Y, fl.losses.Logistic(), fl.penalties.L2(0.1)), solver="pgs")
+    problem = fl.Problem(X, Y, fl.losses.Logistic(), fl.penalties.SignedEntropy(0.1))
+    with pytest.raises(TypeError, match="its radius"):
+        fl.solve(problem, solver="pgs", ball=2.0)

@@ -23,6 +23,6 @@ CompiledLoss = (
     | kernels.Huber
 )
 CompiledMulticlassLoss = kernels.Multinomial | kernels.CrammerSinger
-CompiledLink = kernels.Linear | kernels.Threshold | kernels.Power
+CompiledLink = kernels.Linear | kernels.Threshold | kernels.Power | kernels.Entropic
 
 __all__ = ["CompiledLink", "CompiledLoss", "CompiledMulticlassLoss", "kernels"]

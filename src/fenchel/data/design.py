@@ -296,6 +296,12 @@ class Design(Products):
         dense = np.asarray(part.toarray() if self.is_sparse else part, dtype=np.float64)
         return np.column_stack([dense, np.full(len(dense), self.constant)]) if self.constant else dense
 
+    def of_rows(self, which: NDArray[np.intp]) -> Design:
+        """A copy of some rows, stored like this matrix."""
+        part = self._part(self.matrix[which])
+        part.constant, part.shape = self.constant, (len(which), self.shape[1])
+        return part
+
     def times(self, Q: Matrix | sp.sparray) -> Matrix:
         """X Q as a dense float64 array, for a matrix Q of few columns."""
         inner = Q[: self.n_features]

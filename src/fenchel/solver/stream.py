@@ -19,10 +19,10 @@ from fenchel.data.target import as_vector, as_weights
 from fenchel.data.typing import Matrix, MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import require_count, require_flag, require_instance, require_one_of
 from fenchel.problem.losses import Loss, Squared
-from fenchel.problem.penalties import L2, LpSquared, Penalty
+from fenchel.problem.penalties import L2, Penalty
 from fenchel.solver.progress import Bar
-from fenchel.steps.stochastic.models import SUMS, GradientModels, GradientRule
-from fenchel.steps.stochastic.pgs import default_batch, has_power_link, intercept_step, lam_and_p
+from fenchel.steps.stochastic.models import SUMS, GradientModels, GradientRule, gradient_penalty
+from fenchel.steps.stochastic.pgs import default_batch, intercept_step
 
 #: (X, y) or (X, y, sample_weight).
 Batch = tuple[MatrixLike, VectorLike] | tuple[MatrixLike, VectorLike, VectorLike]
@@ -112,14 +112,15 @@ class Learner:
     Parameters
     ----------
     loss : Loss
-        Compiled (those of `fenchel.losses` are).
-    penalty : L2 or LpSquared
+    penalty : L2, LpSquared or SignedEntropy
     automatic : bool
         Whether to try a family of lam; that of the penalty is not used.
     intercept : bool
         Whether to fit an unpenalised intercept.
     classes : array, optional
         The codes of classes, for one model against the rest each. None: one model, for the targets as they are.
+    constant : float
+        The entry of a constant column, whose weight is penalised like the others; 0 for none.
     """
 
     def __init__(
@@ -130,17 +131,22 @@ class Learner:
         intercept: bool = False,
         classes: Vector | None = None,
         batch_size: int | str = "auto",
+        constant: float = 0.0,
     ) -> None:
         require_instance(loss, Loss, "loss", "Logistic()")
         require_instance(penalty, Penalty, "penalty", "L2(1e-4)")
-        if loss.kernel() is None:
-            raise TypeError(f"a stream needs a loss of fenchel.losses, which is compiled; got {loss!r}")
-        if not has_power_link(penalty):
-            raise TypeError(f"a stream needs a squared norm as penalty, L2 or LpSquared; got {penalty!r}")
+        found = gradient_penalty(penalty)
+        if found is None:
+            raise TypeError(f"a stream needs L2, LpSquared or SignedEntropy as penalty; got {penalty!r}")
+        if intercept and constant:
+            raise ValueError(f"intercept=True and constant={constant!r}: give one of them, the second is penalised")
         if batch_size != "auto":
             require_count(batch_size, "batch_size", 'samples, or "auto"')
+        if isinstance(constant, bool | str) or not np.isfinite(constant):
+            raise ValueError(f"constant must be a finite number, 0 for none; got {constant!r}")
         self.loss, self.penalty, self.automatic, self.intercept = loss, penalty, automatic, intercept
-        self.classes, self.batch_size = classes, batch_size
+        self.classes, self.batch_size, self.constant = classes, batch_size, float(constant)
+        self.form = found  # of the penalty
         self.models: GradientModels | None = None
         self.start: tuple[Matrix, Vector, int] | None = None
         self.n_samples = self.n_batches = 0
@@ -156,10 +162,17 @@ class Learner:
         self.start = w, b, samples
 
     def learn(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> None:
-        """Predict a batch of samples, then learn it; nothing changes if it is not valid."""
-        design = Design(X)
-        if not design.by_rows:
-            design = design.stored_by_rows()
+        """Predict a batch of samples, then learn it; nothing changes if that fails."""
+        before = dict(self.__dict__)
+        before["models"] = self.models and self.models.copy()
+        try:
+            self._learn(X, y, sample_weight)
+        except BaseException:
+            self.__dict__.update(before)
+            raise
+
+    def _learn(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> None:
+        design = Design(X, constant=self.constant).stored_by_rows()
         n = design.shape[0]
         targets = as_vector(y, n, "y")
         if self.loss.is_classification and self.classes is None and np.any(np.abs(targets) != 1.0):
@@ -177,41 +190,39 @@ class Learner:
         self.sizes += float(weights @ np.abs(targets))
         if self.intercept:
             models.rule = replace(models.rule, intercept_step=intercept_step(self.loss, self.sizes / self.weight))
-        if not np.isfinite(self.loss.lipschitz):
+        if not np.isfinite(self.loss.lipschitz) and self.form.p > 1.0:
             self._move_ball(models, targets, weights)
-        kernel, rows, done = self.loss.kernel(), design.lines, 0
-        assert kernel is not None
+        done = 0
         while done < len(order):
             part = order[done : done + self._room()]
             mean_weight = self.weight / (self.n_samples - done + len(order))
-            sums, _ = models.learn(kernel, rows, targets, weights, part, mean_weight, self.batch)
+            sums, _ = models.learn(self.loss, design, targets, weights, part, mean_weight, self.batch)
             self._account(sums, len(part))
             self.used += float(weights[part].sum()) / mean_weight
             done += len(part)
-        if not np.isfinite(self._by_lam(models.last().sum(axis=0))).all(axis=1).any():
-            raise OverflowError(
-                "the weights diverge, and the model is lost: scale the features, take a larger lam, or a Lipschitz loss"
-            )
+        if not models.are_finite().reshape(len(self.lams), -1).all(axis=1).any():
+            raise OverflowError("the weights diverge: scale the features, take a larger lam, or a Lipschitz loss")
 
     def _begin(self, design: Design, weights: Vector) -> GradientModels:
-        lam, p = lam_and_p(self.penalty)
-        self.lams = self._family(design, weights) if self.automatic else np.array([lam])
+        p = self.form.p
+        self.lams = self._family(design, weights) if self.automatic else np.array([self.form.lam])
         every = np.repeat(self.lams, 1 if self.classes is None else len(self.classes))
         classes = None if self.classes is None else np.tile(self.classes, len(self.lams)).astype(np.float64)
-        radius = self.penalty.ball if isinstance(self.penalty, LpSquared) else np.inf
-        self.batch = default_batch(p, *design.shape, design.nnz) if self.batch_size == "auto" else int(self.batch_size)
+        self.batch = default_batch(self.loss, p, design) if self.batch_size == "auto" else int(self.batch_size)
         self.sums = np.zeros((len(SUMS), len(every)))
         self.windows = [self.sums.copy(), self.sums.copy()]
-        models = GradientModels(GradientRule(p), every, design.n_features, np.full(len(every), radius), classes)
+        rule, radius = GradientRule(p, constant=self.constant), np.full(len(every), self.form.ball)
+        models = GradientModels(rule, every, design.n_features, radius, classes)
         if self.start is not None:
             w, b, samples = self.start
             models.start(self.penalty, w, b, max(-(-samples // self.batch), 1))
         return models
 
     def _family(self, design: Design, weights: Vector) -> Vector:
-        """The lams to try, from the mean squared length of the samples."""
+        """The lams to try, from the mean squared length of the samples; for an entropy, from their largest entries."""
         with np.errstate(over="ignore", under="ignore"):
-            size = float(weights @ design.row_norms(2.0) ** 2) / float(weights.sum())
+            sizes = design.row_norms(2.0) ** 2 if self.form.p > 1.0 else design.row_norms(np.inf)
+            size = float(weights @ sizes) / float(weights.sum())
         if not (size == 0.0 or 1e-280 < size < 1e280):
             raise ValueError("the squares of the features are out of range; scale them")
         largest = TUNING.largest * (size if size > 0.0 else 1.0)
@@ -222,9 +233,8 @@ class Learner:
         labels = np.ones_like(y) if self.classes is not None else y
         above = self.loss.value(np.zeros_like(labels), labels) + self.loss.conjugate(np.zeros_like(labels), labels)
         self.at_zero += float(weights @ above)
-        given = self.penalty.ball if isinstance(self.penalty, LpSquared) else np.inf
         radius = np.sqrt(self.at_zero / self.weight / models.lam)
-        models.radius = np.clip(radius, np.finfo(float).tiny, given)
+        models.radius = np.clip(radius, np.finfo(float).tiny, self.form.ball)
 
     def _room(self) -> int:
         """Samples until the next window opens, in whole gradient steps."""
@@ -285,7 +295,7 @@ class Learner:
         found = models.average() if output == "average" else models.last()
         k = found.shape[1] // len(self.lams)
         part = found[:, self.best * k : (self.best + 1) * k]
-        return np.ascontiguousarray(part[: models.width].T), part[-1].copy()
+        return np.ascontiguousarray(part[: models.width].T), part[-1] + self.constant * part[-2]
 
     @property
     def progressive_loss(self) -> float:
@@ -294,13 +304,13 @@ class Learner:
 
     @property
     def regret_bound(self) -> float:
-        """(1/T) (1/2) sum_t |g_t|_q^2 / (t mu), mu = lam (p - 1); infinite with an unpenalised intercept or a start."""
+        """(1/T) (1/2) sum_t |g_t|_q^2 / (t mu), R mu-strongly convex; infinite with a free intercept or a start."""
         models = self.models
         assert models is not None
         if self.intercept or self.start is not None:
             return np.inf
         slopes = float(self._by_lam(self.sums[SUMS.index("slopes")])[self.best].mean())
-        return slopes / (2.0 * self.lam * (models.rule.p - 1.0) * max(models.t, 1))
+        return slopes / (2.0 * self.penalty.with_lam(self.lam).strong_convexity * max(models.t, 1))
 
     def result(self, output: str = "average") -> StreamResult | None:
         """What was learnt so far, for one target; None before the first batch."""
@@ -330,6 +340,7 @@ def stream(
     *,
     lam: float | str | None = None,
     intercept: bool = False,
+    constant: float = 0.0,
     batch_size: int | str = "auto",
     output: str = "average",
     max_seconds: float | None = None,
@@ -346,7 +357,7 @@ def stream(
         Files, readers in pieces, generators. y is -1 or +1 for classification losses. X as in `Design`. Weights count
         relative to the mean of those so far.
     loss : Loss, default Squared()
-    penalty : L2 or LpSquared, optional
+    penalty : L2, LpSquared or SignedEntropy, optional
         By default L2(lam).
     lam : float or "auto", optional
         "auto": six lams learn side by side, from 0.03 times the mean squared length of the samples of the first batch
@@ -354,6 +365,9 @@ def stream(
         that is given; without a penalty it is the default.
     intercept : bool, default False
         Whether to fit an unpenalised intercept.
+    constant : float, default 0
+        If not zero, every sample has this as one more feature, as in `Design`: the result's b is penalised with the
+        weights, the paper's bias inside the norm.
     batch_size : int or "auto", default "auto"
         Samples per gradient step, at most those of a batch; "auto" as in the solver "pgs".
     output : {"average", "last"}, default "average"
@@ -368,14 +382,14 @@ def stream(
     Returns
     -------
     StreamResult
-        Certify it on any data: `fl.certify(fl.Problem(X, y, loss, L2(result.lam)), result.w, result.b)`.
+        Certify it on any data: `fl.certify(fl.Problem(X, y, loss, L2(result.lam)), result.w, result.b)`. With a
+        constant, X is `fl.Design(X, constant=c)`, and its weight b / c is the last one.
 
     Raises
     ------
     StreamError
-        For a batch that is not valid or cannot be read; its `result` is the model before that batch.
-    OverflowError
-        If the weights of all models diverge.
+        For a batch that is not valid, cannot be read, or makes the weights diverge; its `result` is the model before
+        that batch.
     """
     require_one_of(output, ("average", "last"), "output")
     require_flag(intercept, "intercept")
@@ -383,7 +397,9 @@ def stream(
     if max_seconds is not None and not float(max_seconds) >= 0.0:
         raise ValueError(f"max_seconds must not be negative; got {max_seconds!r}")
     penalty, automatic = _penalty(penalty, lam)
-    learner = Learner(Squared() if loss is None else loss, penalty, automatic, intercept, batch_size=batch_size)
+    learner = Learner(
+        Squared() if loss is None else loss, penalty, automatic, intercept, batch_size=batch_size, constant=constant
+    )
     begun, status = time.perf_counter(), "end"
     with Bar("stream", progress) as bar:
         try:
@@ -441,7 +457,7 @@ def _learn(learner: Learner, batch: Any, output: str) -> None:
         raise _failure(message, learner, output)
     try:
         learner.learn(*batch)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise _failure(str(error), learner, output) from error
 
 

@@ -5,7 +5,7 @@
 //     w_t = grad R*(v_t / (t + offset)),                                    on |w|_p <= radius if there is one.
 //
 // offset = 1 is the paper's. offset = 0 with p = 2 is gradient descent with steps 1/(lam t), and with an `eager` projection, which
-// shortens v together with w, Pegasos (Shalev-Shwartz, Singer and Srebro 2007).
+// shortens v together with w, Pegasos (Shalev-Shwartz, Singer and Srebro 2007). p = 1 stands for the signed entropy on |w|_1 <= radius.
 //
 // For p = 2, w = f v / (lam (t + offset)) with a scalar f, so a step costs the entries of its rows. For p < 2 the weights are computed
 // after every batch.
@@ -40,7 +40,7 @@ struct GradientState {
     bool averages;
     double *drawn;  // receives the weights, then the intercepts, after step `draw`; may be null
     double *f, *total, *b, *b_total;
-    // Sums: losses of samples before their step, wrong signs, (mean |slope| |x|_2)^2 / step; losses, wrong signs and weights of the
+    // Sums: losses of samples before their step, wrong signs, (mean |slope| |x|)^2 / step with the 2-norm, or the largest entry if p = 1; losses, wrong signs and weights of the
     // average, for every fourth sample.
     double *loss, *mistakes, *slopes, *average_loss, *average_mistakes, *average_weight;
     Index t, draw;
@@ -202,6 +202,29 @@ class PowerLink {
     std::vector<double> largest_, sum_, factor_;
 };
 
+// The link of the signed entropy, w = B sinh(theta) / sum cosh(theta) with theta = v / (lam time) and B = radius: exponentiated gradients.
+class EntropicLink {
+  public:
+    EntropicLink(const double *radius, Index models) : radius_(radius), models_(models) {}
+
+    void weights(const double *v, double *w, Index size, const double *lam, double time) const {
+        for (Index c = 0; c < models_; ++c) {
+            const double rate = 1 / (lam[c] * time);
+            double top = 0, sum = 0;
+            for (Index k = c; k < size * models_; k += models_) top = std::max(top, std::fabs(v[k]));
+            for (Index k = c; k < size * models_; k += models_) {
+                const double grown = exp_nonpositive((std::fabs(v[k]) - top) * rate), shrunk = exp_nonpositive(-(std::fabs(v[k]) + top) * rate);
+                w[k] = std::copysign(grown - shrunk, v[k]), sum += grown + shrunk;
+            }
+            for (Index k = c; k < size * models_; k += models_) w[k] *= radius_[c] / sum;
+        }
+    }
+
+  private:
+    const double *radius_;
+    Index models_;
+};
+
 template <class Loss, class Matrix>
 class PrimalGradient {
   public:
@@ -209,7 +232,7 @@ class PrimalGradient {
         : loss_(loss), rows_(rows), y_(y), s_(s), o_(options), state_(state), m_(options.models), width_(rows.width), p2_(options.p == 2),
           bounded_(std::any_of(options.radius, options.radius + options.models, [](double radius) { return radius < infinity; })),
           v_{state.v, m_, p2_ && state.averages ? 2 * m_ : m_}, w_{p2_ ? state.v : state.w, m_, v_.stride}, raw_(m_), move_(m_), held_(m_), squared_(m_),
-          scale_(m_, 1.0), mean_(m_), link_(options.p, options.radius, m_) {
+          scale_(m_, 1.0), mean_(m_), power_(options.p, options.radius, m_), entropic_(options.radius, m_) {
         if (p2_ && bounded_) for_entries([&](Index j, Index c) { squared_[c] += v_.row(j)[c] * v_.row(j)[c]; });
     }
 
@@ -270,7 +293,7 @@ class PrimalGradient {
         const auto x = rows_.line(i);
         products(x);
         const double weight = s_[i] / o_.W, share = weight / static_cast<double>(count), y = y_[i];
-        const double length = std::sqrt(squared_norm(x) + o_.constant * o_.constant);
+        const double length = dual_length(x);
 #pragma omp simd
         for (Index c = 0; c < m_; ++c) {
             const double z = scale_[c] * raw_[c] + state_.b[c], own = target(y, c);
@@ -281,6 +304,14 @@ class PrimalGradient {
             mean_[c] += std::fabs(slope[c]) * length;
         }
         if (state_.averages && visits_++ % 4 == 0) evaluate_average(x, weight, y);
+    }
+    // |x|_2, at least |x|_q; for p = 1 the largest entry.
+    template <class Line>
+    double dual_length(const Line &x) const {
+        if (o_.p > 1) return std::sqrt(squared_norm(x) + o_.constant * o_.constant);
+        double top = std::fabs(o_.constant);
+        for (Index k = 0; k < x.size; ++k) top = std::max(top, std::fabs(static_cast<double>(x.value[k])));
+        return top;
     }
     double target(double y, Index c) const { return o_.classes ? (y == o_.classes[c] ? 1.0 : -1.0) : y; }
 
@@ -342,7 +373,9 @@ class PrimalGradient {
             state_.total[c] += state_.f[c] * factor;
         }
         if (!p2_) {
-            link_.weights(state_.v, state_.w, width_ + (o_.constant != 0), o_.lam, time());
+            const Index entries = width_ + (o_.constant != 0);
+            if (o_.p > 1) power_.weights(state_.v, state_.w, entries, o_.lam, time());
+            else entropic_.weights(state_.v, state_.w, entries, o_.lam, time());
             if (state_.averages)
                 for (Index k = 0; k < (width_ + 1) * m_; ++k) state_.held[k] += time() * state_.w[k];
         }
@@ -375,7 +408,8 @@ class PrimalGradient {
     const Strided v_, w_;      // w_: what scores are computed from, v or the weights
     Index visits_ = 0;
     std::vector<double> raw_, move_, held_, squared_, scale_, mean_;
-    PowerLink link_;
+    PowerLink power_;
+    EntropicLink entropic_;
 };
 
 }  // namespace fenchel

@@ -74,6 +74,7 @@ void bind_ascent(nb::module_ &m) {
     nb::class_<Linear>(m, "Linear").def(nb::init<>());
     nb::class_<Threshold>(m, "Threshold").def("__init__", [](Threshold *self, double threshold) { new (self) Threshold{threshold}; });
     nb::class_<Power>(m, "Power").def("__init__", [](Power *self, double p, double radius) { new (self) Power{p, radius}; });
+    nb::class_<Entropic>(m, "Entropic").def("__init__", [](Entropic *self, double radius) { new (self) Entropic{radius}; });
     nb::class_<Ascent>(m, "Ascent")
         .def(nb::init<const Loss &, const Link &, nb::object, Vector<double>, Vector<double>, Vector<double>, double, double, double>(), "loss"_a, "link"_a,
              "rows"_a, exact("y"), exact("s"), exact("q"), "step"_a, "shift"_a, "W"_a)

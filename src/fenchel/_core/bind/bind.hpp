@@ -115,7 +115,7 @@ class Lines {
 
 using Loss = std::variant<Hinge, SmoothedHinge, SquaredHinge, Logistic, Exponential, Squared, Pinball, EpsilonInsensitive, SquaredEpsilonInsensitive, Huber>;
 
-using Link = std::variant<Linear, Threshold, Power>;
+using Link = std::variant<Linear, Threshold, Power, Entropic>;
 
 void bind_approx(nb::module_ &m);
 void bind_ascent(nb::module_ &m);

@@ -32,7 +32,7 @@ void bind_primal_gradient(nb::module_ &m) {
         .def(
             "__init__",
             [](GradientRule *self, double p, double offset, double constant, double intercept_step, bool eager) {
-                if (!(p > 1 && p <= 2) || (eager && p < 2)) throw std::invalid_argument("p must lie in (1, 2], and be 2 for eager projections");
+                if (!(p >= 1 && p <= 2) || (eager && p < 2)) throw std::invalid_argument("p must lie in [1, 2], and be 2 for eager projections");
                 new (self) GradientRule{p, offset, constant, intercept_step, eager};
             },
             "p"_a, "offset"_a, "constant"_a, "intercept_step"_a, "eager"_a);

@@ -3,8 +3,9 @@
 //   Linear     w = u                                      L2
 //   Threshold  w = soft(u, l1 / mu)                       ElasticNet
 //   Power      w = (p - 1) sign(u) |u|^(q-1) |u|_q^(2-q)  LpSquared, shrunk to p-norm `radius` if longer
+//   Entropic   w = B sinh(u / B) / sum cosh(u / B)        SignedEntropy, with B = `radius`
 //
-// A link may have a state (Power: the q-norm of u): `begin` computes it, `changed` and `settle` update it as entries of u change.
+// A link may have a state (Power: the q-norm of u; Entropic: the sum): `begin` computes it, `changed` and `settle` update it as entries of u change.
 // `stretched(c)` is the link with w_c(c u) = c w(u).
 #pragma once
 #include <cmath>
@@ -72,6 +73,38 @@ struct Power {
         Power other = *this;
         other.radius *= by;
         other.refresh();
+        return other;
+    }
+};
+
+struct Entropic {
+    static constexpr bool stateless = false;
+    double radius;
+    double top = 0, sum = 0;  // top = max |u_j|, sum = sum_j 2 cosh(u_j / radius) exp(-top / radius)
+    const double *u = nullptr;
+    Index size = 0;
+
+    // 2 cosh(value / radius) and 2 sinh(|value| / radius), over exp(top / radius).
+    double term(double value) const { return std::exp((std::fabs(value) - top) / radius) + std::exp(-(std::fabs(value) + top) / radius); }
+    double part(double value) const { return -std::exp((std::fabs(value) - top) / radius) * std::expm1(-2 * std::fabs(value) / radius); }
+    void begin(const double *values, Index n) {
+        u = values, size = n, top = 0, sum = 0;
+        for (Index j = 0; j < n; ++j) top = std::max(top, std::fabs(u[j]));
+        for (Index j = 0; j < n; ++j) sum += term(u[j]);
+    }
+    double weight(double value) const { return std::copysign(radius * part(value) / sum, value); }
+    void changed(double before, double after) {
+        if (!(std::fabs(after) <= top + 30 * radius)) return void(top = -1);  // out of range: recompute
+        if (top >= 0) sum = std::max(0.0, sum + term(after) - term(before));
+    }
+    // The largest of the terms is at least 1 for the largest |u_j|: a small sum has lost its digits.
+    void settle() {
+        if (top < 0 || !(sum > 0.25)) begin(u, size);
+    }
+    // Its sum is another one, of all entries.
+    Entropic stretched(double by) const {
+        Entropic other{radius * by};
+        other.begin(u, size);
         return other;
     }
 };

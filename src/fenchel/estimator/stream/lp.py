@@ -13,7 +13,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from fenchel.data.typing import Mask, MatrixLike, Vector, VectorLike
-from fenchel.estimator.base import FitParameters, LinearEstimator, Targets, dense_rows, sample_weights
+from fenchel.estimator.base import (
+    FitParameters,
+    InterceptParameters,
+    LinearEstimator,
+    Targets,
+    dense_rows,
+    sample_weights,
+)
 from fenchel.estimator.classification import (
     LogisticProbabilities,
     class_weights,
@@ -24,7 +31,7 @@ from fenchel.estimator.classification import (
 )
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.names import resolve_loss, resolve_regression_loss
-from fenchel.estimator.objective import Objective, number, one_of, positive
+from fenchel.estimator.objective import Objective, number, one_of, penalised_constant, positive
 from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.losses import Loss
@@ -36,7 +43,7 @@ ANY_LAM = 1.0
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class StreamParameters(FitParameters):
+class StreamParameters(InterceptParameters, FitParameters):
     """Parameters of both estimators."""
 
     batch_size: int | str = "auto"
@@ -51,6 +58,8 @@ class StreamModel(LinearEstimator):
     lam: float | str
     batch_size: int | str
     output: str
+    penalize_intercept: bool
+    intercept_scaling: float
     lam_: float
     t_: int
     _fitted_samples: int
@@ -64,6 +73,8 @@ class StreamModel(LinearEstimator):
         self._penalty(ANY_LAM)
         one_of("output", self.output, ("average", "last"))
         require_flag(self.fit_intercept, "fit_intercept")
+        require_flag(self.penalize_intercept, "penalize_intercept")
+        self._constant()
         if self.batch_size != "auto":
             require_count(self.batch_size, "batch_size", 'samples, or "auto"')
         if not _is_auto(self.lam):
@@ -81,12 +92,16 @@ class StreamModel(LinearEstimator):
 
     def _objective(self) -> Objective:
         lam = self.lam_ if _is_auto(self.lam) else float(self.lam)
-        return Objective(self._given_loss(), partial(self._penalty, lam), self.fit_intercept)
+        return Objective(self._given_loss(), partial(self._penalty, lam), self.fit_intercept, self._constant())
+
+    def _constant(self) -> float:
+        return penalised_constant(self.fit_intercept, self.penalize_intercept, self.intercept_scaling)
 
     def _learner(self, classes: Vector | None, automatic: bool) -> Learner:
         lam = ANY_LAM if automatic else self.lam_ if _is_auto(self.lam) else float(self.lam)
-        penalty = self._penalty(lam)
-        return Learner(self._given_loss(), penalty, automatic, bool(self.fit_intercept), classes, self.batch_size)
+        penalty, constant = self._penalty(lam), self._constant()
+        free = bool(self.fit_intercept) and not constant
+        return Learner(self._given_loss(), penalty, automatic, free, classes, self.batch_size, constant)
 
     def _learn(self, X: MatrixLike, y: Vector, weights: Vector, classes: Vector | None) -> None:
         """A batch, with the state of the batches before it."""
@@ -96,7 +111,10 @@ class StreamModel(LinearEstimator):
         else:
             learner = self._learner(classes, _is_auto(self.lam) and "coef_" not in self.__dict__)
             if "coef_" in self.__dict__:  # go on from a fit, which counts as one pass over its samples
-                learner.begin_at(dense_rows(self.coef_), np.ravel(self.intercept_), self._fitted_samples)
+                w, b = dense_rows(self.coef_), np.ravel(self.intercept_)
+                if learner.constant:
+                    w, b = np.column_stack([w, b / learner.constant]), np.zeros_like(b)
+                learner.begin_at(w, b, self._fitted_samples)
         learner.learn(X, y, weights)
         self.stream_ = learner
         w, b = learner.model(self.output)
@@ -113,12 +131,20 @@ class StreamModel(LinearEstimator):
     def _require_same(self, learner: Learner) -> None:
         """Raise if a parameter has changed since the first batch."""
         now = self._learner(learner.classes, learner.automatic)
-        changed = [name for name in ("loss", "intercept", "batch_size") if getattr(now, name) != getattr(learner, name)]
+        changed = [
+            name
+            for name in ("loss", "intercept", "constant", "batch_size")
+            if getattr(now, name) != getattr(learner, name)
+        ]
         changed += [] if now.penalty == learner.penalty else ["p or lam"]
         if changed:
             raise ValueError(
                 f"{changed[0]} has changed since the first batch; call fit, or clone the model, to begin anew"
             )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there are weights; a first batch that failed leaves other attributes."""
+        return "coef_" in self.__dict__
 
     def _forget(self) -> None:
         """Before a fit: what was learnt from a stream counts no more."""
@@ -148,9 +174,9 @@ def _is_auto(lam: object) -> bool:
 class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
     """A linear classifier with the penalty lam/2 |w|_p^2, from all data at once or from a stream.
 
-    `fit` minimises the weighted mean loss plus the penalty, with an unpenalised intercept, until the certified gap is
-    within tol. `partial_fit` learns each sample once, by the Primal Gradient Solver. One-vs-rest for more than two
-    classes.
+    `fit` minimises the weighted mean loss plus the penalty until the certified gap is within tol. `partial_fit` learns
+    each sample once, by the Primal Gradient Solver. One-vs-rest for more than two classes. The intercept is not
+    penalised unless `penalize_intercept` is True: then it is inside the norm.
 
     Parameters
     ----------
@@ -222,7 +248,7 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
         self._check_parameters()
         try:
             self._partial_fit(X, y, classes, sample_weight)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise self._of_batch(error) from error
         return self
 
@@ -276,8 +302,8 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
 class LpRegressor(StreamParameters, StreamModel, Regression):
     """A linear regression with the penalty lam/2 |w|_p^2, from all data at once or from a stream.
 
-    `fit` minimises the weighted mean loss plus the penalty, with an unpenalised intercept, until the certified gap is
-    within tol. `partial_fit` learns each sample once, by the Primal Gradient Solver.
+    `fit` minimises the weighted mean loss plus the penalty until the certified gap is within tol. `partial_fit` learns
+    each sample once, by the Primal Gradient Solver. The intercept is not penalised unless `penalize_intercept` is True.
 
     Parameters
     ----------
@@ -332,7 +358,7 @@ class LpRegressor(StreamParameters, StreamModel, Regression):
         try:
             features, targets = self._checked(X, y, reset="coef_" not in self.__dict__)
             self._learn(features, targets, sample_weights(sample_weight, features), None)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise self._of_batch(error) from error
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
         return self

@@ -1,7 +1,8 @@
 """The Primal Gradient Solver (Zhu et al. 2009): regret (Lemma 1), optimisation error (Theorem 1), and steps for a test
 loss that fall as the samples grow in number (Theorem 2).
 
-mu = lam (p - 1) is the strong convexity of lam/2 |w|_p^2 in the p-norm, the paper's sigma. The paper writes constants
+mu = lam (p - 1) is the strong convexity of lam/2 |w|_p^2 in the p-norm, the paper's sigma; `SignedEntropy` has
+lam / radius, in the 1-norm. The paper writes constants
 as C and O(1); here they are those of its proofs.
 """
 
@@ -30,14 +31,16 @@ def pgs_regret(gradients: ArrayLike, mu: float) -> Vector:
 
 
 def pgs_error(lipschitz: float, mu: float, iterations: ArrayLike, delta: float = 1.0) -> Vector:
-    """Theorem 1, Eq. (11): P(w_i) - P* <= L^2 (1 + log T) / (2 mu T delta) with probability 1 - delta, i at random.
+    """Theorem 1, Eq. (11): P(w_i) - P* <= L^2 (1 + log(T + 1)) / (2 mu T delta) with probability 1 - delta.
 
-    L bounds |g_t|_q: the Lipschitz constant of the loss times max_i |x_i|_q. delta = 1 bounds the expectation.
+    i is drawn from 1 to T, as in Figure 1; Lemma 1 is about w_0 to w_T-1, for which log T is enough, so here it is used
+    for T + 1 steps. L bounds |g_t|_q: the Lipschitz constant of the loss times max_i |x_i|_q. delta = 1 bounds the
+    expectation.
     """
     _check(2.0, delta, lipschitz=lipschitz, mu=mu)
     T = np.asarray(iterations, dtype=np.float64)
     with np.errstate(divide="ignore"):
-        return np.where(T >= 1.0, lipschitz**2 * (1.0 + np.log(np.maximum(T, 1.0))) / (2.0 * mu * delta), inf) / T
+        return np.where(T >= 1.0, lipschitz**2 * (1.0 + np.log(np.maximum(T, 1.0) + 1.0)) / (2.0 * mu * delta), inf) / T
 
 
 def pgs_iterations(lipschitz: float, mu: float, error: float, delta: float = 1.0) -> int:

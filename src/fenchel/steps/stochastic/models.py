@@ -3,19 +3,22 @@
     w_t = grad R*(v_t / (t + offset)),   R(w) = lam/2 |w|_p^2,
 
 v_t minus the sum of t subgradients of the loss, each the mean over a batch (Zhu et al. 2009, Figures 1 and 2; line 6 of
-Figure 2 has |w|_q where |w|_p is meant). Several models, of several lam or of several classes against the rest, share
-each read of a row (`_core/ascent/primal_gradient.hpp`).
+Figure 2 has |w|_q where |w|_p is meant). p = 1 stands for the signed entropy. Several models, of several lam or of
+several classes against the rest, share each read of a row (`_core/ascent/primal_gradient.hpp`).
 """
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from fenchel._core import CompiledLoss, kernels
-from fenchel.data.typing import Indices, Matrix, Vector
-from fenchel.problem.penalties import Penalty
+from fenchel._core import kernels
+from fenchel.data.design import Design
+from fenchel.data.typing import Indices, Mask, Matrix, Vector
+from fenchel.problem.losses import Loss
+from fenchel.problem.penalties import L2, LpSquared, Penalty, SignedEntropy
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class GradientRule:
     with w. A positive `intercept_step` c moves intercepts without a penalty by c / sqrt(t) times the slope.
     """
 
-    p: float = 2.0
+    p: float = 2.0  # 1: the signed entropy
     offset: float = 1.0
     constant: float = 0.0  # entry of a constant column
     intercept_step: float = 0.0
@@ -49,7 +52,7 @@ class GradientModels:
     rule: GradientRule
     lam: Vector
     width: int
-    radius: Vector  # |w|_p is at most this, for each model; infinite for none
+    radius: Vector  # |w|_p is at most this, for each model; infinite for none, and finite for p = 1
     classes: Vector | None = None  # the label of each model: 1 for it and -1 for the rest; None: targets as they are
     averages: bool = True
     t: int = 0
@@ -77,10 +80,26 @@ class GradientModels:
         """How many models."""
         return len(self.lam)
 
+    def copy(self) -> GradientModels:
+        """The same models, which do not change with these."""
+        other = copy(self)
+        other.table, other.numbers = self.table.copy(), self.numbers.copy()
+        other.w = None if self.w is None else self.w.copy()
+        other.sum = None if self.sum is None else self.sum.copy()
+        return other
+
+    def are_finite(self) -> Mask:
+        """Whether the last weights and intercepts of each model are, up to an overflow of their sums."""
+        if self.w is not None:
+            weights = self.w.sum(axis=0)
+        else:
+            weights = self.v.sum(axis=0) * (self.numbers[0] / (self.lam * max(self.t + self.rule.offset, 1.0)))
+        return np.asarray(np.isfinite(weights + self.numbers[2]))
+
     def learn(
         self,
-        loss: CompiledLoss,
-        rows: kernels.Lines,
+        loss: Loss,
+        rows: Design,
         y: Vector,
         weights: Vector,
         order: Indices,
@@ -88,13 +107,23 @@ class GradientModels:
         batch: int = 1,
         draw: int = 0,
     ) -> tuple[Matrix, Matrix | None]:
-        """One pass; `SUMS` for each model, and the models after step `draw` if the pass makes that step."""
+        """One pass; `SUMS` for each model, and the models after step `draw` if the pass makes that step.
+
+        A loss without a compiled version takes the same steps in NumPy.
+        """
         sums = np.zeros((len(SUMS), self.count))
         drawn = np.zeros((self.width + 2, self.count)) if draw > self.t else None
+        kernel = loss.kernel()
+        if kernel is None:
+            for first in range(0, len(order), batch):
+                self._take_step(loss, rows, y, weights / mean_weight, order[first : first + batch], first, sums)
+                if drawn is not None and self.t == draw:
+                    drawn[:] = self.last()
+            return sums, drawn if drawn is not None and self.t >= draw else None
         self.t = kernels.primal_gradient(
             self.rule.kernel(),
-            loss,
-            rows,
+            kernel,
+            rows.lines,
             y,
             weights,
             order,
@@ -115,6 +144,51 @@ class GradientModels:
         )
         return sums, drawn if drawn is not None and self.t >= draw else None
 
+    def _take_step(
+        self, loss: Loss, rows: Design, y: Vector, share: Vector, batch: Indices, first: int, sums: Matrix
+    ) -> None:
+        """One step as in the compiled pass, in which the batch begins with sample number `first`."""
+        X, numbers, rule = rows.of_rows(batch), self.numbers, self.rule
+        targets = np.repeat(y[batch, None], self.count, axis=1)
+        if self.classes is not None:
+            targets = np.where(targets == self.classes, 1.0, -1.0)
+        s = share[batch, None]
+
+        def evaluate(model: Matrix, which: slice, prefix: str = "") -> Matrix:
+            z, own = (X.times(model[:-1]) + model[-1])[which], targets[which]
+            values = loss.value(z.ravel(), own.ravel()).reshape(z.shape)
+            sums[SUMS.index(prefix + "loss")] += np.sum(s[which] * values, axis=0)
+            sums[SUMS.index(prefix + "mistakes")] += np.sum(s[which] * ~(z * own > 0.0), axis=0)
+            return np.asarray(z)
+
+        z = evaluate(self.last(), slice(None))
+        if self.averages:
+            fourth = slice(-first % 4, None, 4)
+            evaluate(self.average(), fourth, "average_")
+            sums[SUMS.index("average_weight")] += float(s[fourth].sum())
+        slope = s / len(batch) * loss.derivative(z.ravel(), targets.ravel()).reshape(z.shape)
+        self.t += 1
+        length = X.row_norms(np.inf if rule.p == 1.0 else 2.0)
+        sums[SUMS.index("slopes")] += (np.abs(slope).T @ length) ** 2 / self.t
+        move = np.zeros_like(self.v)
+        for c in range(self.count):
+            move[: X.shape[1], c] = X.rmatvec(slope[:, c]) / -numbers[0, c]
+        self.v[:] += move
+        numbers[2] -= rule.intercept_step / np.sqrt(self.t) * slope.sum(axis=0)
+        time = self.t + rule.offset
+        numbers[3] += time * numbers[2]
+        if self.w is None:
+            if self.averages:
+                self.table[:, self.count :] += move * numbers[1]
+            numbers[1] += numbers[0] * self._shortening()
+            return
+        entries = self.width + (rule.constant != 0.0)
+        for c, (lam, radius) in enumerate(zip(self.lam.tolist(), self.radius.tolist(), strict=True)):
+            penalty = penalty_with(lam, rule.p, radius)
+            self.w[:entries, c] = penalty.grad_conjugate(self.v[:entries, c] / time)
+        if self.sum is not None:
+            self.sum += time * self.w
+
     @property
     def time(self) -> float:
         """sum of t + offset over the steps."""
@@ -131,10 +205,14 @@ class GradientModels:
         if self.t == 0:
             return np.zeros_like(self.v)
         scale = f / (self.lam * time)
-        if not self.rule.eager and np.any(np.isfinite(self.radius)):
-            length = np.sqrt(np.sum(np.square(self.v), axis=0))
-            scale = np.where(scale * length > self.radius, self.radius / np.maximum(length, 1e-300), scale)
-        return np.asarray(self.v * scale)
+        return np.asarray(self.v * (scale if self.rule.eager else scale * self._shortening()))
+
+    def _shortening(self) -> Vector:
+        """The factors that bring f v / (lam (t + offset)) into the balls, for p = 2."""
+        if not np.any(np.isfinite(self.radius)):
+            return np.ones(self.count)
+        length = np.sqrt(np.sum(np.square(self.v), axis=0)) * self.numbers[0] / (self.lam * (self.t + self.rule.offset))
+        return np.asarray(np.minimum(1.0, self.radius / np.maximum(length, 1e-300)))
 
     def average(self) -> Matrix:
         """The mean of all models after a step, with weights t + offset; as `last`."""
@@ -163,3 +241,29 @@ class GradientModels:
             self.sum[: w.shape[1]] = self.time * w.T
         else:
             self.table[: w.shape[1], self.count :] = -self.lam * self.time * w.T
+
+
+@dataclass(frozen=True)
+class GradientPenalty:
+    """What the steps need of a penalty: lam, the norm p, and the radius of |w|_p, infinite if there is none."""
+
+    lam: float
+    p: float
+    ball: float
+
+
+def gradient_penalty(penalty: Penalty) -> GradientPenalty | None:
+    """Of L2, LpSquared and SignedEntropy; None for others."""
+    if penalty.quadratic:
+        return GradientPenalty(penalty.strong_convexity, 2.0, np.inf)
+    if isinstance(penalty, LpSquared | SignedEntropy):
+        return GradientPenalty(penalty.lam, penalty.norm, penalty.ball)
+    return None
+
+
+def penalty_with(lam: float, p: float, radius: float) -> Penalty:
+    """The penalty of a model."""
+    if p == 1.0:
+        return SignedEntropy(lam, radius)
+    bounded = np.isfinite(radius)
+    return L2(lam) if p == 2.0 and not bounded else LpSquared(lam, p, radius if bounded else None)

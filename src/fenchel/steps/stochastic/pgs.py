@@ -6,9 +6,11 @@ The mean loss + lam/2 |w|_p^2, 1 < p <= 2. Step t takes the subgradient g_t of t
 
 so that w_t minimises R(w) + (1/(t + 1)) sum_s g_s.w. By Lemma 1 of the paper the regret against any w is at most
 (1/2) sum_t |g_t|_q^2 / (t mu), mu = lam (p - 1): O(log T / T) for the mean of the iterates, and fewer steps to a given
-test error the more samples there are. The last iterate is certified, and their mean or one drawn at random.
+test error the more samples there are. The last iterate is certified, and their mean or one drawn at random. With
+`SignedEntropy`, mu = lam / radius and q = inf: exponentiated gradients.
 
-Losses without a Lipschitz constant need a bounded domain, |w|_p <= B. Strong duality gives one with the optimum in it,
+Losses without a Lipschitz constant need a bounded domain, |w|_p <= B. `SignedEntropy` has one; for squared norms
+strong duality gives one with the optimum in it,
 
     lam |w*|_p^2 = -mean phi*(-alpha*) - mean phi(z*) <= mean phi(0) - mean min phi.
 """
@@ -21,17 +23,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from fenchel._core import CompiledLoss
+from fenchel.data.design import Design
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.problem.losses import Loss
-from fenchel.problem.penalties import LpSquared, Penalty
+from fenchel.problem.penalties import Penalty
 from fenchel.steps.base import Candidate, Overflow, Solver, Start
 from fenchel.steps.dual_ascent.sampling import Sampler
-from fenchel.steps.stochastic.models import GradientModels, GradientRule
+from fenchel.steps.stochastic.models import GradientModels, GradientPenalty, GradientRule, gradient_penalty
 
 OUTPUTS = ("last", "average", "random")
+
+
+@dataclass(frozen=True)
+class DescentTuning:
+    """Not measured."""
+
+    numpy_batch: int = 16  # least samples of a step in NumPy, unless given
+
+
+TUNING = DescentTuning()
 
 
 @dataclass
@@ -39,7 +51,7 @@ class DescentState:
     """The model, the order of the samples, and one iterate drawn at random of all so far."""
 
     problem: Problem
-    loss: CompiledLoss
+    rows: Design
     models: GradientModels
     sampler: Sampler
     batch: int
@@ -62,11 +74,6 @@ class StochasticDescent(Solver[DescentState]):
         require_one_of(self.sampling, ("uniform", "permutation", "cyclic"), f"{self.name}: sampling")
         require_one_of(self.output, OUTPUTS, f"{self.name}: output")
 
-    def obstacle(self, problem: Problem) -> str | None:
-        if not problem.design.by_rows:
-            return f"needs rows, but X is stored by columns ({problem.design!r}): pass X.tocsr()"
-        return None
-
     def _batch(self, problem: Problem) -> int:
         return 1
 
@@ -75,21 +82,19 @@ class StochasticDescent(Solver[DescentState]):
 
     def begin(self, problem: Problem, start: Start, seed: int) -> DescentState:
         """From zero at t = 0; a nonzero start counts as one pass, since a step at t = 0 would discard it."""
-        design, loss = problem.design, problem.loss.kernel()
-        assert loss is not None
+        design, penalty = problem.design, _of(problem.penalty)
         sampler, batch = Sampler.of(problem, self.sampling, seed, np.ones(problem.shape[0])), self._batch(problem)
-        lam, p = lam_and_p(problem.penalty)
         step = intercept_step(problem.loss, problem.mean(np.abs(problem.y))) if problem.intercept else 0.0
-        rule = GradientRule(p, self.offset, design.constant, step, self.eager)
+        rule = GradientRule(penalty.p, self.offset, design.constant, step, self.eager)
         averages = self.output == "average"
         radius = np.array([self._radius(problem)])
-        models = GradientModels(rule, np.array([lam]), design.n_features, radius, averages=averages)
+        models = GradientModels(rule, np.array([penalty.lam]), design.n_features, radius, averages=averages)
         if start.w.any():
             models.start(problem.penalty, start.w[None], np.array([start.b]), -(-len(sampler.pool) // batch))
         models.numbers[2] = start.b
         # a separate generator: `output` must not change the iterates
         rng = np.random.default_rng(seed) if self.output == "random" else None
-        return DescentState(problem, loss, models, sampler, batch, rng)
+        return DescentState(problem, design.stored_by_rows(), models, sampler, batch, rng)
 
     def step(self, state: DescentState) -> DescentState:
         """One pass over the samples."""
@@ -99,8 +104,8 @@ class StochasticDescent(Solver[DescentState]):
             steps = -(-len(order) // state.batch)
             chosen = models.t + 1 + int(state.rng.integers(steps))
             draw = chosen if state.rng.integers(models.t + steps) < steps else 0
-        rows, y, weights = problem.design.lines, problem.y, problem.weights
-        _, drawn = models.learn(state.loss, rows, y, weights, order, mean_weight, state.batch, draw)
+        y, weights = problem.y, problem.weights
+        _, drawn = models.learn(problem.loss, state.rows, y, weights, order, mean_weight, state.batch, draw)
         if drawn is not None:
             state.drawn = drawn[:, 0]
         if not np.all(np.isfinite(models.v)):
@@ -125,7 +130,7 @@ class PGS(StochasticDescent):
     ----------
     batch_size : int or "auto", default "auto"
         Samples per gradient step; "auto" is 1 for p = 2, and for p < 2, where a step costs d, d over the mean number of
-        entries of a row.
+        entries of a row; 16 or more for a loss without a compiled version, which takes the steps in NumPy.
     ball : "auto", None or float, default "auto"
         |w|_p <= ball. "auto": for a loss without a Lipschitz constant a ball that contains the optimum, else None.
     sampling : {"uniform", "permutation", "cyclic"}, default "uniform"
@@ -140,6 +145,7 @@ class PGS(StochasticDescent):
     output: str = "average"
     name = "pgs"
     summary = "one pass over many samples: stochastic gradients for p-norms"
+    requires = frozenset({Trait.STRONGLY_CONVEX_PENALTY})
     offset = 1.0
 
     def __post_init__(self) -> None:
@@ -152,22 +158,26 @@ class PGS(StochasticDescent):
             raise ValueError(f'pgs: ball must be positive, None or "auto"; got {self.ball!r}')
 
     def obstacle(self, problem: Problem) -> str | None:
-        if not has_power_link(problem.penalty):
-            return f"needs a squared norm as penalty, L2 or LpSquared, which {problem.penalty!r} is not"
-        return super().obstacle(problem)
+        found = gradient_penalty(problem.penalty)
+        if found is None:
+            return f"needs L2, LpSquared or SignedEntropy as penalty, which {problem.penalty!r} is not"
+        if found.p == 1.0 and self.ball not in ("auto", None):
+            return f"with ball={self.ball!r} needs a squared norm; the ball of {problem.penalty!r} is its radius"
+        return None
 
     def _batch(self, problem: Problem) -> int:
         if self.batch_size != "auto":
             return int(self.batch_size)
-        return default_batch(lam_and_p(problem.penalty)[1], *problem.design.shape, problem.design.nnz)
+        return default_batch(problem.loss, _of(problem.penalty).p, problem.design)
 
     def _radius(self, problem: Problem) -> float:
-        given = problem.penalty.ball if isinstance(problem.penalty, LpSquared) else np.inf
+        found = _of(problem.penalty)
         if self.ball is None:
-            return given
+            return found.ball
         if self.ball != "auto":
-            return min(float(self.ball), given)
-        return given if np.isfinite(problem.loss.lipschitz) else min(given, containing_ball(problem))
+            return min(float(self.ball), found.ball)
+        bounded = np.isfinite(problem.loss.lipschitz) or found.p == 1.0
+        return found.ball if bounded else min(found.ball, containing_ball(problem))
 
 
 @dataclass(frozen=True)
@@ -194,9 +204,7 @@ class SGD(StochasticDescent):
         self._validate()
 
     def obstacle(self, problem: Problem) -> str | None:
-        if problem.intercept:
-            return "needs a strongly convex objective, without an unpenalised intercept"
-        return super().obstacle(problem)
+        return "needs a strongly convex objective, without an unpenalised intercept" if problem.intercept else None
 
 
 @dataclass(frozen=True)
@@ -233,25 +241,26 @@ class Pegasos(SGD):
         return containing_ball(problem) if self.project else np.inf
 
 
-def has_power_link(penalty: Penalty) -> bool:
-    """Whether it is lam/2 |w|_p^2."""
-    return penalty.quadratic or isinstance(penalty, LpSquared)
+def default_batch(loss: Loss, p: float, design: Design) -> int:
+    """1 for p = 2; else as many samples as have d entries, so that the weights cost as much as the rows.
+
+    More for a loss without a compiled version, for which each step is a few calls of NumPy.
+    """
+    n, d = design.shape
+    batch = 1 if p == 2.0 else int(np.clip(d * n / max(design.nnz, 1), 1, d))
+    return batch if loss.kernel() is not None else max(batch, TUNING.numpy_batch)
 
 
-def lam_and_p(penalty: Penalty) -> tuple[float, float]:
-    """Of lam/2 |w|_p^2."""
-    return (penalty.lam, penalty.p) if isinstance(penalty, LpSquared) else (penalty.strong_convexity, 2.0)
-
-
-def default_batch(p: float, n: int, d: int, entries: int) -> int:
-    """1 for p = 2; else as many samples as have d entries, so that the weights cost as much as the rows."""
-    return 1 if p == 2.0 else int(np.clip(d * n / max(entries, 1), 1, d))
+def _of(penalty: Penalty) -> GradientPenalty:
+    found = gradient_penalty(penalty)
+    assert found is not None
+    return found
 
 
 def containing_ball(problem: Problem) -> float:
     """A bound on |w*|_p from strong duality; the smallest positive one if w* = 0."""
     at_zero = problem.loss.value(np.zeros_like(problem.y), problem.y) + problem.conjugate_at_zero
-    return float(max(np.sqrt(problem.mean(at_zero) / lam_and_p(problem.penalty)[0]), np.finfo(float).tiny))
+    return float(max(np.sqrt(problem.mean(at_zero) / _of(problem.penalty).lam), np.finfo(float).tiny))
 
 
 def intercept_step(loss: Loss, size: float) -> float:
