@@ -33,7 +33,7 @@ from fenchel.estimator import (
     TotalVariationDenoiser,
     denoise,
 )
-from fenchel.problem import Interpolation, MulticlassProblem, Problem, losses, penalties, sets
+from fenchel.problem import Interpolation, KernelProblem, MulticlassProblem, Problem, losses, penalties, sets
 from fenchel.solver import (
     CertifiedPath,
     NotCertifiedWarning,
@@ -63,6 +63,7 @@ __all__ = [
     "HuberRegressor",
     "Infeasible",
     "Interpolation",
+    "KernelProblem",
     "Lasso",
     "LassoCV",
     "LinearClassifier",

@@ -1,6 +1,6 @@
 """Certificates: bounds, valid in exact arithmetic, on the suboptimality of any model."""
 
-from fenchel.certificate import interpolation, multiclass  # noqa: F401  (each registers its judge)
+from fenchel.certificate import interpolation, kernel, multiclass  # noqa: F401  (each registers its judge)
 from fenchel.certificate.adapters import certify
 from fenchel.certificate.certificate import Certificate, CertificateError
 from fenchel.certificate.certify import certify_weights

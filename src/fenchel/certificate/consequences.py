@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from fenchel.certificate.bounds.differences import zero_differences
 from fenchel.certificate.bounds.dual_point import LowerBound
 from fenchel.certificate.bounds.rounding import DualBound, DualPoint, dual_bound, gap_between, loss_bound
-from fenchel.data.design import Design
 from fenchel.data.products import UNIT_ROUNDOFF, Products
 from fenchel.data.typing import Mask, MatrixLike, Vector
 from fenchel.problem import Problem
@@ -58,7 +57,7 @@ def _new_design(evidence: Evidence, X: MatrixLike) -> Products:
     problem = evidence.problem
     if not np.all(np.abs(problem.y) == 1.0):
         raise TypeError("labels are for classification: the targets of this problem are not -1 and +1")
-    design = X if isinstance(X, Products) else Design(X, constant=problem.X.constant)
+    design = problem.new_rows(X)
     if design.shape[1] != problem.shape[1]:
         raise ValueError(f"X has {design.n_features} columns, but the model has {problem.X.n_features} weights")
     return design

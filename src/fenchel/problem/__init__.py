@@ -2,6 +2,7 @@
 
 from fenchel.problem import losses, penalties, scaling, sets
 from fenchel.problem.interpolation import Interpolation
+from fenchel.problem.kernel import KernelProblem
 from fenchel.problem.multiclass import MulticlassProblem
 from fenchel.problem.problem import Problem
 from fenchel.problem.statement import Statement
@@ -9,6 +10,7 @@ from fenchel.problem.traits import Trait
 
 __all__ = [
     "Interpolation",
+    "KernelProblem",
     "MulticlassProblem",
     "Problem",
     "Statement",

@@ -133,6 +133,10 @@ class Problem(EmpiricalRisk):
         """|y_i|; the scalar 1 for labels."""
         return 1.0 if self.loss.is_classification else np.abs(self.y)
 
+    def new_rows(self, X: MatrixLike | Products) -> Products:
+        """New samples with the columns of X, the constant one included."""
+        return X if isinstance(X, Products) else Design(X, constant=self.X.constant)
+
     def scores(self, w: Vector, b: float = 0.0) -> Vector:
         """z = X w + b."""
         z = self.X.matvec(w)

@@ -12,6 +12,7 @@ from fenchel.steps.interpolation.dykstra import Dykstra
 from fenchel.steps.interpolation.gradient import DualGradient
 from fenchel.steps.interpolation.mirror import EuclideanDescent, Mirror, Perceptron
 from fenchel.steps.interpolation.newton import IntervalNewton
+from fenchel.steps.kernel.ascent import KernelAscent
 from fenchel.steps.newton.multiclass import MatrixNewton
 from fenchel.steps.newton.newton import Newton
 from fenchel.steps.stochastic.pgs import PGS, SGD, Pegasos
@@ -31,6 +32,7 @@ __all__ = [
     "Dykstra",
     "EuclideanDescent",
     "IntervalNewton",
+    "KernelAscent",
     "MatrixNewton",
     "Mirror",
     "Newton",

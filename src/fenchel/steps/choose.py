@@ -8,7 +8,7 @@ from functools import singledispatch
 from typing import Any
 
 from fenchel.data.design import Design
-from fenchel.problem import Interpolation, MulticlassProblem, Problem, Statement, Trait
+from fenchel.problem import Interpolation, KernelProblem, MulticlassProblem, Problem, Statement, Trait
 from fenchel.problem.penalties import Penalty
 from fenchel.steps import (
     APPROX,
@@ -22,6 +22,7 @@ from fenchel.steps import (
     Dykstra,
     EuclideanDescent,
     IntervalNewton,
+    KernelAscent,
     MatrixNewton,
     Mirror,
     Newton,
@@ -69,6 +70,11 @@ PROBLEM_SOLVERS = Solvers(
 @solvers_of.register
 def _(problem: Problem) -> Solvers:
     return PROBLEM_SOLVERS
+
+
+@solvers_of.register
+def _(problem: KernelProblem) -> Solvers:
+    return Solvers((KernelAscent,), dual=((KernelAscent(),),))
 
 
 @solvers_of.register

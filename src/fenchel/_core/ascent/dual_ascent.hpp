@@ -144,12 +144,13 @@ struct EpochOptions {
     Keep keep;           // which samples stay in the order
     Index stride;        // every stride-th sample is measured
     double damping = 1;  // factor on the curvatures q; below 1 steps are over-relaxed; down to 1/2 D still rises in the 2-norm
+    double least = 0;    // steps that raise D by less, in the units of `gain`, are not made
 };
 
 // One step for each sample in `order`, which is compacted in place if samples are dropped. `held`, if given, receives
 // sum_k k (change at step k), which gives the average over the pass.
-template <class Link, class Loss, class Matrix, class Keep>
-Epoch ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &link, const Scale &scale, Index *order, Index steps, double *alpha, Weights u,
+template <class Link, class Loss, class Matrix, class Keep, class Model>
+Epoch ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &link, const Scale &scale, Index *order, Index steps, double *alpha, Model u,
              const EpochOptions<Keep> &options, double *held) {
     Epoch sums;
     Estimate estimate(options.stride);
@@ -165,7 +166,7 @@ Epoch ascend(const Loss &loss, const Matrix &rows, const Samples &data, Link &li
         const double change = next - a, gain = s * q * change * change;
         if (measured) sums.loss += s * phi, sums.gap += s * gap;
         if (options.keep(loss, a, z, q, y, change, gain)) order[sums.kept++] = i;
-        if (change == 0) continue;
+        if (change == 0 || gain < options.least) continue;
         sums.move = std::max(sums.move, q * std::fabs(change));
         sums.path += gain, ++sums.moves;
         alpha[i] = next;

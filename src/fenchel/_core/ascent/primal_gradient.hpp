@@ -44,6 +44,7 @@ struct GradientState {
     // average, for every fourth sample.
     double *loss, *mistakes, *slopes, *average_loss, *average_mistakes, *average_weight;
     Index t, draw;
+    double *squared = nullptr;  // |v|^2 of each model, kept from pass to pass where rows do not tell; may be null
 };
 
 // f(M) with a constant M if there are few models, so that loops over them are unrolled; else with M = 0.
@@ -233,7 +234,8 @@ class PrimalGradient {
           bounded_(std::any_of(options.radius, options.radius + options.models, [](double radius) { return radius < infinity; })),
           v_{state.v, m_, p2_ && state.averages ? 2 * m_ : m_}, w_{p2_ ? state.v : state.w, m_, v_.stride}, raw_(m_), move_(m_), held_(m_), squared_(m_),
           scale_(m_, 1.0), mean_(m_), power_(options.p, options.radius, m_), entropic_(options.radius, m_) {
-        if (p2_ && bounded_) for_entries([&](Index j, Index c) { squared_[c] += v_.row(j)[c] * v_.row(j)[c]; });
+        if (state.squared) std::copy(state.squared, state.squared + m_, squared_.begin());
+        else if (p2_ && bounded_) for_entries([&](Index j, Index c) { squared_[c] += v_.row(j)[c] * v_.row(j)[c]; });
     }
 
     // One step for each batch; the last one may be shorter.
@@ -251,6 +253,7 @@ class PrimalGradient {
             for (Index k = 0; k < count; ++k) move(rows_.line(order[first + k]), slopes.data() + k * m_, count);
             settle(slopes.data(), count);
         }
+        if (state_.squared) std::copy(squared_.begin(), squared_.end(), state_.squared);
     }
 
   private:

@@ -236,6 +236,7 @@ NB_MODULE(FENCHEL_MODULE, m) {
     bind_gradient(m);
     bind_interpolation(m);
     bind_primal_gradient(m);
+    bind_gram(m);
     bind_denoise(m);
     bind_linalg(m);
     bind_sparse(m);

@@ -123,6 +123,7 @@ void bind_interpolation(nb::module_ &m);
 void bind_multiclass(nb::module_ &m);
 void bind_linalg(nb::module_ &m);
 void bind_gradient(nb::module_ &m);
+void bind_gram(nb::module_ &m);
 void bind_primal_gradient(nb::module_ &m);
 void bind_denoise(nb::module_ &m);
 void bind_sparse(nb::module_ &m);

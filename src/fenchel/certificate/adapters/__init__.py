@@ -55,7 +55,7 @@ def certify(subject: object, *args: Any, **kwargs: Any) -> Certificate:
     Parameters
     ----------
     subject : Problem, MulticlassProblem, fitted model, or path
-        - scikit-learn: LinearSVC, LinearSVR, SVC and SVR (linear kernel), LogisticRegression, Ridge, RidgeClassifier,
+        - scikit-learn: LinearSVC, LinearSVR, SVC and SVR (any kernel but "sigmoid"), LogisticRegression, Ridge, RidgeClassifier,
           Lasso, ElasticNet, LassoLars, SGDClassifier, SGDRegressor, HuberRegressor, QuantileRegressor; their CV forms;
           pipelines, searches and one-vs-rest around them.
         - celer and skglm: their convex sparse models.

@@ -66,9 +66,14 @@ class ModelFit:
         """Whether the objective has an intercept."""
         return bool(self.model.fit_intercept)
 
+    @property
+    def width(self) -> int:
+        """The number of columns that X must have."""
+        return int(self.coef.shape[1])
+
     @cached_property
     def matrix(self) -> Design:
-        return design(self.X, self.coef.shape[1])
+        return design(self.X, self.width)
 
     @property
     def n(self) -> int:

@@ -1,0 +1,300 @@
+"""The Gram matrix of a kernel on samples: rows on demand behind one bounded cache, and products with error bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg.lapack import dpotrf
+
+from fenchel.data.design import Design
+from fenchel.data.products import EVALUATION, Rounded, gamma
+from fenchel.data.typing import Indices, Matrix, MatrixLike, Vector
+from fenchel.kernel.base import UP, Accuracy, Kernel, NotPositiveSemidefinite
+from fenchel.kernel.cache import RowCache
+from fenchel.kernel.functions import Precomputed
+from fenchel.kernel.samples import Samples
+
+
+@dataclass(frozen=True)
+class GramTuning:
+    """Set by `python -m benchmarks.kernel`."""
+
+    block: int = 2**20  # values computed at a time: 8 MB
+    remembered: int = 4  # products
+    minor: float = 1e-7  # a 2 x 2 minor below minus this, relative to the product of the diagonal, is no rounding
+
+
+TUNING = GramTuning()
+
+
+class Gram:
+    """K_ij = k(x_i, x_j) for n samples. The whole matrix is kept only if it fits into the cache.
+
+    That the kernel is positive semidefinite is not proven. An error is raised where it shows: a negative k(x, x), a 2 x 2
+    minor of values from elsewhere, a quadratic form below its rounding error, a pivot of a factorisation.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame or Design of shape (n, d)
+        For a precomputed kernel, n x n.
+    kernel : Kernel
+    cache_size : float, default 200.0
+        MB for rows of the matrix; one that is too small for a row is allowed.
+    """
+
+    def __init__(self, X: MatrixLike | Design, kernel: Kernel, cache_size: float = 200.0) -> None:
+        if isinstance(cache_size, bool) or not (
+            isinstance(cache_size, int | float | np.number) and 0.0 < cache_size < np.inf
+        ):
+            raise ValueError(f"cache_size must be a positive number of MB, got {cache_size!r}")
+        self.samples = Samples.of(X)
+        self.kernel = kernel.fitted(self.samples)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.diagonal, self.diagonal_error = self.kernel.diagonal(self.samples)
+        self._check_diagonal()
+        self.cache = RowCache(len(self.samples), float(cache_size))
+        self._known: tuple[tuple[Vector, Rounded], ...] = ()
+
+    def _check_diagonal(self) -> None:
+        bad = np.flatnonzero(~np.isfinite(self.diagonal))
+        if bad.size:
+            raise ValueError(
+                f"k(x, x) is {self.diagonal[bad[0]]} for row {bad[0]} of X: the kernel overflows; rescale the features"
+            )
+        negative = np.flatnonzero(self.diagonal < -self.diagonal_error)
+        if negative.size:
+            i = negative[0]
+            raise NotPositiveSemidefinite(
+                f"the kernel is not positive semidefinite: k(x, x) is {self.diagonal[i]:g} for row {i} of X"
+            )
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns that new samples must have."""
+        return self.samples.width
+
+    @property
+    def lengths(self) -> Vector:
+        """sqrt(k(x_i, x_i)), from above: the norms of the functions k(x_i, .)."""
+        return np.asarray(np.sqrt(np.maximum(self.diagonal + self.diagonal_error, 0.0)) * UP)
+
+    def accuracy(self, rows: Samples, columns: Samples) -> Accuracy:
+        """A bound on the errors of a block."""
+        return self.kernel.accuracy(rows, columns)
+
+    # Values -------------------------------------------------------------------------------------------------------
+
+    def rows(self, which: Indices) -> Matrix:
+        """Some rows, from the cache as far as they are there; a new array."""
+        return self.cache.rows(np.asarray(which, dtype=np.int64), self._compute)
+
+    @property
+    def whole(self) -> Matrix:
+        """The whole matrix: the cache itself, for reading, if it fits there; else a new array."""
+        everything = np.arange(len(self))
+        if not self.cache.holds_all:
+            return self.rows(everything)
+        if not self.cache.is_complete:
+            for start in range(0, len(self), self._step(len(self))):
+                part = self.cache.missing(everything[start : start + self._step(len(self))])
+                if len(part):
+                    self.cache.rows(part, self._compute)
+        return self.cache.store
+
+    def block(self, which: Indices, columns: Indices) -> Matrix:
+        """Some columns of some rows: of cached rows from there; others are kept, whole, while there is room."""
+        which, columns = np.asarray(which, dtype=np.int64), np.asarray(columns, dtype=np.int64)
+        missing = self.cache.missing(which)
+        if len(missing) <= self.cache.free:
+            self.cache.rows(missing, self._compute)
+        at, values = self.cache.known(which, columns)
+        if len(at) == len(which):
+            return values
+        out = np.empty((len(which), len(columns)))
+        out[at] = values
+        rest = np.setdiff1d(np.arange(len(which)), at)
+        out[rest] = self._values(self.samples.take(which[rest]), self.samples.take(columns))
+        return out
+
+    def submatrix(self, which: Indices) -> Matrix:
+        """Some rows and the same columns."""
+        return self.block(which, which)
+
+    def _compute(self, which: Indices) -> Matrix:
+        out = self._values(self.samples.take(which), self.samples)
+        if not self.kernel.is_given:
+            out[np.arange(len(which)), which] = self.diagonal[which]
+        return out
+
+    def _step(self, columns: int) -> int:
+        """Rows of so many columns that are computed at a time."""
+        return max(1, TUNING.block // max(1, columns))
+
+    def _values(self, A: Samples, B: Samples) -> Matrix:
+        """k(a_i, b_j), in blocks, checked."""
+        out = np.empty((len(A), len(B)))
+        chunks = B.chunks() if B.matrix.dtype != np.float64 else [slice(0, len(B))]
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            for columns in chunks:
+                part = B.take(columns)
+                step = self._step(len(part))
+                for start in range(0, len(A), step):
+                    rows = slice(start, min(start + step, len(A)))
+                    out[rows, columns] = self.kernel.block(A.take(rows), part)
+        if self.kernel.is_given:
+            self._check_given(A, B, out)
+        return out
+
+    def _check_given(self, A: Samples, B: Samples, K: Matrix) -> None:
+        """Raise for values that are not finite, or larger than sqrt(k(x, x) k(x', x'))."""
+        if not np.all(np.isfinite(K)):
+            i, j = np.argwhere(~np.isfinite(K))[0]
+            raise ValueError(f"the kernel has {K[i, j]} for rows {A.index[i]} and {B.index[j]} of X")
+        largest = np.sqrt(np.maximum(self.diagonal[A.index], 0.0))[:, None] * np.sqrt(
+            np.maximum(self.diagonal[B.index], 0.0)
+        )
+        bad = np.abs(K) > largest * (1.0 + TUNING.minor) + TUNING.minor * float(np.abs(self.diagonal).max())
+        if bad.any():
+            i, j = np.argwhere(bad)[0]
+            raise NotPositiveSemidefinite(
+                f"the kernel is not positive semidefinite: its value for rows {A.index[i]} and {B.index[j]} of X is "
+                f"{K[i, j]:g}, above the root of k(x, x) k(x', x'), which is {largest[i, j]:g}"
+            )
+
+    # Products -----------------------------------------------------------------------------------------------------
+
+    def product(self, a: ArrayLike) -> Rounded:
+        """K a with a bound on its error, those of the entries of K included: these are in `Rounded.absolute`.
+
+        The last few products are remembered, since a model and its multipliers are often multiples of each other.
+        """
+        vector = np.ascontiguousarray(a, dtype=np.float64)
+        if vector.shape != (len(self),):
+            raise ValueError(f"a must be a vector of {len(self)} entries, got shape {vector.shape}")
+        for known, product in self._known:
+            scaled = _multiple(vector, known, product)
+            if scaled is not None:
+                return scaled
+        product = self._product(vector)
+        self._known = ((vector.copy(), product), *self._known[: TUNING.remembered - 1])
+        return _copy(product)
+
+    def _product(self, a: Vector) -> Rounded:
+        support = np.flatnonzero(a)
+        if len(support) == 0:
+            return Rounded(np.zeros(len(a)), np.zeros(len(a)), 1)
+        if self.cache.is_complete:
+            return bounded_product(self, self.samples, self.samples, a, iter([(slice(0, len(a)), self.cache.store)]))
+        columns = self.samples.take(support)
+        return bounded_product(self, self.samples, columns, a[support], self._row_blocks(self.samples, columns))
+
+    def _row_blocks(self, A: Samples, B: Samples) -> Iterator[tuple[slice, Matrix]]:
+        step = self._step(len(B))
+        for start in range(0, len(A), step):
+            rows = slice(start, min(start + step, len(A)))
+            yield rows, self._values(A.take(rows), B)
+
+    def cross_product(self, new: Samples, a: Vector) -> Rounded:
+        """sum_j a_j k(x, x_j) for new samples x."""
+        support = np.flatnonzero(a)
+        if len(support) == 0:
+            return Rounded(np.zeros(len(new)), np.zeros(len(new)), 1)
+        columns = self.samples.take(support)
+        return bounded_product(self, new, columns, a[support], self._new_blocks(new, columns))
+
+    def _new_blocks(self, new: Samples, columns: Samples) -> Iterator[tuple[slice, Matrix]]:
+        step = self._step(len(columns))
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            for start in range(0, len(new), step):
+                rows = slice(start, min(start + step, len(new)))
+                yield rows, self.kernel.block(new.take(rows), columns)
+
+    def quadratic(self, a: Vector) -> tuple[float, float]:
+        """a'K a, at least 0, and a bound on its error; raise if it is negative beyond that.
+
+        Of the computed K a the entry i is off by at most e_i, and the sum of the n products, added pairwise, by
+        EVALUATION times the sum of their absolute values.
+        """
+        product = self.product(a)
+        terms = a * product.value
+        value = float(terms.sum())
+        error = (float((np.abs(a) * product.error).sum()) + EVALUATION * float(np.abs(terms).sum())) * UP + 5e-324
+        if value < -error:
+            raise NotPositiveSemidefinite(
+                f"the kernel is not positive semidefinite: a'K a is {value:.3g} for some a, and rounding explains only "
+                f"{error:.1g} of it"
+            )
+        return max(value, 0.0), error
+
+    def factor(self, which: Indices, ridge: Vector | float) -> Matrix:
+        """The lower Cholesky factor of the submatrix plus a diagonal; raise if a pivot is negative."""
+        matrix = self.submatrix(which)
+        matrix[np.diag_indices_from(matrix)] += ridge
+        lower, place = dpotrf(matrix, lower=1, overwrite_a=1)
+        if place > 0:
+            raise NotPositiveSemidefinite(
+                f"the kernel is not positive semidefinite: pivot {place} of a {len(which)} x {len(which)} submatrix is "
+                "negative"
+            )
+        return np.asarray(lower)
+
+    def __repr__(self) -> str:
+        return f"Gram({len(self)} samples, {self.kernel!r}, {self.cache.megabytes:g} MB)"
+
+
+def bounded_product(
+    gram: Gram, rows: Samples, columns: Samples, a: Vector, blocks: Iterator[tuple[slice, Matrix]]
+) -> Rounded:
+    """K a for K in blocks of rows. With the errors of K as in `Accuracy`, entry i is off by at most
+
+        gamma_k (|K| |a|)_i + u_i (|K| |a|)_i + (|K| |v a|)_i + p_i (q.|a|) + constant |a|_1.
+
+    All but the first term are divided by gamma_k and added to the sum of absolute values.
+    """
+    accuracy = gram.accuracy(rows, columns)
+    (u, v), (p, q) = accuracy.relative, accuracy.product
+    size = np.abs(a)
+    sides = np.column_stack([a, size, v * size])
+    sums = np.empty((len(rows), 3))
+    for part, K in blocks:
+        if gram.kernel.nonnegative:
+            sums[part] = K @ sides
+        else:
+            sums[part, 0] = K @ a
+            sums[part, 1:] = np.abs(K) @ sides[:, 1:]
+    value, absolute, weighted = (np.ascontiguousarray(column) for column in sums.T)
+    depth = len(a) + 8
+    extra = u * absolute + weighted + p * float(q @ size) + accuracy.constant * float(size.sum())
+    return Rounded(value, (absolute * (1.0 + 2.0 * gamma(depth)) + extra / gamma(depth)) * UP, depth)
+
+
+def _multiple(a: Vector, known: Vector, product: Rounded) -> Rounded | None:
+    """K a from a remembered product, if a is a multiple of its vector up to four roundings of each entry.
+
+    These are three more roundings than the product with the factor: they count as additions.
+    """
+    k = int(np.argmax(np.abs(known)))
+    if known[k] == 0.0:
+        return None
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        factor = a[k] / known[k]
+        near = np.abs(a - factor * known) <= 2.0**-51 * np.abs(a)
+    if not (near.all() and 1e-290 < abs(factor) < 1e290):
+        return None
+    return Rounded(factor * product.value, abs(factor) * product.absolute, product.depth + 8)
+
+
+def _copy(product: Rounded) -> Rounded:
+    """Arrays that the caller may change."""
+    return Rounded(product.value.copy(), product.absolute.copy(), product.depth)
+
+
+def is_precomputed(gram: Gram) -> bool:
+    """Whether X is the matrix itself."""
+    return isinstance(gram.kernel, Precomputed)

@@ -1,0 +1,137 @@
+"""The samples of a kernel: a part of a matrix at a time in float64, with the lengths of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel.data.design import Design
+from fenchel.data.typing import Indices, Matrix, MatrixLike, StoredMatrix, Vector
+
+
+@dataclass(frozen=True)
+class SamplesTuning:
+    """Not measured."""
+
+    block: int = 2**22  # entries that are converted at a time: 32 MB
+
+
+TUNING = SamplesTuning()
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Rows of a dense or CSR matrix of float32 or float64, which is used in place; CSC is copied to CSR.
+
+    `index` are the places of these rows among all of them; `largest` is the largest 2-norm of all.
+    """
+
+    matrix: StoredMatrix
+    lengths: Vector
+    index: Indices
+    largest: float
+
+    @classmethod
+    def of(cls, X: MatrixLike | Design, name: str = "X") -> Samples:
+        """All rows of a matrix, checked."""
+        design = X if isinstance(X, Design) else Design(X, name=name)
+        if design.constant:
+            raise ValueError("a kernel has no constant column; pass intercept=True to the problem instead")
+        matrix = design.matrix.tocsr() if design.is_sparse else design.matrix
+        lengths = _lengths(matrix)
+        return cls(matrix, lengths, np.arange(len(lengths)), float(lengths.max()))
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return int(self.matrix.shape[1])
+
+    @cached_property
+    def depth(self) -> int:
+        """The most terms of an inner product."""
+        if self.is_sparse:
+            return int(np.diff(self.matrix.indptr).max(initial=0))
+        return self.width
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the matrix is CSR."""
+        return bool(sp.issparse(self.matrix))
+
+    def take(self, which: Indices | slice) -> Samples:
+        """Some of the rows; a view of dense ones if `which` is a slice."""
+        return Samples(self.matrix[which], self.lengths[which], self.index[which], self.largest)
+
+    @cached_property
+    def values(self) -> StoredMatrix:
+        """The entries in float64; the matrix itself if it has this type."""
+        return self.matrix.astype(np.float64, copy=False)
+
+    @cached_property
+    def squares(self) -> Vector:
+        """The squared 2-norm of every row, each within gamma_{d + 2} of the exact one."""
+        values = self.values
+        if self.is_sparse:
+            return np.asarray(values.multiply(values).sum(axis=1), dtype=np.float64).ravel()
+        return np.asarray(np.einsum("ij,ij->i", values, values))
+
+    @property
+    def unit(self) -> StoredMatrix:
+        """The rows divided by their lengths, each entry to a relative error gamma_{d + 10}; rows of zeros stay."""
+        inverse = 1.0 / np.where(self.lengths > 0.0, self.lengths, 1.0)
+        tiny = ~np.isfinite(inverse)  # lengths below 1e-308
+        scale = np.where(tiny, 2.0**-1000, 1.0)  # exact: such rows are multiplied twice
+        inverse = 1.0 / np.where(self.lengths > 0.0, self.lengths / scale, 1.0)
+        if self.is_sparse:
+            return sp.diags_array(inverse) @ (sp.diags_array(1.0 / scale) @ self.values)
+        return self.values / scale[:, None] * inverse[:, None]
+
+    def dense(self, columns: Indices | slice) -> Matrix:
+        """Some columns, dense."""
+        part = self.values[:, columns]
+        return np.ascontiguousarray(part.toarray() if self.is_sparse else part)
+
+    def chunks(self, entries: int | None = None) -> list[slice]:
+        """The rows in consecutive parts of about so many entries."""
+        step = max(1, (TUNING.block if entries is None else entries) // max(1, self.width))
+        return [slice(start, min(start + step, len(self))) for start in range(0, len(self), step)]
+
+
+def inner_products(A: StoredMatrix, B: StoredMatrix) -> Matrix:
+    """A B', by BLAS or by products of sparse matrices."""
+    product = A @ B.T
+    return np.asarray(product.toarray() if sp.issparse(product) else product)
+
+
+def used_columns(A: Samples, B: Samples) -> list[Indices | slice]:
+    """All columns that may differ from zero, in parts such that both blocks may be made dense."""
+    step = max(1, TUNING.block // max(len(A), len(B), 1))
+    if not (A.is_sparse and B.is_sparse):
+        return [slice(start, start + step) for start in range(0, A.width, step)]
+    used = np.union1d(A.matrix.indices, B.matrix.indices).astype(np.int64)
+    return [used[start : start + step] for start in range(0, len(used), step)]
+
+
+def _lengths(matrix: StoredMatrix) -> Vector:
+    """The 2-norm of every row, scaled against overflow; relative error gamma_{d + 8}."""
+    n, d = matrix.shape
+    if sp.issparse(matrix):
+        largest = np.asarray(abs(matrix).max(axis=1).toarray(), dtype=np.float64).ravel()
+        scale = np.where(largest > 0.0, largest, 1.0)
+        rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
+        ratio = matrix.data / scale[rows]
+        return np.asarray(largest * np.sqrt(np.bincount(rows, ratio * ratio, minlength=n)))
+    lengths = np.empty(n)
+    step = max(1, TUNING.block // d)
+    for start in range(0, n, step):
+        part = np.asarray(matrix[start : start + step], dtype=np.float64)
+        largest = np.abs(part).max(axis=1)
+        ratio = part / np.where(largest > 0.0, largest, 1.0)[:, None]
+        lengths[start : start + step] = largest * np.sqrt(np.einsum("ij,ij->i", ratio, ratio))
+    return lengths

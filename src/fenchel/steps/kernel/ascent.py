@@ -1,0 +1,202 @@
+"""Dual coordinate ascent on the rows of a Gram matrix, in the compiled core.
+
+The scores f(x_i) of all samples are kept beside the multipliers, so that to look at a sample costs one number, and only a
+step that changes its multiplier costs a row. With q_i = s_i k(x_i, x_i) / (lam W) the step for sample i maximises
+
+    -phi*(-a_i'; y_i) - z_i (a_i' - a_i) - q_i (a_i' - a_i)^2 / 2,
+
+which is the change of D. A sweep makes the steps that are worth a part of the mean of those made in the last one. If the
+matrix does not fit into the cache, a sweep goes over a working set: the samples whose steps raise D most. An unpenalised
+intercept is handled as in `SDCA`: a quadratic around a centre that moves to b after every sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fenchel._core import CompiledLoss, kernels
+from fenchel.data.typing import Indices, Matrix, Vector
+from fenchel.problem import KernelProblem, Trait
+from fenchel.problem.checks import require_count
+from fenchel.problem.intercept import best_shift
+from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
+from fenchel.steps.dual_ascent.state import intercept_step
+
+
+@dataclass(frozen=True)
+class KernelAscentTuning:
+    """Set by `python -m benchmarks.kernel`."""
+
+    worth: float = 0.3  # a step is made if it raises D by this part of the mean of those of the last sweep
+    working_set: int = 256  # rows
+    sweeps: int = 30  # most over one working set,
+    decrease: float = 0.1  # fewer if its steps raise D by this part of the first sweep's
+
+
+TUNING = KernelAscentTuning()
+
+
+@dataclass
+class KernelAscentState:
+    """Multipliers, and the scores that go with them; the intercept after them."""
+
+    problem: KernelProblem
+    loss: CompiledLoss
+    alpha: Vector
+    scores: Vector
+    q: Vector
+    inverse_rho: float
+    rng: np.random.Generator
+    order: Indices
+    least: float = 0.0
+    passes: float = 0.0
+    primal: float = np.inf
+    gap: float = np.inf
+    rate: float = 1.0
+
+    @property
+    def step_length(self) -> float:
+        """1 / (lam W): of a score with respect to s_i alpha_i K_ij."""
+        return 1.0 / (self.problem.penalty.lam * self.problem.total_weight)
+
+    @property
+    def shift(self) -> float:
+        """Of the intercept with respect to s_i alpha_i."""
+        return self.inverse_rho / self.problem.total_weight
+
+    @property
+    def coefficients(self) -> Vector:
+        """beta = s alpha / (lam W)."""
+        return self.problem.weights * self.alpha * self.step_length
+
+    def mean_multiplier(self) -> float:
+        """(1/W) sum_i s_i alpha_i."""
+        return float(np.sum(self.problem.weights * self.alpha)) / self.problem.total_weight
+
+    def refresh(self) -> None:
+        """Compute the scores anew."""
+        self.scores[:-1] = self.problem.X.matvec(self.coefficients)
+
+
+@dataclass(frozen=True)
+class KernelAscent(Solver[KernelAscentState]):
+    """One step is a sweep over the samples, or over a working set of them if the Gram matrix exceeds the cache.
+
+    Parameters
+    ----------
+    working_set : int, optional
+        The most rows of a working set, by default 256.
+    """
+
+    working_set: int | None = None
+    name = "kernel_ascent"
+    summary = "functions of a kernel: dual ascent on rows of the Gram matrix"
+    requires = frozenset({Trait.COMPILED_LOSS})
+    steps_per_check = 20
+    passes_per_step = 1
+    needs_storage = False
+
+    def __post_init__(self) -> None:
+        if self.working_set is not None:
+            require_count(self.working_set, "kernel_ascent: working_set", "samples")
+
+    def begin(self, problem: KernelProblem, start: Start, seed: int) -> KernelAscentState:
+        loss, n = problem.loss.kernel(), len(problem.gram)
+        assert loss is not None
+        lam, W, diagonal = problem.penalty.lam, problem.total_weight, problem.gram.diagonal
+        inverse_rho = intercept_step(problem.loss, float(np.mean(diagonal)), lam) if problem.intercept else 0.0
+        q = problem.weights * ((diagonal / lam + inverse_rho) / W)
+        if not np.all(np.isfinite(q)):
+            raise Overflow(f"{self.name}: lam is too small beside the kernel's values")
+        order = np.flatnonzero(problem.weights > 0.0).astype(np.int64)
+        state = KernelAscentState(
+            problem, loss, start.alpha.copy(), np.zeros(n + 1), q, inverse_rho, np.random.default_rng(seed), order
+        )
+        if np.any(state.alpha):
+            state.refresh()
+        if problem.intercept:
+            state.scores[-1] = start.b
+        return state
+
+    def step(self, state: KernelAscentState) -> KernelAscentState:
+        """One sweep."""
+        if state.problem.intercept:
+            state.scores[-1] += state.mean_multiplier() * state.inverse_rho
+        if state.problem.gram.cache.holds_all and self.working_set is None:
+            self._sweep(state)
+        else:
+            self._work(state)
+        if not np.all(np.isfinite(state.scores)):
+            raise Overflow(f"{self.name}: the scores overflow")
+        return state
+
+    def _sweep(self, state: KernelAscentState) -> None:
+        """Over all samples."""
+        problem = state.problem
+        order = state.rng.permutation(state.order)
+        loss, gap, path, moves = _epoch(
+            state, problem.gram.whole, problem.y, problem.weights, state.q, order, state.alpha, state.scores
+        )
+        state.passes += 1
+        state.least = TUNING.worth * path / moves if moves else 0.0
+        last, W = state.gap, problem.total_weight
+        state.gap = gap / W
+        state.primal = loss / W + 0.5 * problem.penalty.lam * max(float(state.coefficients @ state.scores[:-1]), 0.0)
+        state.rate = min(max(state.gap / last, 0.1), 1.0) if last > 0.0 else 1.0
+
+    def _work(self, state: KernelAscentState) -> None:
+        """Over the samples whose steps raise D most, several times."""
+        problem, z = state.problem, state.scores[:-1] + state.scores[-1]
+        change = state.loss.dual_step(state.alpha, z, state.q, problem.y) - state.alpha
+        gain = problem.weights * state.q * change * change
+        norm = max(float(state.coefficients @ state.scores[:-1]), 0.0)
+        state.primal = problem.mean(problem.loss.value(z, problem.y)) + 0.5 * problem.penalty.lam * norm
+        state.gap = state.loss.gap_sum(z, problem.y, problem.weights, state.alpha) / problem.total_weight
+        most = min(self.working_set or TUNING.working_set, len(gain))
+        which = np.argpartition(-gain, most - 1)[:most] if most < len(gain) else np.arange(len(gain))
+        which = which[problem.weights[which] > 0.0].astype(np.int64)
+        rows = problem.gram.rows(which)
+        own, s = np.ascontiguousarray(rows[:, which]), problem.weights[which]
+        alpha, scores = state.alpha[which], np.append(state.scores[which], state.scores[-1])
+        q, y, before, first = state.q[which], problem.y[which], state.alpha[which], 0.0
+        state.least = 0.0
+        for sweep in range(TUNING.sweeps):
+            order = state.rng.permutation(len(which)).astype(np.int64)
+            _, _, path, moves = _epoch(state, own, y, s, q, order, alpha, scores)
+            first = path if sweep == 0 else first
+            state.least = TUNING.worth * path / moves if moves else 0.0
+            if path <= TUNING.decrease * first or not moves:
+                break
+        state.scores[:-1] += ((s * (alpha - before)) @ rows) * state.step_length
+        state.scores[-1] = scores[-1]
+        state.alpha[which] = alpha
+        state.passes += len(which) / len(gain)
+
+    def candidates(self, state: KernelAscentState) -> Sequence[Candidate]:
+        problem, b = state.problem, float(state.scores[-1])
+        if problem.intercept:
+            z = state.scores[:-1] + b
+            b += best_shift(problem.loss, z, problem.y, problem.weights)
+        return [Candidate(state.coefficients, b if problem.intercept else 0.0, state.alpha)]
+
+    def progress(self, state: KernelAscentState) -> Progress:
+        """P and gap as summed over the last sweep."""
+        return Progress(state.primal, state.gap * state.rate, state.passes)
+
+    def observe(self, state: KernelAscentState, z: Vector, primal: float, gap: float) -> None:
+        """After a check: the scores, which rounding errors have moved, are computed anew; all steps are made again."""
+        state.refresh()
+        state.least = 0.0
+
+
+def _epoch(
+    state: KernelAscentState, K: Matrix, y: Vector, s: Vector, q: Vector, order: Indices, alpha: Vector, scores: Vector
+) -> tuple[float, float, float, int]:
+    """A sweep of the kernel: the sums of losses and gaps before the steps, of the rises of D, and the number of steps."""
+    loss, gap, _, _, path, moves = kernels.gram_epoch(
+        state.loss, K, y, s, q, state.step_length, state.shift, order, alpha, scores, np.inf, state.least
+    )
+    return loss, gap, path, moves
