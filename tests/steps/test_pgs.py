@@ -266,6 +266,31 @@ def test_a_constant_column_is_inside_the_norm():
     np.testing.assert_allclose(average, mean, rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.parametrize("p", [2.0, 1.5, 1.05, 1.0])
+@pytest.mark.parametrize("loss", [fl.losses.Logistic(), fl.losses.Hinge(), fl.losses.Squared()], ids=str)
+def test_no_iterate_has_a_gap_below_its_suboptimality_at_any_scale(p, loss):
+    """X times a power of 2, w over it: the objective is the same, and so is the optimum, by another solver."""
+    rng = np.random.default_rng(1)
+    A, y = rng.normal(size=(25, 6)), np.where(np.arange(25) < 12, -1.0, 1.0)
+
+    def problem(k):
+        penalty = fl.penalties.SignedEntropy(LAM * k, 2.0 / k) if p == 1.0 else fl.penalties.LpSquared(LAM * k * k, p)
+        return fl.Problem(A * k, y, loss, penalty)
+
+    best = fl.solve(problem(1.0), solver="pdhg", tol=1e-9, max_iter=20000)
+    assert best.certificate.ok
+    for k in (2.0**-500, 2.0**-30, 1.0, 2.0**30, 2.0**500):
+        scaled, models = problem(k), []
+        run(scaled, PGS(batch_size=3), 4, after=models)
+        for w in [*models, best.w / k, np.zeros(6)]:
+            certificate = fl.certify(scaled, w, effort="low")
+            primal = problem(1.0).primal(w * k)
+            assert certificate.primal == pytest.approx(primal, rel=1e-11)
+            assert certificate.gap >= primal - best.certificate.primal - 1e-12
+            assert certificate.dual <= best.certificate.primal + certificate.rounding + 1e-12
+        assert fl.certify(scaled, best.w / k).relative_gap < 1e-5
+
+
 @pytest.mark.parametrize("p", [2.0, 1.5])
 def test_a_start_is_not_forgotten(p):
     problem = fl.Problem(X, Y, fl.losses.Logistic(), fl.penalties.LpSquared(LAM, p))
@@ -308,6 +333,6 @@ def test_bad_options_are_refused(options, message):
 def test_other_penalties_are_refused_with_a_reason():
     with pytest.raises(TypeError, match="'pgs' needs L2, LpSquared or SignedEntropy as penalty"):
         fl.solve(fl.Problem(X, Y, fl.losses.Logistic(), fl.penalties.ElasticNet(0.1)), solver="pgs")
-    problem = fl.Problem(X, Y, fl.losses.Logistic(), fl.penalties.SignedEntropy(0.1))
+    problem = fl.Problem(X, Y, fl.losses.Logistic(), fl.penalties.SignedEntropy(0.1, 1.0))
     with pytest.raises(TypeError, match="its radius"):
         fl.solve(problem, solver="pgs", ball=2.0)

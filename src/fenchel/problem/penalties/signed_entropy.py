@@ -37,11 +37,16 @@ class SignedEntropy(Penalty):
     """
 
     lam: float
-    radius: float = 1.0
+    radius: float
 
     def __post_init__(self) -> None:
         set_positive(self, "lam")
         set_positive(self, "radius")
+        if not 0.0 < self.lam / self.radius < np.inf or not 0.0 < self.lam * self.radius < np.inf:
+            raise ValueError(
+                "SignedEntropy: lam / radius and lam radius must be positive finite numbers; "
+                f"got lam={self.lam!r}, radius={self.radius!r}"
+            )
 
     @property
     def strong_convexity(self) -> float:
