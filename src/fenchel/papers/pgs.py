@@ -95,7 +95,7 @@ def figure5(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """Time and iterations to one accuracy: PGS and L-BFGS for the logistic loss, p = 2 and p = 1.8."""
     rows = []
     for study, other in zip(*(_studies(kind, data, settings) for kind in (L2_LOGISTIC, POWER_LOGISTIC)), strict=True):
-        target, lines = min(each.targets[-1] for each in (study, other)), []
+        target, lines = min(each.targets[len(each.targets) // 2] for each in (study, other)), []
         for each, style in ((study, "-"), (other, "--")):
             found = [each.medians(m, [each.fewest_steps(m, target)], [target]) for m in each.plan.sizes]
             steps, seconds = (np.array(values)[:, 0] for values in zip(*found, strict=True))
