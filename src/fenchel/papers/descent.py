@@ -120,8 +120,8 @@ def _take(state: DescentState, rng: np.random.Generator, steps: int) -> tuple[Ve
     """Take steps; returns the sums of their pass and the samples drawn."""
     problem, n = state.problem, state.problem.shape[0]
     order = rng.integers(n, size=steps * state.batch)
-    rows, mean_weight = problem.design.lines, problem.total_weight / n
-    sums, _ = state.models.learn(state.loss, rows, problem.y, problem.weights, order, mean_weight, state.batch)
+    rows, mean_weight = state.rows, problem.total_weight / n
+    sums, _ = state.models.learn(problem.loss, rows, problem.y, problem.weights, order, mean_weight, state.batch)
     return sums[:, 0], order
 
 
