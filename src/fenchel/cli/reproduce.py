@@ -1,4 +1,4 @@
-"""fenchel reproduce: the figures of a paper, on any data."""
+"""fenchel reproduce: the figures and tables of a paper, on any data."""
 
 from __future__ import annotations
 
@@ -19,24 +19,41 @@ if TYPE_CHECKING:
     from fenchel.papers.datasets import Data
 
 #: Setting -> option.
-OPTIONS = {"lams": "--lam", "epochs": "--epochs", "runs": "--runs", "seed": "--seed"}
+OPTIONS = {"lams": "--lam", "epochs": "--epochs", "runs": "--runs", "samples": "--samples", "seed": "--seed"}
 
 
-@click.command("reproduce", help="Draw the figures of a paper, on your data or on generated stand-ins for the paper's.")
+@click.command(
+    "reproduce", help="Draw the figures of a paper and print its tables, on your data or on generated stand-ins."
+)
 @click.argument("paper", type=click.Choice(sorted(PAPERS)))
-@click.option("--figure", type=int, default=None, help="Which one; all of them by default.")
+@click.option("--figure", type=int, default=None, help="Which one; all figures and tables by default.")
+@click.option("--table", type=int, default=None, help="Which one, instead of figures.")
 @click.option(
     "--data",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     multiple=True,
-    help="A file with two classes, one column of panels; may be repeated.",
+    help="A file with two classes, one column or row of panels; may be repeated.",
 )
 @click.option("--format", "format_", default=None, help="Of the data; by default from the files' names.")
-@click.option("--lam", "lams", type=float, multiple=True, help="One row of panels; may be repeated.")
 @click.option(
-    "--epochs", type=click.IntRange(min=1), default=None, help="Most passes over the data.  [default: 100, or 20]"
+    "--lam",
+    "lams",
+    type=float,
+    multiple=True,
+    help="One row of panels, or for pgs one to choose from; may be repeated.",
 )
-@click.option("--runs", type=click.IntRange(min=1), default=None, help="Seeds of interpolation's bands.  [default: 3]")
+@click.option(
+    "--epochs", type=click.IntRange(min=1), default=None, help="Most passes over the data.  [default: 100, 20 or 5]"
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=None,
+    help="Seeds of interpolation's bands and of pgs's medians.  [default: 3, 5, or the paper's 20 and 150]",
+)
+@click.option(
+    "--samples", type=click.IntRange(min=1), default=None, help="Of pgs's largest training set.  [default: 64000]"
+)
 @click.option("--seed", type=int, default=None, help="[default: 0]")
 @click.option(
     "--output",
@@ -47,35 +64,51 @@ OPTIONS = {"lams": "--lam", "epochs": "--epochs", "runs": "--runs", "seed": "--s
 def command(
     paper: str,
     figure: int | None,
+    table: int | None,
     data: tuple[Path, ...],
     format_: str | None,
     lams: tuple[float, ...],
     epochs: int | None,
     runs: int | None,
+    samples: int | None,
     seed: int | None,
     output: Path | None,
 ) -> None:
     module = importlib.import_module(PAPERS[paper])
     figures: dict[int, Callable[..., Figure]] = module.FIGURES
-    if figure is not None and figure not in figures:
-        raise click.UsageError(f"{paper} has the figures {', '.join(map(str, figures))}; got {figure}")
-    wanted = list(figures) if figure is None else [figure]
+    tables: dict[int, Callable[..., str]] = module.TABLES
+    drawn = _chosen(paper, "figure", figures, figure, table is not None)
+    printed = _chosen(paper, "table", tables, table, figure is not None)
     if any(not lam > 0 for lam in lams):
         raise click.UsageError("--lam must be positive")
     if format_ is not None and not data:
         raise click.UsageError("--format needs --data")
-    paths = _paths(paper, wanted, output)
-    given = {"lams": lams or None, "epochs": epochs, "runs": runs, "seed": seed}
+    if output is not None and not drawn:
+        raise click.UsageError("--output is for figures; a table is printed")
+    paths = _paths(paper, drawn, output)
+    given = {"lams": lams or None, "epochs": epochs, "runs": runs, "samples": samples, "seed": seed}
     settings = {name: value for name, value in given.items() if value is not None}
     unknown = [option for name, option in OPTIONS.items() if name in settings.keys() - module.Settings.__annotations__]
     if unknown:
         raise click.UsageError(f"{paper} has no option {', '.join(unknown)}")
-    panels = [module.panels(k, len(lams) or None, len(data) or None) for k in wanted]
     try:
+        panels = [module.panels(k, len(lams) or None, len(data) or None) for k in drawn]
         sets = _read(data, format_) if data else None
-        _draw({k: figures[k] for k in wanted}, paths, sets, settings, sum(panels))
+        _draw({k: figures[k] for k in drawn}, paths, sets, settings, sum(panels))
+        for k in printed:
+            click.echo(tables[k](sets, **settings))
     except (ValueError, TypeError, OSError, ImportError) as error:
         raise click.UsageError(str(error)) from error
+
+
+def _chosen(paper: str, kind: str, known: Mapping[int, object], number: int | None, others: bool) -> list[int]:
+    """The given one; all if none is given, neither of these nor of the others."""
+    if number is None:
+        return [] if others else list(known)
+    if number not in known:
+        those = f"the {kind}s {', '.join(map(str, known))}" if known else f"no {kind}s"
+        raise click.UsageError(f"{paper} has {those}; got {number}")
+    return [number]
 
 
 def _paths(paper: str, wanted: list[int], output: Path | None) -> list[Path]:

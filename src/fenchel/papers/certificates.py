@@ -103,6 +103,7 @@ KINDS = (
 )
 
 FIGURES: dict[int, Callable[..., Figure]] = {1: figure1, 2: figure2}
+TABLES: dict[int, Callable[..., str]] = {}
 
 
 def panels(figure: int, lams: int | None, sets: int | None) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certificate import Certificate
+from fenchel.certificate import Certificate, certify
 from fenchel.data.typing import Vector
 from fenchel.papers.datasets import Dataset
 from fenchel.problem import Problem
@@ -95,3 +95,8 @@ def reference(problem: Problem, solver: str = "newton", tol: float = 1e-10, max_
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
         return solve(problem, solver=solver, tol=tol, max_seconds=max_seconds).certificate
+
+
+def certified_gap(problem: Problem, w: Vector) -> float:
+    """A bound on (P(w) - P*) / P(w)."""
+    return certify(problem, w).relative_gap

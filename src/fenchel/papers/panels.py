@@ -116,12 +116,12 @@ def draw_rows(
     return figure
 
 
-def add_legend(figure: Figure) -> None:
-    """One legend for all panels."""
+def add_legend(figure: Figure, width: float = DEFAULTS.label_width) -> None:
+    """One legend for all panels, with entries of so many inches."""
     found = {
         label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    ncols = min(len(found), max(1, int(figure.get_figwidth() // DEFAULTS.label_width)))
+    ncols = min(len(found), max(1, int(figure.get_figwidth() // width)))
     figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=ncols, frameon=False, fontsize=9)
 
 

@@ -120,6 +120,7 @@ def figure8(data: Data = None, **settings: Unpack[Settings]) -> Figure:
 FIGURES: dict[int, Callable[..., Figure]] = dict(
     enumerate((figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8), start=1)
 )
+TABLES: dict[int, Callable[..., str]] = {}
 
 
 def panels(figure: int, lams: int | None, sets: int | None) -> int:

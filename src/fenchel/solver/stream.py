@@ -187,7 +187,7 @@ class Learner:
         if models is None or not len(order):
             return
         self.weight += float(weights.sum())
-        self.sizes += float(weights @ np.abs(targets))
+        self.sizes += float(np.sum(weights * np.abs(targets)))  # not by BLAS, whose threads wait on a busy machine
         if self.intercept:
             models.rule = replace(models.rule, intercept_step=intercept_step(self.loss, self.sizes / self.weight))
         if not np.isfinite(self.loss.lipschitz) and self.form.p > 1.0:
@@ -222,7 +222,7 @@ class Learner:
         """The lams to try, from the mean squared length of the samples; for an entropy, from their largest entries."""
         with np.errstate(over="ignore", under="ignore"):
             sizes = design.row_norms(2.0) ** 2 if self.form.p > 1.0 else design.row_norms(np.inf)
-            size = float(weights @ sizes) / float(weights.sum())
+            size = float(np.sum(weights * sizes)) / float(weights.sum())
         if not (size == 0.0 or 1e-280 < size < 1e280):
             raise ValueError("the squares of the features are out of range; scale them")
         largest = TUNING.largest * (size if size > 0.0 else 1.0)
@@ -232,7 +232,7 @@ class Learner:
         """|w|_p <= B, which contains the optimum of the samples so far (`pgs.containing_ball`)."""
         labels = np.ones_like(y) if self.classes is not None else y
         above = self.loss.value(np.zeros_like(labels), labels) + self.loss.conjugate(np.zeros_like(labels), labels)
-        self.at_zero += float(weights @ above)
+        self.at_zero += float(np.sum(weights * above))
         radius = np.sqrt(self.at_zero / self.weight / models.lam)
         models.radius = np.clip(radius, np.finfo(float).tiny, self.form.ball)
 
