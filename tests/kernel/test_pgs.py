@@ -32,9 +32,7 @@ def test_iterates_are_those_of_the_linear_solver(loss, batch_size, output, cache
             )
             for p in (fl.Problem(X, y, loss, L2(0.1), s, intercept), kernel):
                 seen = []
-                fl.solve(
-                    p, "pgs", tol=0.0, max_iter=4, check_every=1, warn=False, callback=lambda c: seen.append(c), **options
-                )
+                fl.solve(p, "pgs", tol=0.0, max_iter=4, check_every=1, warn=False, callback=seen.append, **options)
                 models.append([np.append(X.T @ c.w if p is kernel else c.w, c.b) for c in seen])
             np.testing.assert_allclose(models[1], models[0], atol=1e-10)
 

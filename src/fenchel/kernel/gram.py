@@ -33,8 +33,8 @@ TUNING = GramTuning()
 class Gram:
     """K_ij = k(x_i, x_j) for n samples. The whole matrix is kept only if it fits into the cache.
 
-    That the kernel is positive semidefinite is not proven. An error is raised where it shows: a negative k(x, x), a 2 x 2
-    minor of values from elsewhere, a quadratic form below its rounding error, a pivot of a factorisation.
+    That the kernel is positive semidefinite is not proven. An error is raised where it shows: a negative k(x, x), a
+    2 x 2 minor of values from elsewhere, a quadratic form below its rounding error, a pivot of a factorisation.
 
     Parameters
     ----------

@@ -56,8 +56,8 @@ class KernelModel(LogisticProbabilities):
 class KernelClassifier(KernelParameters, KernelModel):
     """A classifier by functions of a kernel, with any loss, certified.
 
-    Minimises the weighted mean loss of f(x) + b plus lam/2 |f|_H^2, with an unpenalised intercept b; one-vs-rest for more
-    than two classes. With the hinge loss and lam = 1/(C n) it is scikit-learn's SVC for two classes.
+    Minimises the weighted mean loss of f(x) + b plus lam/2 |f|_H^2, with an unpenalised intercept b; one-vs-rest for
+    more than two classes. With the hinge loss and lam = 1/(C n) it is scikit-learn's SVC for two classes.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class KernelClassifier(KernelParameters, KernelModel):
         out = np.tile(self.intercept_, (checked.shape[0], 1))
         if self._is_pairwise:
             part = checked[:, self.support_]
-            return out + np.asarray(part @ self.dual_coef_.T)
+            return np.asarray(out + part @ self.dual_coef_.T)
         if len(self.support_) == 0:
             return out
         new, old = Samples.of(checked), Samples.of(self.support_vectors_)

@@ -1,13 +1,14 @@
 """Dual coordinate ascent on the rows of a Gram matrix, in the compiled core.
 
-The scores f(x_i) of all samples are kept beside the multipliers, so that to look at a sample costs one number, and only a
-step that changes its multiplier costs a row. With q_i = s_i k(x_i, x_i) / (lam W) the step for sample i maximises
+The scores f(x_i) of all samples are kept beside the multipliers, so that to look at a sample costs one number, and only
+a step that changes its multiplier costs a row. With q_i = s_i k(x_i, x_i) / (lam W) the step for sample i maximises
 
     -phi*(-a_i'; y_i) - z_i (a_i' - a_i) - q_i (a_i' - a_i)^2 / 2,
 
 which is the change of D. A sweep makes the steps that are worth a part of the mean of those made in the last one. An
-unpenalised intercept is handled as in `SDCA`: a quadratic around a centre that moves to b after every sweep. For piecewise
-linear losses with an intercept steps change two multipliers and leave their sum, each the pair that raises D most.
+unpenalised intercept is handled as in `SDCA`: a quadratic around a centre that moves to b after every sweep. For
+piecewise linear losses with an intercept a step changes two multipliers and leaves their sum: the pair that raises D
+most.
 
 If the matrix does not fit into the cache, steps are made within a working set: the samples whose steps raise D most.
 """
@@ -197,7 +198,8 @@ class KernelAscent(Solver[KernelAscentState]):
         y, s, n = problem.y, problem.weights, len(f)
         if self._has_matrix(problem):
             most = max(TUNING.pairs, n // 4)
-            steps, high, low = kernels.gram_pairs(loss, problem.gram.whole, y, s, state.step_length, state.alpha, f, most, 0.0)
+            K, length = problem.gram.whole, state.step_length
+            steps, high, low = kernels.gram_pairs(loss, K, y, s, length, state.alpha, f, most, 0.0)
             state.passes += 2.0 * steps / n
         else:
             half = min(self._rows_of_set, n) // 2 + 1
@@ -278,7 +280,7 @@ def _balanced(u: Vector, alpha: Vector) -> Vector:
 def _epoch(
     state: KernelAscentState, K: Matrix, y: Vector, s: Vector, q: Vector, order: Indices, alpha: Vector, scores: Vector
 ) -> tuple[float, float, float, int]:
-    """A sweep of the kernel: the sums of losses and gaps before the steps, of the rises of D, and the number of steps."""
+    """A sweep: the sums of losses and gaps before the steps, of the rises of D, and the number of steps."""
     loss, gap, _, _, path, moves = kernels.gram_epoch(
         state.loss, K, y, s, q, state.step_length, state.shift, order, alpha, scores, np.inf, state.least
     )

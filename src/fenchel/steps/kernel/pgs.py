@@ -1,8 +1,8 @@
 """The Primal Gradient Solver for functions of a kernel, P-packSVM's problem (Zhu et al. 2009, section VII).
 
-The rule of `fenchel.steps.stochastic` for p = 2, with f = c sum_j v_j k(x_j, .) in place of the weights: a step reads the
-row of one sample on the support of v, and changes one v_j and the factor c. Rows are computed for blocks of samples, with
-the columns that are in the support or in the block; whole ones are kept while the cache has room.
+The rule of `fenchel.steps.stochastic` for p = 2, with f = c sum_j v_j k(x_j, .) in place of the weights: a step reads
+the row of one sample on the support of v, and changes one v_j and the factor c. Rows are computed for blocks of
+samples, with the columns that are in the support or in the block; whole ones are kept while the cache has room.
 """
 
 from __future__ import annotations
