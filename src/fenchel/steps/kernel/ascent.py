@@ -16,13 +16,13 @@ If the matrix does not fit into the cache, steps are made within a working set: 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from fenchel._core import CompiledLoss, CompiledPieces, kernels
 from fenchel.data.products import UNIT_ROUNDOFF
-from fenchel.data.typing import Indices, Matrix, Vector
+from fenchel.data.typing import Indices, Mask, Matrix, Vector
 from fenchel.problem import KernelProblem, Trait
 from fenchel.problem.checks import require_count
 from fenchel.problem.intercept import best_shift
@@ -39,6 +39,7 @@ class KernelAscentTuning:
     sweeps: int = 30  # most over one working set,
     decrease: float = 0.1  # fewer if its steps raise D by this part of the first sweep's
     pairs: int = 1000  # fewest steps of pairs between two looks at the gap
+    active: float = 0.5  # of the samples, up to which the others are left out (a copy costs page faults)
 
 
 TUNING = KernelAscentTuning()
@@ -62,6 +63,8 @@ class KernelAscentState:
     gap: float = np.inf
     rate: float = 1.0
     done: bool = False  # no step raises D any more
+    active: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # samples that pairs are taken of,
+    own: Matrix = field(default_factory=lambda: np.zeros((0, 0)), repr=False)  # and their part of the Gram matrix
 
     @property
     def pieces(self) -> CompiledPieces | None:
@@ -82,6 +85,17 @@ class KernelAscentState:
     def coefficients(self) -> Vector:
         """beta = s alpha / (lam W)."""
         return self.problem.weights * self.alpha * self.step_length
+
+    def activate(self, may_move: Mask, K: Matrix) -> Indices:
+        """The samples of the submatrix, which is taken anew if it lacks one or has become too large."""
+        count = int(np.count_nonzero(may_move))
+        if count > TUNING.active * len(may_move):
+            return np.arange(len(may_move))
+        lacks = np.count_nonzero(may_move[self.active]) < count
+        if lacks or count < TUNING.active * len(self.active):
+            self.active = np.flatnonzero(may_move).astype(np.int64)
+            self.own = np.ascontiguousarray(K[np.ix_(self.active, self.active)])
+        return self.active
 
     def mean_multiplier(self) -> float:
         """(1/W) sum_i s_i alpha_i."""
@@ -196,23 +210,27 @@ class KernelAscent(Solver[KernelAscentState]):
             state.done = True
             return
         y, s, n = problem.y, problem.weights, len(f)
-        if self._has_matrix(problem):
-            most = max(TUNING.pairs, n // 4)
-            K, length = problem.gram.whole, state.step_length
-            steps, high, low = kernels.gram_pairs(loss, K, y, s, length, state.alpha, f, most, 0.0)
-            state.passes += 2.0 * steps / n
+        most, length = max(TUNING.pairs, n // 4), state.step_length
+        has_matrix = self._has_matrix(problem)
+        if has_matrix:  # all but those that can move in one direction only, which the gradient does not point to
+            which = state.activate((up > low) | (down < high), problem.gram.whole)
         else:
             half = min(self._rows_of_set, n) // 2 + 1
             which = np.union1d(_largest(up, half), _largest(-down, half))
-            rows = problem.gram.rows(which)
-            alpha, scores, before = state.alpha[which], f[which], state.alpha[which]
-            own, enough = np.ascontiguousarray(rows[:, which]), TUNING.decrease * (high - low)
-            steps, *_ = kernels.gram_pairs(
-                loss, own, y[which], s[which], state.step_length, alpha, scores, TUNING.pairs, enough
-            )
-            f += ((s[which] * (alpha - before)) @ rows) * state.step_length
+        if has_matrix and len(which) > TUNING.active * n:
+            steps, *_ = kernels.gram_pairs(loss, problem.gram.whole, y, s, length, state.alpha, f, most, 0.0)
+            state.passes += 2.0 * steps / n
+        else:
+            enough, most = TUNING.decrease * (high - low), most * n // len(which)
+            rows = None if has_matrix else problem.gram.rows(which)
+            own = state.own if rows is None else np.ascontiguousarray(rows[:, which])
+            alpha, scores = state.alpha[which], f[which]
+            steps, *_ = kernels.gram_pairs(loss, own, y[which], s[which], length, alpha, scores, most, enough)
+            change = np.zeros(n)
+            change[which] = s[which] * (alpha - state.alpha[which])
+            f += length * (problem.gram.whole @ change if rows is None else change[which] @ rows)
             state.alpha[which] = alpha
-            state.passes += len(which) / n
+            state.passes += len(which) / n + 2.0 * steps * (len(which) / n) ** 2 / n
         state.done = steps == 0
 
     def _work(self, state: KernelAscentState) -> None:
