@@ -55,7 +55,7 @@ def compare(n: int, d: int, C: float, repeats: int, options: dict[str, int]) -> 
 def main(rows: tuple[int, ...], repeats: int, working_set: int) -> None:
     """Print the table."""
     warnings.simplefilter("ignore", fl.NotCertifiedWarning)
-    table = Table(*"n d C support gap SVC fenchel ratio status".split())
+    table = Table(*["n", "d", "C", "support", "gap", "SVC", "fenchel", "ratio", "status"])
     with threadpool_limits(1):
         for n in rows:
             for d in (4, 20):
