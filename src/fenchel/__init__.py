@@ -2,6 +2,7 @@
 
 from importlib.metadata import version
 
+from fenchel import kernel
 from fenchel.certificate import Certificate, Infeasible, certify
 from fenchel.data import Design, read
 from fenchel.estimator import (
@@ -11,6 +12,7 @@ from fenchel.estimator import (
     GroupLasso,
     GroupLassoCV,
     HuberRegressor,
+    KernelClassifier,
     Lasso,
     LassoCV,
     LinearClassifier,
@@ -63,6 +65,7 @@ __all__ = [
     "HuberRegressor",
     "Infeasible",
     "Interpolation",
+    "KernelClassifier",
     "KernelProblem",
     "Lasso",
     "LassoCV",
@@ -95,6 +98,7 @@ __all__ = [
     "certify",
     "denoise",
     "explain",
+    "kernel",
     "losses",
     "path",
     "penalties",

@@ -324,7 +324,7 @@ def test_svc_with_a_kernel(kernel, storage, classes):
     options = {"kernel": power if kernel == "function" else kernel, "C": 0.5}
     tight, early = (SVC(tol=tol, **options).fit(data, y, s) for tol in (1e-9, 0.5))
     found, rough = fl.certify(tight, data, y, s), fl.certify(early, data, y, s, effort="low")
-    assert found.relative_gap <= 1e-6
+    assert found.relative_gap <= 1e-5
     # both are bounds on one optimum: the better objective is not below the bound of the other
     assert rough.primal - rough.gap <= found.primal
     assert rough.primal >= found.primal - found.gap

@@ -13,7 +13,7 @@ from tests.docs.blocks import ROOT
 
 PAGE = (ROOT / "docs/api.md").read_text()
 #: modules: their members are listed one by one
-MODULES = {"losses", "penalties", "sets", "theory"}
+MODULES = {"kernel", "losses", "penalties", "sets", "theory"}
 
 
 @pytest.mark.parametrize("name", sorted(set(fenchel.__all__) - MODULES))

@@ -1,13 +1,13 @@
 """Every estimator, every loss and every penalty is in a row of the matrix."""
 
 from fenchel import estimator, losses, penalties
-from tests.matrix import test_denoising, test_estimators, test_huber, test_interpolation
+from tests.matrix import test_denoising, test_estimators, test_huber, test_interpolation, test_kernel
 from tests.matrix.statements import LOSSES, MULTICLASS, PENALTIES, STATEMENTS
 
 
 def test_every_estimator_is_in_a_row():
     rows = set(test_estimators.MODELS) | set(test_huber.MODELS) | set(test_interpolation.MODELS)
-    rows |= test_denoising.ENTRY_POINTS
+    rows |= test_denoising.ENTRY_POINTS | set(test_kernel.MODELS)
     assert rows == set(estimator.__all__)
 
 

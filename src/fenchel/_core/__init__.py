@@ -22,7 +22,9 @@ CompiledLoss = (
     | kernels.SquaredEpsilonInsensitive
     | kernels.Huber
 )
+#: The losses that consist of straight pieces.
+CompiledPieces = kernels.Hinge | kernels.Pinball | kernels.EpsilonInsensitive
 CompiledMulticlassLoss = kernels.Multinomial | kernels.CrammerSinger
 CompiledLink = kernels.Linear | kernels.Threshold | kernels.Power | kernels.Entropic
 
-__all__ = ["CompiledLink", "CompiledLoss", "CompiledMulticlassLoss", "kernels"]
+__all__ = ["CompiledLink", "CompiledLoss", "CompiledMulticlassLoss", "CompiledPieces", "kernels"]

@@ -32,7 +32,7 @@ from fenchel.certificate.search.recovery import projected_points, recovered_poin
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.vectors import finite, frozen
-from fenchel.steps import Candidate, Scores
+from fenchel.steps import Candidate, Residual, Scores
 from fenchel.steps.base import Model
 from fenchel.steps.choose import dual_solvers
 
@@ -254,7 +254,7 @@ class Judge(Record):
             return False
         point = self.free.satisfy(self.problem, DualPoint(finite(alpha), how=how))
         residual = moved(self.problem, residual, alpha, point)
-        bound = residual_bound(self.problem, point, candidate.w, primal, residual)
+        bound = self._residual_bound(point, candidate.w, primal, residual)
         self.keep([bound])
         gap = gap_between(primal.upper, bound.lower)
         return (
@@ -262,6 +262,9 @@ class Judge(Record):
             <= TUNING.most_rounding * gap
             <= TUNING.most_rounding * dual_point.TUNING.far * abs(primal.upper)
         )
+
+    def _residual_bound(self, point: DualPoint, w: Vector, primal: PrimalBound, residual: Residual) -> LowerBound:
+        return residual_bound(self.problem, point, w, primal, residual)
 
     def try_differences(self, u: Vector, how: str) -> bool:
         """The dual point that multipliers u of D w make by themselves; False where X is not the identity."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from fenchel.certificate.bounds.rounding import DualPoint
+from fenchel.certificate.bounds.dual_point import LowerBound
+from fenchel.certificate.bounds.rounding import DualPoint, PrimalBound, dual_bound
 from fenchel.certificate.judge import Judge, judge_of
 from fenchel.data.typing import Vector
 from fenchel.problem import KernelProblem
+from fenchel.steps import Residual
 
 
 class KernelJudge(Judge):
@@ -22,6 +26,11 @@ class KernelJudge(Judge):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             alpha = np.nan_to_num(problem.penalty.lam * problem.total_weight * self.w / problem.weights)
         self.try_point(self.free.satisfy(problem, DualPoint(alpha, how="coefficients")))
+
+    def _residual_bound(self, point: DualPoint, w: Vector, primal: PrimalBound, residual: Residual) -> LowerBound:
+        """With v by the multipliers, which are its coefficients, not by the weights."""
+        found, own = super()._residual_bound(point, w, primal, residual), dual_bound(self.problem, point)
+        return replace(found, v=own.v, error=own.error, distance=None)
 
 
 judge_of.register(KernelProblem, KernelJudge)

@@ -5,6 +5,7 @@ from fenchel.estimator.denoising import Denoised, TotalVariationDenoiser, denois
 from fenchel.estimator.general import LinearClassifier, LinearRegressor
 from fenchel.estimator.interpolation.min_norm import MinNormRegressor
 from fenchel.estimator.interpolation.perceptron import LpPerceptron, SparsePerceptron
+from fenchel.estimator.kernel.classifier import KernelClassifier
 from fenchel.estimator.logistic import LogisticRegression
 from fenchel.estimator.ridge import Ridge, RidgeClassifier
 from fenchel.estimator.robust.huber import HuberRegressor
@@ -29,6 +30,7 @@ __all__ = [
     "GroupLasso",
     "GroupLassoCV",
     "HuberRegressor",
+    "KernelClassifier",
     "Lasso",
     "LassoCV",
     "LinearClassifier",

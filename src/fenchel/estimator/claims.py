@@ -16,6 +16,7 @@ from fenchel.estimator.base import LinearEstimator, sample_weights, stored_model
 from fenchel.estimator.classification import Classification, class_problems, with_class_weights
 from fenchel.estimator.interpolation.min_norm import MinNormRegressor
 from fenchel.estimator.interpolation.perceptron import MarginClassifier
+from fenchel.estimator.kernel.classifier import KernelClassifier
 from fenchel.estimator.regression import Regression, target_problems
 from fenchel.estimator.robust.huber import HuberRegressor, fitted_claim
 from fenchel.problem import Interpolation, MulticlassProblem, Problem
@@ -70,6 +71,24 @@ def classifier(model: Classification, X: MatrixLike, y: VectorLike, sample_weigh
     """The weighted mean loss plus the penalty; for more than two classes, each against the rest."""
     check_is_fitted(model)
     return _claims(model, class_problems(model, X, codes(model.classes_, y, np.shape(X)[0]), sample_weight))
+
+
+@ours("KernelClassifier")
+def kernel_classifier(
+    model: KernelClassifier, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None
+) -> list[Claim]:
+    """The weighted mean loss plus the penalty, for functions of the kernel; several classes, each against the rest."""
+    check_is_fitted(model)
+    problems = model._problems(X, codes(model.classes_, y, np.shape(X)[0]), sample_weight)
+    n, inside = len(problems[0].gram), int(np.max(model.support_, initial=-1))
+    if inside >= n:
+        raise ValueError(f"the model has support vectors beyond the {n} rows of X: pass the data of the fit")
+    claims: list[Claim] = []
+    for problem, own, b in zip(problems, model.dual_coef_, model.intercept_, strict=True):
+        beta = np.zeros(n)
+        beta[model.support_] = own
+        claims.append(LinearClaim(problem, beta, float(b)))
+    return claims
 
 
 def _claims(model: LinearEstimator, problems: Sequence[Problem | MulticlassProblem]) -> list[Claim]:

@@ -75,6 +75,20 @@ ATTRIBUTES: dict[str, Entries] = {
         "trace_": "Trace, or a list of them",
         "n_iter_": "int, or an array of the steps of each problem",
     },
+    "kernel_classes": {
+        "support_": "array of indices\n    The samples with a coefficient.",
+        "support_vectors_": "array or CSR matrix\n    Their features; empty for a precomputed kernel.",
+        "dual_coef_": (
+            "array of shape (1, support), or (classes, support)\n    Coefficients beta of f = sum_j beta_j k(x_j, .)."
+        ),
+        "intercept_": "array of shape (1,), or (classes,)",
+        "alpha_": "array of shape (1, n), or (classes, n)\n    The certificate's multipliers, in the mean form.",
+        "kernel_": "Kernel\n    With gamma as a number.",
+        "classes_": "array of the labels",
+        "certificate_": "Certificate\n    Of the objective; summed over the classes.",
+        "trace_": "Trace, or a list of them",
+        "n_iter_": "int, or an array of the steps of each problem",
+    },
     "targets": {
         "coef_": "array of shape (d,), or (targets, d)",
         "intercept_": "float, or array of shape (targets,)",

@@ -72,6 +72,17 @@ class RowCache:
             at = np.array([k for k, i in enumerate(which.tolist()) if i in self._places], dtype=np.int64)
             return at, self.store[np.ix_(self._touch(which[at]), columns)]
 
+    def complete(self, compute: Callable[[slice, Matrix], None], step: int) -> Matrix:
+        """The matrix itself, if all rows fit: those that are not there are written into their places."""
+        with self._lock:
+            for start in range(0, self.n if not self.is_complete else 0, step):
+                part = slice(start, min(start + step, self.n))
+                numbers = range(part.start, part.stop)
+                if not all(i in self._places for i in numbers):
+                    compute(part, self.store[part])
+                    self._places.update(zip(numbers, numbers, strict=True))
+            return self.store
+
     @property
     def free(self) -> int:
         """How many more rows fit without another one leaving."""

@@ -1,7 +1,7 @@
 """The functions k(x_i, .) as the rows of a matrix, so that a kernel can stand where features do.
 
-A function f = sum_j beta_j k(x_j, .) is written by its coefficients beta. Then X f, the scores at the samples, is K beta,
-X'a = sum_i a_i k(x_i, .) has the coefficients a, and row i has the length sqrt(k(x_i, x_i)).
+A function f = sum_j beta_j k(x_j, .) is written by its coefficients beta. Then X f, the scores at the samples, is
+K beta, X'a = sum_i a_i k(x_i, .) has the coefficients a, and row i has the length sqrt(k(x_i, x_i)).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class NewFeatures(KernelRows):
         own = None
         if isinstance(X, tuple) and is_precomputed(gram):
             X, own = X[0], np.asarray(X[1], dtype=np.float64)
-        self.gram, self.new = gram, Samples.of(X)  # type: ignore[arg-type]
+        self.gram, self.new = gram, Samples.of(X)
         if self.new.width != gram.n_features:
             raise ValueError(f"X has {self.new.width} columns, but the kernel's samples have {gram.n_features}")
         self.shape, self.nnz = (len(self.new), len(gram)), len(self.new) * len(gram)

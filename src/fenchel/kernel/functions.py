@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -60,8 +61,8 @@ class WithGamma(Kernel):
 class RBF(WithGamma):
     """k(x, x') = exp(-gamma |x - x'|_2^2).
 
-    The squared distance as |x|^2 + |x'|^2 - 2 x.x' is off by at most 2 gamma_{d+4} (|x|^2 + |x'|^2), so that the value is
-    off by the factor expm1 of gamma times that. Where this is above 1e-6 (points far from 0 beside their distances),
+    The squared distance as |x|^2 + |x'|^2 - 2 x.x' is off by at most 2 gamma_{d+4} (|x|^2 + |x'|^2), so that the value
+    is off by the factor expm1 of gamma times that. Where this is above 1e-6 (points far from 0 beside their distances),
     distances are computed from differences: with a relative error e = gamma_{d+4} of t = gamma |x - x'|^2, exp(-t) is
     off by at most e t exp(-t (1 - e)) <= e / 2.
     """
@@ -120,8 +121,8 @@ class Laplacian(WithGamma):
 class Polynomial(WithGamma):
     """k(x, x') = (gamma x.x' + coef0)^degree, for a whole degree >= 1 and coef0 >= 0: else it is not semidefinite.
 
-    The base t is off by at most e s with e = gamma_{d+8} and s = gamma |x| |x'| + coef0 >= |t|, so that the power is off by
-    at most degree e (1 + e)^(degree - 1) s^degree. By Cauchy and Schwarz s <= h h' with h^2 = gamma |x|^2 + coef0.
+    The base t is off by at most e s with e = gamma_{d+8} and s = gamma |x| |x'| + coef0 >= |t|, so that the power is
+    off by at most degree e (1 + e)^(degree - 1) s^degree. By Cauchy and Schwarz s <= h h', h^2 = gamma |x|^2 + coef0.
     """
 
     degree: int = 3
@@ -160,7 +161,7 @@ class Polynomial(WithGamma):
 
 @dataclass(frozen=True)
 class Cosine(Kernel):
-    """k(x, x') = x.x' / (|x|_2 |x'|_2), 0 for x = 0: the product of rows of length 1, off by at most gamma_{3 d + 32}."""
+    """k(x, x') = x.x' / (|x|_2 |x'|_2), 0 for x = 0: a product of rows of length 1, off by at most gamma_{3 d + 32}."""
 
     def block(self, A: Samples, B: Samples) -> Matrix:
         return inner_products(A.unit, B.unit)
@@ -243,7 +244,7 @@ class Precomputed(Kernel):
         return replace(self, asymmetry=0.5 * worst)
 
 
-NAMES = {
+NAMES: dict[str, type[Kernel]] = {
     "linear": Linear,
     "rbf": RBF,
     "poly": Polynomial,
@@ -256,20 +257,17 @@ DEFAULTS: dict[str, object] = {"gamma": "scale", "degree": 3, "coef0": 0.0}
 KernelLike = str | Kernel | BlockFunction
 
 
-def kernel_of(
-    kernel: KernelLike, gamma: float | str | None = "scale", degree: int = 3, coef0: float = 0.0
-) -> Kernel:
-    """The kernel by name, an object as it is, or a function of blocks; a parameter that it does not have is an error."""
+def kernel_of(kernel: KernelLike, gamma: float | str | None = "scale", degree: int = 3, coef0: float = 0.0) -> Kernel:
+    """The kernel by name, an object as it is, or a function of blocks; parameters that it does not have are errors."""
     given = {"gamma": gamma, "degree": degree, "coef0": coef0}
     if isinstance(kernel, str):
         if kernel not in NAMES:
             known = ", ".join(map(repr, NAMES))
             raise ValueError(f"kernel must be one of {known}, a function f(A, B) or a Kernel; got {kernel!r}")
         kind = NAMES[kernel]
-        used = {name: value for name, value in given.items() if name in kind.__dataclass_fields__}
+        used = {name: value for name, value in given.items() if name in signature(kind).parameters}
         _refuse(given, used, f"the kernel {kernel!r}")
-        made: Kernel = kind(**used)  # type: ignore[arg-type]
-        return made
+        return kind(**used)
     _refuse(given, {}, "a kernel that is an object or a function")
     if isinstance(kernel, Kernel):
         return kernel

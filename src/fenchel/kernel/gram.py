@@ -22,7 +22,7 @@ from fenchel.kernel.samples import Samples
 class GramTuning:
     """Set by `python -m benchmarks.kernel`."""
 
-    block: int = 2**20  # values computed at a time: 8 MB
+    block: int = 2**18  # values computed at a time: 2 MB
     remembered: int = 4  # products
     minor: float = 1e-7  # a 2 x 2 minor below minus this, relative to the product of the diagonal, is no rounding
 
@@ -33,8 +33,8 @@ TUNING = GramTuning()
 class Gram:
     """K_ij = k(x_i, x_j) for n samples. The whole matrix is kept only if it fits into the cache.
 
-    That the kernel is positive semidefinite is not proven. An error is raised where it shows: a negative k(x, x), a 2 x 2
-    minor of values from elsewhere, a quadratic form below its rounding error, a pivot of a factorisation.
+    That the kernel is positive semidefinite is not proven. An error is raised where it shows: a negative k(x, x), a
+    2 x 2 minor of values from elsewhere, a quadratic form below its rounding error, a pivot of a factorisation.
 
     Parameters
     ----------
@@ -97,15 +97,9 @@ class Gram:
     @property
     def whole(self) -> Matrix:
         """The whole matrix: the cache itself, for reading, if it fits there; else a new array."""
-        everything = np.arange(len(self))
         if not self.cache.holds_all:
-            return self.rows(everything)
-        if not self.cache.is_complete:
-            for start in range(0, len(self), self._step(len(self))):
-                part = self.cache.missing(everything[start : start + self._step(len(self))])
-                if len(part):
-                    self.cache.rows(part, self._compute)
-        return self.cache.store
+            return self.rows(np.arange(len(self)))
+        return self.cache.complete(self._compute_into, self._step(len(self)))
 
     def block(self, which: Indices, columns: Indices) -> Matrix:
         """Some columns of some rows: of cached rows from there; others are kept, whole, while there is room."""
@@ -127,18 +121,23 @@ class Gram:
         return self.block(which, which)
 
     def _compute(self, which: Indices) -> Matrix:
-        out = self._values(self.samples.take(which), self.samples)
-        if not self.kernel.is_given:
-            out[np.arange(len(which)), which] = self.diagonal[which]
+        out = np.empty((len(which), len(self)))
+        self._compute_into(which, out)
         return out
+
+    def _compute_into(self, which: Indices | slice, out: Matrix) -> None:
+        rows = self.samples.take(which)
+        self._values(rows, self.samples, out)
+        if not self.kernel.is_given:
+            out[np.arange(len(rows)), rows.index] = self.diagonal[rows.index]
 
     def _step(self, columns: int) -> int:
         """Rows of so many columns that are computed at a time."""
         return max(1, TUNING.block // max(1, columns))
 
-    def _values(self, A: Samples, B: Samples) -> Matrix:
+    def _values(self, A: Samples, B: Samples, out: Matrix | None = None) -> Matrix:
         """k(a_i, b_j), in blocks, checked."""
-        out = np.empty((len(A), len(B)))
+        out = np.empty((len(A), len(B))) if out is None else out
         chunks = B.chunks() if B.matrix.dtype != np.float64 else [slice(0, len(B))]
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for columns in chunks:
@@ -259,16 +258,13 @@ def bounded_product(
     """
     accuracy = gram.accuracy(rows, columns)
     (u, v), (p, q) = accuracy.relative, accuracy.product
-    size = np.abs(a)
-    sides = np.column_stack([a, size, v * size])
-    sums = np.empty((len(rows), 3))
+    size, is_uniform = np.abs(a), bool(np.all(v == v[0]))
+    value, absolute, weighted = np.empty((3, len(rows)))
     for part, K in blocks:
-        if gram.kernel.nonnegative:
-            sums[part] = K @ sides
-        else:
-            sums[part, 0] = K @ a
-            sums[part, 1:] = np.abs(K) @ sides[:, 1:]
-    value, absolute, weighted = (np.ascontiguousarray(column) for column in sums.T)
+        value[part] = K @ a
+        sizes = K if gram.kernel.nonnegative else np.abs(K)
+        absolute[part] = sizes @ size
+        weighted[part] = v[0] * absolute[part] if is_uniform else sizes @ (v * size)
     depth = len(a) + 8
     extra = u * absolute + weighted + p * float(q @ size) + accuracy.constant * float(size.sum())
     return Rounded(value, (absolute * (1.0 + 2.0 * gamma(depth)) + extra / gamma(depth)) * UP, depth)

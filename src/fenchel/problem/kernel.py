@@ -100,4 +100,5 @@ class KernelProblem(Problem):
 
     def __repr__(self) -> str:
         b = ", intercept" if self.intercept else ""
-        return f"KernelProblem({len(self.gram)} samples, {self.gram.kernel!r}, {self.loss!r}, L2({self.penalty.lam}){b})"
+        parts = f"{self.gram.kernel!r}, {self.loss!r}, L2(lam={self.penalty.lam})"
+        return f"KernelProblem({len(self.gram)} samples, {parts}{b})"

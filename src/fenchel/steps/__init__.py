@@ -13,6 +13,7 @@ from fenchel.steps.interpolation.gradient import DualGradient
 from fenchel.steps.interpolation.mirror import EuclideanDescent, Mirror, Perceptron
 from fenchel.steps.interpolation.newton import IntervalNewton
 from fenchel.steps.kernel.ascent import KernelAscent
+from fenchel.steps.kernel.pgs import KernelPGS
 from fenchel.steps.newton.multiclass import MatrixNewton
 from fenchel.steps.newton.newton import Newton
 from fenchel.steps.stochastic.pgs import PGS, SGD, Pegasos
@@ -33,6 +34,7 @@ __all__ = [
     "EuclideanDescent",
     "IntervalNewton",
     "KernelAscent",
+    "KernelPGS",
     "MatrixNewton",
     "Mirror",
     "Newton",

@@ -23,6 +23,7 @@ from fenchel.steps import (
     EuclideanDescent,
     IntervalNewton,
     KernelAscent,
+    KernelPGS,
     MatrixNewton,
     Mirror,
     Newton,
@@ -74,7 +75,7 @@ def _(problem: Problem) -> Solvers:
 
 @solvers_of.register
 def _(problem: KernelProblem) -> Solvers:
-    return Solvers((KernelAscent,), dual=((KernelAscent(),),))
+    return Solvers((KernelAscent,), (KernelPGS,), dual=((KernelAscent(),),))
 
 
 @solvers_of.register

@@ -1,9 +1,12 @@
 // Dual ascent on the rows of a Gram matrix, for Python.
 #include "ascent/gram.hpp"
+#include "ascent/pairs.hpp"
 
 #include "bind/bind.hpp"
 
 namespace fenchel {
+
+using PiecewiseLinear = std::variant<Hinge, Pinball, EpsilonInsensitive>;
 
 void bind_gram(nb::module_ &m) {
     using Order = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -32,6 +35,37 @@ void bind_gram(nb::module_ &m) {
         },
         "loss"_a, exact("K"), exact("y"), exact("s"), exact("q"), "step"_a, "shift"_a, exact("order"), exact("alpha"), exact("scores"), "margin"_a,
         "least"_a);
+    m.def(
+        "gram_pairs",
+        [](const PiecewiseLinear &loss, Matrix<double> K, Vector<double> y, Vector<double> s, double step, Mutable alpha, Mutable scores, Index most,
+           double enough) {
+            const Index n = Index(K.shape(0));
+            check_size(Index(K.shape(1)), n, "a row of K");
+            check_sizes({y.size(), s.size(), alpha.size(), scores.size()}, n, "a vector over the samples");
+            nb::gil_scoped_release release;
+            return std::visit(
+                [&](const auto &phi) {
+                    PairAscent pairs(phi, K.data(), n, y.data(), s.data(), step, alpha.data(), scores.data());
+                    const Index steps = pairs.run(most, enough);
+                    return std::make_tuple(steps, pairs.largest(), pairs.smallest());
+                },
+                loss);
+        },
+        "loss"_a, exact("K"), exact("y"), exact("s"), "step"_a, exact("alpha"), exact("scores"), "most"_a, "enough"_a);
+    m.def(
+        "kinks_beside",
+        [](const PiecewiseLinear &loss, Vector<double> y, Vector<double> alpha) {
+            check_size(Index(alpha.size()), Index(y.size()), "alpha");
+            Result above(y.size()), below(y.size());
+            std::visit(
+                [&](const auto &phi) {
+                    for (Index i = 0; i < Index(y.size()); ++i)
+                        above.data[i] = up(phi, alpha(i), y(i)).kink, below.data[i] = down(phi, alpha(i), y(i)).kink;
+                },
+                loss);
+            return std::make_tuple(above.array, below.array);
+        },
+        "loss"_a, exact("y"), exact("alpha"));
 }
 
 }  // namespace fenchel

@@ -55,9 +55,9 @@ def certify(subject: object, *args: Any, **kwargs: Any) -> Certificate:
     Parameters
     ----------
     subject : Problem, MulticlassProblem, fitted model, or path
-        - scikit-learn: LinearSVC, LinearSVR, SVC and SVR (any kernel but "sigmoid"), LogisticRegression, Ridge, RidgeClassifier,
-          Lasso, ElasticNet, LassoLars, SGDClassifier, SGDRegressor, HuberRegressor, QuantileRegressor; their CV forms;
-          pipelines, searches and one-vs-rest around them.
+        - scikit-learn: LinearSVC, LinearSVR, SVC and SVR (any kernel but "sigmoid"), LogisticRegression, Ridge,
+          RidgeClassifier, Lasso, ElasticNet, LassoLars, SGDClassifier, SGDRegressor, HuberRegressor, QuantileRegressor;
+          their CV forms; pipelines, searches and one-vs-rest around them.
         - celer and skglm: their convex sparse models.
         - the path of a LIBLINEAR model file: `C` is required (the file does not store it), `epsilon` for regression;
           `class_weight` (a dict, option -wi) and `regularize_bias=False` (option -R) if they were used.

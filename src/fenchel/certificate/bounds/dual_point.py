@@ -205,6 +205,7 @@ def residual_bound(
     length = residual.norm + residual.error
     error_sum = (error_sum + (2.0 * EVALUATION + point.shrink) * size) * UP + square_over(length, 2.0 * lam) * UP
     error_sum += 4.0 * EVALUATION * (abs(loss) + penalty + abs(inner))
+    error_sum += (problem.penalty.value_upper(w) - penalty) * UP  # R(w) is off by no more in either direction
     conjugate = inner - penalty  # R*(v) beside the residual's part
     value, lower = dual_of(loss, loss_lower, conjugate + square_over(residual.norm, 2.0 * lam), conjugate + error_sum)
     if not np.isfinite(lower):

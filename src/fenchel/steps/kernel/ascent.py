@@ -1,28 +1,32 @@
 """Dual coordinate ascent on the rows of a Gram matrix, in the compiled core.
 
-The scores f(x_i) of all samples are kept beside the multipliers, so that to look at a sample costs one number, and only a
-step that changes its multiplier costs a row. With q_i = s_i k(x_i, x_i) / (lam W) the step for sample i maximises
+The scores f(x_i) of all samples are kept beside the multipliers, so that to look at a sample costs one number, and only
+a step that changes its multiplier costs a row. With q_i = s_i k(x_i, x_i) / (lam W) the step for sample i maximises
 
     -phi*(-a_i'; y_i) - z_i (a_i' - a_i) - q_i (a_i' - a_i)^2 / 2,
 
-which is the change of D. A sweep makes the steps that are worth a part of the mean of those made in the last one. If the
-matrix does not fit into the cache, a sweep goes over a working set: the samples whose steps raise D most. An unpenalised
-intercept is handled as in `SDCA`: a quadratic around a centre that moves to b after every sweep.
+which is the change of D. A sweep makes the steps that are worth a part of the mean of those made in the last one. An
+unpenalised intercept is handled as in `SDCA`: a quadratic around a centre that moves to b after every sweep. For
+piecewise linear losses with an intercept a step changes two multipliers and leaves their sum: the pair that raises D
+most.
+
+If the matrix does not fit into the cache, steps are made within a working set: the samples whose steps raise D most.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from fenchel._core import CompiledLoss, kernels
-from fenchel.data.typing import Indices, Matrix, Vector
+from fenchel._core import CompiledLoss, CompiledPieces, kernels
+from fenchel.data.products import UNIT_ROUNDOFF
+from fenchel.data.typing import Indices, Mask, Matrix, Vector
 from fenchel.problem import KernelProblem, Trait
 from fenchel.problem.checks import require_count
 from fenchel.problem.intercept import best_shift
-from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
+from fenchel.steps.base import Candidate, Overflow, Progress, Residual, Solver, Start
 from fenchel.steps.dual_ascent.state import intercept_step
 
 
@@ -34,6 +38,8 @@ class KernelAscentTuning:
     working_set: int = 256  # rows
     sweeps: int = 30  # most over one working set,
     decrease: float = 0.1  # fewer if its steps raise D by this part of the first sweep's
+    pairs: int = 1000  # fewest steps of pairs between two looks at the gap
+    active: float = 0.5  # of the samples, up to which the others are left out (a copy costs page faults)
 
 
 TUNING = KernelAscentTuning()
@@ -56,6 +62,14 @@ class KernelAscentState:
     primal: float = np.inf
     gap: float = np.inf
     rate: float = 1.0
+    done: bool = False  # no step raises D any more
+    active: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # samples that pairs are taken of,
+    own: Matrix = field(default_factory=lambda: np.zeros((0, 0)), repr=False)  # and their part of the Gram matrix
+
+    @property
+    def pieces(self) -> CompiledPieces | None:
+        """The loss, if it is piecewise linear."""
+        return self.loss if isinstance(self.loss, CompiledPieces) else None
 
     @property
     def step_length(self) -> float:
@@ -71,6 +85,17 @@ class KernelAscentState:
     def coefficients(self) -> Vector:
         """beta = s alpha / (lam W)."""
         return self.problem.weights * self.alpha * self.step_length
+
+    def activate(self, may_move: Mask, K: Matrix) -> Indices:
+        """The samples of the submatrix, which is taken anew if it lacks one or has become too large."""
+        count = int(np.count_nonzero(may_move))
+        if count > TUNING.active * len(may_move):
+            return np.arange(len(may_move))
+        lacks = np.count_nonzero(may_move[self.active]) < count
+        if lacks or count < TUNING.active * len(self.active):
+            self.active = np.flatnonzero(may_move).astype(np.int64)
+            self.own = np.ascontiguousarray(K[np.ix_(self.active, self.active)])
+        return self.active
 
     def mean_multiplier(self) -> float:
         """(1/W) sum_i s_i alpha_i."""
@@ -115,6 +140,8 @@ class KernelAscent(Solver[KernelAscentState]):
         state = KernelAscentState(
             problem, loss, start.alpha.copy(), np.zeros(n + 1), q, inverse_rho, np.random.default_rng(seed), order
         )
+        if state.pieces is not None and problem.intercept:
+            state.alpha = _balanced(problem.weights * state.alpha, state.alpha)
         if np.any(state.alpha):
             state.refresh()
         if problem.intercept:
@@ -123,15 +150,37 @@ class KernelAscent(Solver[KernelAscentState]):
 
     def step(self, state: KernelAscentState) -> KernelAscentState:
         """One sweep."""
-        if state.problem.intercept:
-            state.scores[-1] += state.mean_multiplier() * state.inverse_rho
-        if state.problem.gram.cache.holds_all and self.working_set is None:
-            self._sweep(state)
+        if state.pieces is not None and state.problem.intercept:
+            self._pairs(state)
         else:
-            self._work(state)
+            if state.problem.intercept:
+                state.scores[-1] += state.mean_multiplier() * state.inverse_rho
+            if self._has_matrix(state.problem):
+                self._sweep(state)
+            else:
+                self._work(state)
         if not np.all(np.isfinite(state.scores)):
             raise Overflow(f"{self.name}: the scores overflow")
         return state
+
+    @property
+    def _rows_of_set(self) -> int:
+        return self.working_set or TUNING.working_set
+
+    def _has_matrix(self, problem: KernelProblem) -> bool:
+        """Whether steps use the whole matrix."""
+        return problem.gram.cache.holds_all and self.working_set is None
+
+    def _measure(self, state: KernelAscentState) -> None:
+        """P and the gap at the present scores."""
+        problem, f = state.problem, state.scores[:-1]
+        z, norm = f + state.scores[-1], max(float(state.coefficients @ f), 0.0)
+        state.primal = problem.mean(problem.loss.value(z, problem.y)) + 0.5 * problem.penalty.lam * norm
+        state.gap = state.loss.gap_sum(z, problem.y, problem.weights, state.alpha) / problem.total_weight
+
+    def finished(self, state: KernelAscentState) -> bool:
+        """Whether no pair of samples raises D."""
+        return state.done
 
     def _sweep(self, state: KernelAscentState) -> None:
         """Over all samples."""
@@ -147,23 +196,59 @@ class KernelAscent(Solver[KernelAscentState]):
         state.primal = loss / W + 0.5 * problem.penalty.lam * max(float(state.coefficients @ state.scores[:-1]), 0.0)
         state.rate = min(max(state.gap / last, 0.1), 1.0) if last > 0.0 else 1.0
 
+    def _pairs(self, state: KernelAscentState) -> None:
+        """Steps of pairs, within all samples or a working set."""
+        problem, f, loss = state.problem, state.scores[:-1], state.pieces
+        assert loss is not None
+        above, below = kernels.kinks_beside(loss, problem.y, state.alpha)
+        counts = problem.weights > 0.0
+        up, down = np.where(counts, above - f, -np.inf), np.where(counts, below - f, np.inf)
+        high, low = float(up.max()), float(down.min())
+        state.scores[-1] = 0.5 * (high + low)
+        self._measure(state)
+        if not high > low:
+            state.done = True
+            return
+        y, s, n = problem.y, problem.weights, len(f)
+        most, length = max(TUNING.pairs, n // 4), state.step_length
+        has_matrix = self._has_matrix(problem)
+        if has_matrix:  # all but those that can move in one direction only, which the gradient does not point to
+            which = state.activate((up > low) | (down < high), problem.gram.whole)
+        else:
+            half = min(self._rows_of_set, n) // 2 + 1
+            which = np.union1d(_largest(up, half), _largest(-down, half))
+        if has_matrix and len(which) > TUNING.active * n:
+            steps, *_ = kernels.gram_pairs(loss, problem.gram.whole, y, s, length, state.alpha, f, most, 0.0)
+            state.passes += 2.0 * steps / n
+        else:
+            enough, most = TUNING.decrease * (high - low), most * n // len(which)
+            rows = None if has_matrix else problem.gram.rows(which)
+            own = state.own if rows is None else np.ascontiguousarray(rows[:, which])
+            alpha, scores = state.alpha[which], f[which]
+            steps, *_ = kernels.gram_pairs(loss, own, y[which], s[which], length, alpha, scores, most, enough)
+            change = np.zeros(n)
+            change[which] = s[which] * (alpha - state.alpha[which])
+            f += length * (problem.gram.whole @ change if rows is None else change[which] @ rows)
+            state.alpha[which] = alpha
+            state.passes += len(which) / n + 2.0 * steps * (len(which) / n) ** 2 / n
+        state.done = steps == 0
+
     def _work(self, state: KernelAscentState) -> None:
         """Over the samples whose steps raise D most, several times."""
         problem, z = state.problem, state.scores[:-1] + state.scores[-1]
         change = state.loss.dual_step(state.alpha, z, state.q, problem.y) - state.alpha
         gain = problem.weights * state.q * change * change
-        norm = max(float(state.coefficients @ state.scores[:-1]), 0.0)
-        state.primal = problem.mean(problem.loss.value(z, problem.y)) + 0.5 * problem.penalty.lam * norm
-        state.gap = state.loss.gap_sum(z, problem.y, problem.weights, state.alpha) / problem.total_weight
-        most = min(self.working_set or TUNING.working_set, len(gain))
-        which = np.argpartition(-gain, most - 1)[:most] if most < len(gain) else np.arange(len(gain))
-        which = which[problem.weights[which] > 0.0].astype(np.int64)
+        self._measure(state)
+        which = _largest(np.where(problem.weights > 0.0, gain, -np.inf), self._rows_of_set)
         rows = problem.gram.rows(which)
         own, s = np.ascontiguousarray(rows[:, which]), problem.weights[which]
         alpha, scores = state.alpha[which], np.append(state.scores[which], state.scores[-1])
         q, y, before, first = state.q[which], problem.y[which], state.alpha[which], 0.0
         state.least = 0.0
+        weighted, W = float(np.sum(problem.weights * state.alpha)), problem.total_weight
         for sweep in range(TUNING.sweeps):
+            if sweep:  # the centre of the intercept's quadratic moves
+                scores[-1] += (weighted + float(np.sum(s * (alpha - before)))) / W * state.inverse_rho
             order = state.rng.permutation(len(which)).astype(np.int64)
             _, _, path, moves = _epoch(state, own, y, s, q, order, alpha, scores)
             first = path if sweep == 0 else first
@@ -180,7 +265,10 @@ class KernelAscent(Solver[KernelAscentState]):
         if problem.intercept:
             z = state.scores[:-1] + b
             b += best_shift(problem.loss, z, problem.y, problem.weights)
-        return [Candidate(state.coefficients, b if problem.intercept else 0.0, state.alpha)]
+        beta = state.coefficients
+        rounding = 8.0 * UNIT_ROUNDOFF * problem.penalty.lam * float(np.abs(beta) @ problem.gram.lengths)
+        residual = Residual(0.0, rounding * (1.0 + 1e-6) + 1e-300)  # of lam beta - a
+        return [Candidate(beta, b if problem.intercept else 0.0, state.alpha, residual=residual)]
 
     def progress(self, state: KernelAscentState) -> Progress:
         """P and gap as summed over the last sweep."""
@@ -189,13 +277,28 @@ class KernelAscent(Solver[KernelAscentState]):
     def observe(self, state: KernelAscentState, z: Vector, primal: float, gap: float) -> None:
         """After a check: the scores, which rounding errors have moved, are computed anew; all steps are made again."""
         state.refresh()
-        state.least = 0.0
+        state.least, state.done = 0.0, False
+
+
+def _largest(values: Vector, most: int) -> Indices:
+    """The places of the largest values that are not -infinity, in order."""
+    which = np.argpartition(-values, most - 1)[:most] if most < len(values) else np.arange(len(values))
+    return np.sort(which[values[which] > -np.inf]).astype(np.int64)
+
+
+def _balanced(u: Vector, alpha: Vector) -> Vector:
+    """alpha with the heavier of its sides shrunk, so that the sum of u = s alpha is 0."""
+    up, down = float(u[u > 0.0].sum()), float(-u[u < 0.0].sum())
+    if min(up, down) <= 0.0:
+        return np.zeros_like(alpha)
+    heavier = (u > 0.0) if up > down else (u < 0.0)
+    return np.where(heavier, alpha * (min(up, down) / max(up, down)), alpha)
 
 
 def _epoch(
     state: KernelAscentState, K: Matrix, y: Vector, s: Vector, q: Vector, order: Indices, alpha: Vector, scores: Vector
 ) -> tuple[float, float, float, int]:
-    """A sweep of the kernel: the sums of losses and gaps before the steps, of the rises of D, and the number of steps."""
+    """A sweep: the sums of losses and gaps before the steps, of the rises of D, and the number of steps."""
     loss, gap, _, _, path, moves = kernels.gram_epoch(
         state.loss, K, y, s, q, state.step_length, state.shift, order, alpha, scores, np.inf, state.least
     )

@@ -19,6 +19,7 @@ from fenchel.data.design import Design
 from fenchel.data.typing import Indices, Mask, Matrix, Vector
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import L2, LpSquared, Penalty, SignedEntropy
+from fenchel.problem.penalties.rkhs import KernelNorm
 
 
 @dataclass(frozen=True)
@@ -211,8 +212,12 @@ class GradientModels:
         """The factors that bring f v / (lam (t + offset)) into the balls, for p = 2."""
         if not np.any(np.isfinite(self.radius)):
             return np.ones(self.count)
-        length = np.sqrt(np.sum(np.square(self.v), axis=0)) * self.numbers[0] / (self.lam * (self.t + self.rule.offset))
+        length = self._lengths() * self.numbers[0] / (self.lam * (self.t + self.rule.offset))
         return np.asarray(np.minimum(1.0, self.radius / np.maximum(length, 1e-300)))
+
+    def _lengths(self) -> Vector:
+        """|v|_2 of each model."""
+        return np.asarray(np.sqrt(np.sum(np.square(self.v), axis=0)))
 
     def average(self) -> Matrix:
         """The mean of all models after a step, with weights t + offset; as `last`."""
@@ -253,8 +258,8 @@ class GradientPenalty:
 
 
 def gradient_penalty(penalty: Penalty) -> GradientPenalty | None:
-    """Of L2, LpSquared and SignedEntropy; None for others."""
-    if penalty.quadratic:
+    """Of L2, KernelNorm, LpSquared and SignedEntropy; None for others."""
+    if penalty.quadratic or isinstance(penalty, KernelNorm):
         return GradientPenalty(penalty.strong_convexity, 2.0, np.inf)
     if isinstance(penalty, LpSquared | SignedEntropy):
         return GradientPenalty(penalty.lam, penalty.norm, penalty.ball)

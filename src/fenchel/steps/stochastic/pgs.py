@@ -24,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel.data.design import Design
-from fenchel.data.typing import Vector
+from fenchel.data.typing import Indices, Matrix, Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.problem.losses import Loss
@@ -51,7 +51,7 @@ class DescentState:
     """The model, the order of the samples, and one iterate drawn at random of all so far."""
 
     problem: Problem
-    rows: Design
+    rows: Design | None  # None for functions of a kernel
     models: GradientModels
     sampler: Sampler
     batch: int
@@ -82,19 +82,28 @@ class StochasticDescent(Solver[DescentState]):
 
     def begin(self, problem: Problem, start: Start, seed: int) -> DescentState:
         """From zero at t = 0; a nonzero start counts as one pass, since a step at t = 0 would discard it."""
-        design, penalty = problem.design, _of(problem.penalty)
+        penalty = _of(problem.penalty)
         sampler, batch = Sampler.of(problem, self.sampling, seed, np.ones(problem.shape[0])), self._batch(problem)
         step = intercept_step(problem.loss, problem.mean(np.abs(problem.y))) if problem.intercept else 0.0
-        rule = GradientRule(penalty.p, self.offset, design.constant, step, self.eager)
-        averages = self.output == "average"
-        radius = np.array([self._radius(problem)])
-        models = GradientModels(rule, np.array([penalty.lam]), design.n_features, radius, averages=averages)
+        rule = GradientRule(penalty.p, self.offset, problem.X.constant, step, self.eager)
+        models = self._models(problem, rule, np.array([penalty.lam]), np.array([self._radius(problem)]))
         if start.w.any():
             models.start(problem.penalty, start.w[None], np.array([start.b]), -(-len(sampler.pool) // batch))
         models.numbers[2] = start.b
         # a separate generator: `output` must not change the iterates
         rng = np.random.default_rng(seed) if self.output == "random" else None
-        return DescentState(problem, design.stored_by_rows(), models, sampler, batch, rng)
+        rows = problem.design.stored_by_rows() if problem.is_stored else None
+        return DescentState(problem, rows, models, sampler, batch, rng)
+
+    def _models(self, problem: Problem, rule: GradientRule, lam: Vector, radius: Vector) -> GradientModels:
+        return GradientModels(rule, lam, problem.design.n_features, radius, averages=self.output == "average")
+
+    def _learn(self, state: DescentState, order: Indices, mean_weight: float, draw: int) -> Matrix | None:
+        """Learn the samples in this order; the models after step `draw`, if it is one of these."""
+        problem, rows = state.problem, state.rows
+        assert rows is not None
+        y, weights = problem.y, problem.weights
+        return state.models.learn(problem.loss, rows, y, weights, order, mean_weight, state.batch, draw)[1]
 
     def step(self, state: DescentState) -> DescentState:
         """One pass over the samples."""
@@ -104,8 +113,7 @@ class StochasticDescent(Solver[DescentState]):
             steps = -(-len(order) // state.batch)
             chosen = models.t + 1 + int(state.rng.integers(steps))
             draw = chosen if state.rng.integers(models.t + steps) < steps else 0
-        y, weights = problem.y, problem.weights
-        _, drawn = models.learn(problem.loss, state.rows, y, weights, order, mean_weight, state.batch, draw)
+        drawn = self._learn(state, order, mean_weight, draw)
         if drawn is not None:
             state.drawn = drawn[:, 0]
         if not np.all(np.isfinite(models.v)):

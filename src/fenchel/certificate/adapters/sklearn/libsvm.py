@@ -1,6 +1,6 @@
 """Kernel machines: |f|_H^2 / 2 + C sum_i s_i loss(f(x_i) + b; y_i), b unpenalised; |w|_2^2 / 2 for a linear kernel.
 
-They store the dual coefficients C s_i alpha_i, which give the multipliers, and with them f = sum_i C s_i alpha_i k(x_i, .).
+They store the dual coefficients C s_i alpha_i, which give the multipliers, and f = sum_i C s_i alpha_i k(x_i, .).
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Machine(ModelFit):
     @cached_property
     def gram(self) -> Gram:
         """The matrix of its kernel."""
-        model, options = self.model, {}
+        model = self.model
+        options: dict[str, Any] = {}
         if model.kernel in ("rbf", "poly"):
             options["gamma"] = float(model._gamma)
         if model.kernel == "poly":
@@ -73,7 +74,7 @@ class Machine(ModelFit):
     @cached_property
     def support(self) -> Indices:
         """The rows of its support vectors: `support_` counts samples of positive weight only."""
-        return np.flatnonzero(self.s > 0.0)[self.model.support_]
+        return np.asarray(np.flatnonzero(self.s > 0.0)[self.model.support_], dtype=np.int64)
 
     @property
     def intercepts(self) -> Vector:

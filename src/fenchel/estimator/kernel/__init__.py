@@ -1,0 +1,1 @@
+"""Estimators with functions of a kernel."""
