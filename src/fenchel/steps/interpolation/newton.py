@@ -27,7 +27,7 @@ from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Interpolation, Trait
 from fenchel.problem.penalties import LpSquared, Penalty
 from fenchel.problem.penalties.base import LinkDerivative
-from fenchel.steps.base import Candidate, GaveUp, Overflow, Progress, Solver, Start
+from fenchel.steps.base import Candidate, GaveUp, Goal, Overflow, Progress, Solver, Start
 from fenchel.steps.interpolation.active import ActivePasses
 from fenchel.steps.interpolation.dykstra import Dykstra
 from fenchel.steps.interpolation.hessian import TUNING as HESSIAN
@@ -218,7 +218,7 @@ class IntervalNewton(Solver[MultiplierState]):
         if ascent.violation < TUNING.quick * state.violated:
             state.violated = ascent.violation
             return
-        found = ascent.candidates()[0]
+        found = ascent.model()
         assert found.alpha is not None
         if state.problem.n_samples > HESSIAN.most_dense:
             start = Start(found.w, found.b, found.alpha)
@@ -231,6 +231,10 @@ class IntervalNewton(Solver[MultiplierState]):
         state.states = np.sign(state.beta).astype(np.int8)
         state.b = np.atleast_1d(np.asarray(found.b, dtype=np.float64))
         state.evaluate()
+
+    def aim(self, state: MultiplierState, goal: Goal) -> None:
+        if isinstance(state.ascent, ActivePasses):
+            state.ascent.goal = goal
 
     def progress(self, state: MultiplierState) -> Progress:
         """A Newton step is worth a certificate; passes of dual ascent are by their number, or their estimate."""
