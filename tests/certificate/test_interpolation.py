@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
-from fenchel.certificate.interpolation.bounds import Equations, smallest_eigenvalue
 from fenchel.certificate.interpolation.certificate import InterpolationCertificate
+from fenchel.certificate.interpolation.equations import Equations, smallest_eigenvalue
 from fenchel.certificate.judge import judge_of
 
 
@@ -116,10 +116,57 @@ def test_the_smallest_eigenvalue_is_bounded_from_below(m):
     assert 0.2 * truth < bound < truth
 
 
-def test_dependent_rows_prove_nothing():
-    X = np.vstack([np.ones(4), 1.0 + np.arange(4.0), np.arange(4.0)])
-    equations = Equations.of(fl.Interpolation(X, fl.sets.Point(np.array([1.0, 3.0, 2.0]))))
+DEPENDENT = np.vstack([np.ones(4), 1.0 + np.arange(4.0), np.arange(4.0), 3.0 * np.ones(4) - np.arange(4.0) / 8.0])
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_equations_that_follow_from_others_are_left_out(storage):
+    y = DEPENDENT @ [0.5, -1.0, 2.0, 0.25]  # exact
+    equations = Equations.of(fl.Interpolation(storage(DEPENDENT), fl.sets.Point(y)))
+    at = np.array([1.0, -0.5, 0.0, 2.0])
+    moves, nearest = equations.moves(at, np.ones(4)), np.linalg.pinv(DEPENDENT) @ (y - DEPENDENT @ at)
+    assert np.all(np.abs(nearest) <= moves)
+    assert equations.independent.count == 2
+
+
+@pytest.mark.parametrize("off", [1e-12, 0.5])
+def test_dependent_rows_with_other_targets_prove_nothing(off):
+    y = DEPENDENT @ [0.5, -1.0, 2.0, 0.25] + np.array([0.0, 0.0, off, 0.0])
+    equations = Equations.of(fl.Interpolation(DEPENDENT, fl.sets.Point(y)))
     assert equations.moves(np.zeros(4), np.ones(4)) is None
+
+
+def test_more_equations_than_weights_are_certified_where_they_agree():
+    rng = np.random.default_rng(0)
+    X, w = rng.integers(-4, 5, size=(40, 5)).astype(float), rng.integers(-8, 9, size=5) / 8.0
+    c = fl.solve(fl.Interpolation(X, fl.sets.Point(X @ w)), tol=1e-6).certificate
+    value = Fraction(float(w @ w)) / 2  # the only solution
+    assert c.ok
+    assert Fraction(c.dual) - Fraction(c.rounding) <= value <= Fraction(c.primal) + Fraction(c.gap)
+
+
+@pytest.mark.parametrize("p", [2.0, 1.2, 1.01])
+@pytest.mark.parametrize("kind", [fl.sets.Ball, lambda Z, r: [fl.sets.Ball(z, r[0]) for z in Z]])
+def test_balls_under_p_norms_with_an_intercept_take_few_steps(p, kind):
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.integers(-4, 5, size=(6, 9)), 2, axis=0).astype(float)
+    Z = X @ rng.normal(size=(9, 2)) + [1.0, -2.0]
+    result = fl.solve(
+        fl.Interpolation(X, kind(Z, np.ones(12)), fl.penalties.LpSquared(1.0, p), intercept=True), max_iter=400
+    )
+    assert result.certificate.ok
+
+
+def test_a_contradiction_of_two_samples_is_proven_where_all_have_multipliers():
+    rng = np.random.default_rng(218)
+    X = rng.integers(-4, 5, size=(13, 13)).astype(float)
+    X = np.vstack([X, X[:6]])
+    Z = X @ rng.integers(-8, 9, size=(13, 3)) / 8.0
+    Z[-1] += 100.0
+    sets = [fl.sets.Point(z) if i % 2 else fl.sets.Ball(z, 1.0) for i, z in enumerate(Z)]
+    with pytest.raises(fl.Infeasible) as raised:
+        fl.solve(fl.Interpolation(X, sets, fl.penalties.ElasticNet(0.5, 0.5), intercept=True), max_iter=3000)
+    assert raised.value.certificate.verify(X, sets)
 
 
 def test_without_a_feasible_point_nothing_is_called_certified():

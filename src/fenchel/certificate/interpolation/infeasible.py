@@ -23,8 +23,9 @@ from fenchel.certificate.interpolation.bounds import (
     Multipliers,
     dual_bound,
     root_mean_square,
-    smallest_eigenvalue,
 )
+from fenchel.certificate.interpolation.equations import smallest_eigenvalue
+from fenchel.certificate.interpolation.rational import null_vector
 from fenchel.data.products import EVALUATION, gamma
 from fenchel.data.typing import Indices, Matrix, MatrixLike, Vector
 from fenchel.problem import Interpolation
@@ -43,7 +44,7 @@ class FarkasTuning:
     most_entries: int = 2_000_000  # and entries of their rows
     dependent: float = 1e-9  # columns may depend on others if what is left of them is this part of their length;
     denominator: int = 12  # then small fractions are tried as factors
-    negligible: float = 1e-7  # multipliers below this part of the largest may be rounding
+    negligible: tuple[float, ...] = (1e-7, 1e-2, 0.1)  # multipliers below these parts of the largest may be left out
 
 
 TUNING = FarkasTuning()
@@ -109,7 +110,12 @@ def prove(problem: Interpolation, bound: DualValue) -> FarkasCertificate | None:
     if not 0.0 < largest < np.inf:
         return None
     A = np.ldexp(A, -int(np.frexp(largest)[1]))  # exactly; S is homogeneous
-    found = _bounded_domain(problem, A) or _by_correction(problem, A) or _exact(problem, A)
+    found = _bounded_domain(problem, A)
+    used = 0
+    for part in TUNING.negligible:
+        which = np.flatnonzero(np.abs(problem.fractions * A) > part * np.abs(problem.fractions * A).max())
+        if found is None and len(which) != used:
+            used, found = len(which), _by_correction(problem, A, which) or _exact(problem, A, which)
     if found is None:
         return None
     A, support, size, how = found
@@ -143,8 +149,8 @@ def _rows(problem: Interpolation, which: Indices) -> Matrix:
     return np.hstack([rows, np.eye(problem.outputs)[which % problem.outputs]])
 
 
-def _by_correction(problem: Interpolation, A: Vector) -> Combination | None:
-    """(1 + t_i) A_i with G'(1 + t) = 0, G = diag(p A) [X, 1].
+def _by_correction(problem: Interpolation, A: Vector, which: Indices) -> Combination | None:
+    """(1 + t_i) A_i with G'(1 + t) = 0, G = diag(p A) [X, 1], for some scores; zero for the others.
 
     t = -G (G'G)^(-1) G'1, so that |t_i| <= |T G_i| |T G'1| / lambda. T and lambda are those of `Equations`, for the
     columns of G. First such a correction is made, which leaves G'1 at rounding; then what is left of it is bounded.
@@ -152,7 +158,6 @@ def _by_correction(problem: Interpolation, A: Vector) -> Combination | None:
     if problem.outputs > 1 and not problem.constraints.are_known:  # the domain need not be a product
         return None
     flat = (problem.fractions * A).ravel()
-    which = np.flatnonzero(np.abs(flat) > TUNING.negligible * np.abs(flat).max(initial=0.0))
     d = problem.X.shape[1] + problem.outputs * problem.intercept
     if len(which) < 2 or d > TUNING.most_columns or len(which) * float(d) ** 2 > TUNING.most_work:
         return None
@@ -220,18 +225,17 @@ def _independent_columns(rows: Matrix) -> Matrix | None:
     return kept
 
 
-def _exact(problem: Interpolation, A: Vector) -> Combination | None:
+def _exact(problem: Interpolation, A: Vector, which: Indices) -> Combination | None:
     """The null vector of few rows, as they are given, in rational arithmetic."""
     if problem.outputs > 1 and problem.constraints.ends is None:
         return None
     flat = (problem.fractions * A).ravel()
-    which = np.flatnonzero(np.abs(flat) > TUNING.negligible * np.abs(flat).max(initial=0.0))
     m = len(which)
     if not 1 <= m <= TUNING.most_exact or m * problem.X.shape[1] > TUNING.most_entries:
         return None
     rows = _rows(problem, which)
     rows = rows[:, np.any(rows != 0.0, axis=0)]
-    null = _null_vector(rows)
+    null = null_vector(rows)
     if null is None:
         return None
     fractions = problem.fractions.ravel()[which]
@@ -247,43 +251,6 @@ def _exact(problem: Interpolation, A: Vector) -> Combination | None:
     if np.any(inside != B) or not support > 0.0:
         return None
     return B, support, _size(problem, B), "in rational arithmetic"
-
-
-def _null_vector(rows: Matrix) -> list[Fraction] | None:
-    """The y with y'rows = 0, scaled to a largest entry of 1, if there is one up to scale; exactly."""
-    m, d = rows.shape
-    if d == 0:
-        return [Fraction(1)] if m == 1 else None
-    _, _, pivots = qr(rows, mode="economic", pivoting=True)
-    chosen = np.asarray(pivots[: m - 1])
-    table = [[Fraction(float(x)) for x in rows[:, j]] for j in chosen]  # equations, one unknown a row
-    lead: list[int] = []
-    for row in range(len(table)):
-        for column in (c for c in range(m) if c not in lead):
-            if table[row][column] != 0:
-                break
-        else:
-            return None
-        lead.append(column)
-        first = table[row][column]
-        table[row] = [x / first for x in table[row]]
-        for other in range(len(table)):
-            if other != row and table[other][column] != 0:
-                factor = table[other][column]
-                table[other] = [x - factor * y for x, y in zip(table[other], table[row], strict=True)]
-    free = [c for c in range(m) if c not in lead]
-    if len(free) != 1:
-        return None
-    y = [Fraction(0)] * m
-    y[free[0]] = Fraction(1)
-    for row, column in enumerate(lead):
-        y[column] = -table[row][free[0]]
-    largest = max(abs(x) for x in y)
-    y = [x / largest for x in y]
-    for j in range(d):
-        if sum(value * Fraction(float(x)) for value, x in zip(y, rows[:, j], strict=True) if x) != 0:
-            return None
-    return y
 
 
 def _outputs(alpha: Vector) -> int:

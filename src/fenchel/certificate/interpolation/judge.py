@@ -16,14 +16,13 @@ from fenchel.certificate.bounds.rounding import PrimalBound
 from fenchel.certificate.certificate import Certificate, Proof
 from fenchel.certificate.interpolation.bounds import (
     DualValue,
-    Equations,
     Multipliers,
     ScoreBounds,
     dual_bound,
-    metric_of,
     scaled_bound,
 )
 from fenchel.certificate.interpolation.certificate import InterpolationCertificate, is_nothing
+from fenchel.certificate.interpolation.equations import Equations, metric_of
 from fenchel.certificate.interpolation.infeasible import FarkasCertificate, Infeasible, prove
 from fenchel.certificate.judge import Record, judge_of
 from fenchel.certificate.search.ascent import offers

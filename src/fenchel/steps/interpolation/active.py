@@ -11,14 +11,14 @@ Where few samples are active, of which passes make little, D is maximised over t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Interpolation
 from fenchel.problem.penalties.bregman import Bregman
-from fenchel.steps.base import Candidate, Start
+from fenchel.steps.base import Candidate, Goal, Start
 from fenchel.steps.interpolation.dykstra import Dykstra
 from fenchel.steps.interpolation.passes import CompiledPasses
 from fenchel.steps.interpolation.pivoting import Quadratic
@@ -30,7 +30,9 @@ class ActiveTuning:
     """`python -m benchmarks.interpolation --rows margin`, on generated rows and on 2000 to 25000 rows of imdb."""
 
     first: int = 4  # passes over all samples before the first round
-    passes: int = 5  # of a round
+    passes: int = 4  # of a round, at most,
+    enough: float = 0.7  # fewer if they should bring the estimated gap to this part of what is asked for
+    spare: float = 1e-12  # what is added to the smallest feasible multiple, for rounding
     relaxation: float = 1.3  # of their steps: 1 is exact, below 2 no step lowers D
     slow: float = 0.7  # a round that leaves more than this part of the violation is followed by a step on all its rows,
     worth: float = 30.0  # if its multiplications are at most so many times those of all passes so far
@@ -50,7 +52,10 @@ class ActivePasses:
     passes: CompiledPasses
     low: Vector
     high: Vector
+    goal: Goal | None = None
     z: Vector = field(init=False)
+    known: tuple[float, float, float] = field(default=(np.inf, np.inf, np.inf), init=False)  # `estimate`, multiple
+    rate: float = field(default=0.0, init=False)  # by which the logarithm of the gap falls in a pass
     violation: float = field(default=np.inf, init=False)
     count: int = field(default=0, init=False)  # passes so far,
     work: float = field(default=0.0, init=False)  # and entries of X in them
@@ -76,15 +81,20 @@ class ActivePasses:
             self.count += TUNING.first
             self._evaluate()
             return
-        before = self.violation
-        self._ascend(self._active)
-        self.count += TUNING.passes
+        before, gap, passes = self.violation, self.known[1], self._passes_due()
+        self._ascend(self._active, passes)
+        self.count += passes
         self._evaluate()
+        self.rate = float(np.log(gap / self.known[1])) / passes if 0.0 < self.known[1] < gap < np.inf else 0.0
         if self.violation > TUNING.slow * before and self._maximise_over(self._active):
             self._evaluate()
 
     def estimate(self) -> tuple[float, float]:
-        """About P of the smallest feasible multiple of the model, and its gap; infinite where they are not known.
+        """About P of the smallest feasible multiple of the model, and its gap; infinite where they are not known."""
+        return self.known[:2]
+
+    def _estimate(self, w: Vector) -> tuple[float, float, float]:
+        """P, the gap and the multiple itself.
 
         They are known for half-lines that do not contain 0, without a centre. Without an intercept
         D = (1/W) sum_i s_i alpha_i end_i - R(w); with one the gap of the multiple to the model takes its place.
@@ -95,20 +105,34 @@ class ActivePasses:
         reached = np.where(np.isfinite(low), z, -z)
         one_sided = not np.any(np.isfinite(low) & np.isfinite(high))
         if isinstance(problem.penalty, Bregman) or not (one_sided and np.all(end > 0.0) and np.all(reached > 0.0)):
-            return np.inf, np.inf
-        value = problem.penalty.value(self.passes.model(self.iterates.u)[0])
+            return np.inf, np.inf, np.inf
+        value = problem.penalty.value(w)
         support = float(problem.fractions.ravel()[counts] @ (np.abs(self.iterates.alpha[counts]) * end))
         bound = value if problem.intercept else support - value
-        primal = float(np.max(end / reached)) ** 2 * value
-        return primal, primal - bound
+        multiple = float(np.max(end / reached))
+        return multiple**2 * value, multiple**2 * value - bound, multiple
+
+    def _passes_due(self) -> int:
+        """Those of the next round: no more than it should take to reach the goal."""
+        primal, gap = self.estimate()
+        if self.goal is None or not (self.rate > 0.0 and 0.0 < gap < np.inf):
+            return TUNING.passes
+        goal = TUNING.enough * self.goal.gap(primal)
+        needed = np.log(gap / goal) / self.rate if goal > 0.0 else np.inf
+        return int(np.clip(np.ceil(needed), 1, TUNING.passes)) if np.isfinite(needed) else TUNING.passes
 
     def refresh(self) -> None:
         """Recompute the image of the multipliers, without the rounding errors of the steps."""
         self.iterates.refresh()
 
+    def model(self) -> Candidate:
+        """The present one."""
+        return self.iterates.candidates()[0]
+
     def candidates(self) -> list[Candidate]:
-        """The present model."""
-        return self.iterates.candidates()
+        """The present model; its smallest feasible multiple, if that is known."""
+        found, multiple = self.model(), self.known[2] * (1.0 + TUNING.spare)
+        return [replace(found, w=multiple * found.w, b=multiple * found.b) if np.isfinite(multiple) else found]
 
     @property
     def _distances(self) -> Vector:
@@ -124,17 +148,18 @@ class ActivePasses:
         w, b = self.passes.model(self.iterates.u)
         self.z = self.problem.scores(w, b)
         self.violation = float(self._distances.max(initial=0.0))
+        self.known = self._estimate(w)
 
-    def _ascend(self, rows: Indices) -> None:
+    def _ascend(self, rows: Indices, passes: int) -> None:
         """Passes over some rows, all others having multipliers of zero."""
         iterates = self.iterates
         run = self.passes.over(iterates.sampler.rng.permutation(rows), 1.0 / TUNING.relaxation)
         with np.errstate(over="ignore", invalid="ignore"):
-            for _ in range(TUNING.passes):
+            for _ in range(passes):
                 iterates.move_centre()
                 run(iterates.alpha, iterates.u)
             require_finite(iterates.is_finite)
-        self.work += TUNING.passes * len(rows) * self._entries
+        self.work += passes * len(rows) * self._entries
 
     @property
     def _entries(self) -> float:

@@ -6,6 +6,8 @@ step at y, with the scores z there, is b_i = (Pi_i(t_i) - t_i) / L, t_i = z_i - 
 Teboulle 2009) begins anew where it points uphill (O'Donoghue and Candes 2015).
 
 An unpenalised intercept is one more coordinate with a quadratic around a centre that moves now and then.
+
+Where there are few rows, semismooth Newton steps (`semismooth`) are tried now and then.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import numpy as np
 from fenchel.data.typing import Vector
 from fenchel.problem import Interpolation, Trait
 from fenchel.steps.base import Candidate, Overflow, Solver, Start
+from fenchel.steps.interpolation.semismooth import SemismoothNewton
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class DualGradientTuning:
     decay: float = 0.95  # and after every step
     idle: int = 60  # steps that move no multiplier by more than rounding, after which none will
     recentre: int = 20  # steps between two centres of the intercept
+    newton: int = 20  # steps before the first semismooth Newton steps;
+    later: int = 2  # how many times more before the next
 
 
 TUNING = DualGradientTuning()
@@ -48,6 +53,9 @@ class GradientState:
     t: float = 1.0
     steps: int = 0
     idle: int = 0
+    newton: SemismoothNewton | None = None
+    due: int = TUNING.newton  # the number of steps after which it is tried
+    settled: bool = False  # by it, up to rounding
 
     def intercepts(self, beta: Vector) -> Vector:
         """b = centre + pull sum_i beta_i; zero without an intercept."""
@@ -85,11 +93,16 @@ class DualGradient(Solver[GradientState]):
         pull = first / n if problem.intercept else 0.0
         b = np.atleast_1d(np.asarray(start.b, dtype=np.float64))
         centre = b - pull * beta.sum(axis=0) if problem.intercept else np.zeros(problem.outputs)
-        return GradientState(problem, beta, beta, v, v, centre, pull, first)
+        newton = SemismoothNewton(problem) if SemismoothNewton.suits(problem) else None
+        return GradientState(problem, beta, beta, v, v, centre, pull, first, newton=newton)
 
     def step(self, state: GradientState) -> GradientState:
         problem, beta = state.problem, state.beta
         state.steps += 1
+        if state.newton is not None and state.steps >= state.due:
+            state.due = TUNING.later * state.steps
+            if self._accelerate(state, state.newton):
+                return state
         w = problem.penalty.grad_conjugate(state.v_y)
         z = problem.X.matvec(w).reshape(beta.shape) + state.intercepts(state.y)
         value = state.smooth(state.y, state.v_y)
@@ -119,6 +132,22 @@ class DualGradient(Solver[GradientState]):
             raise Overflow("the multipliers overflow")
         return state
 
+    @staticmethod
+    def _accelerate(state: GradientState, newton: SemismoothNewton) -> bool:
+        """Semismooth Newton steps; whether they have helped."""
+        found = newton.solve(state.beta, state.intercepts(state.beta))
+        if found is None:
+            return False
+        beta, b = found.beta, found.b
+        v = state.problem.X.rmatvec(beta.ravel())
+        if not np.all(np.isfinite(v)):
+            return False
+        if state.problem.intercept:
+            state.centre = b - state.pull * beta.sum(axis=0)
+        state.beta, state.y, state.v, state.v_y, state.t = beta, beta, v, v, 1.0
+        state.settled = found.is_settled
+        return True
+
     def _proximal(self, state: GradientState, z: Vector) -> Vector:
         problem = state.problem
         t = z - state.L * state.y
@@ -126,7 +155,7 @@ class DualGradient(Solver[GradientState]):
         return np.where(problem.counts[:, None], new, 0.0)
 
     def finished(self, state: GradientState) -> bool:
-        return state.idle >= TUNING.idle
+        return state.settled or state.idle >= TUNING.idle
 
     def candidates(self, state: GradientState) -> Sequence[Candidate]:
         problem = state.problem

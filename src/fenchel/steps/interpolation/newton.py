@@ -25,14 +25,15 @@ import numpy as np
 
 from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Interpolation, Trait
-from fenchel.problem.penalties import LpSquared, Penalty
+from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.base import LinkDerivative
-from fenchel.steps.base import Candidate, GaveUp, Overflow, Progress, Solver, Start
+from fenchel.steps.base import Candidate, GaveUp, Goal, Overflow, Progress, Solver, Start
 from fenchel.steps.interpolation.active import ActivePasses
 from fenchel.steps.interpolation.dykstra import Dykstra
 from fenchel.steps.interpolation.hessian import TUNING as HESSIAN
 from fenchel.steps.interpolation.hessian import MultiplierHessian
 from fenchel.steps.interpolation.pivoting import Quadratic, States
+from fenchel.steps.interpolation.semismooth import stages
 from fenchel.steps.interpolation.state import Iterates
 
 
@@ -54,7 +55,6 @@ class IntervalNewtonTuning:
     many: int = 500  # samples from which passes of dual ascent come first,
     rounds: int = 32  # as long as so many rounds of them
     quick: float = 0.5  # make the violation this part of what it was
-    nearer: float = 0.5  # p - 1 of the next p-norm, as a part of the last
     nearly: float = 1e-3  # relative violation at which the next p-norm follows
 
 
@@ -193,10 +193,10 @@ class IntervalNewton(Solver[MultiplierState]):
         counts = np.repeat(problem.counts, problem.outputs)
         low, high = np.where(counts, low, -np.inf), np.where(counts, high, np.inf)
         beta = (problem.fractions * np.reshape(start.alpha, (-1, problem.outputs))).ravel()
-        stages = _stages(problem.penalty) if not beta.any() else [problem.penalty]
+        way = stages(problem.penalty) if not beta.any() else [problem.penalty]
         states = np.sign(beta).astype(np.int8)
         b = np.atleast_1d(np.asarray(start.b, dtype=np.float64)).copy()
-        state = MultiplierState(problem, stages[0], stages[1:], low, high, counts, beta, b, states, seed=seed)
+        state = MultiplierState(problem, way[0], way[1:], low, high, counts, beta, b, states, seed=seed)
         if problem.X.shape[0] > problem.X.shape[1] + problem.outputs * problem.intercept:  # rows depend on each other
             state.damping = state.least_damping = TUNING.dependent
         if _begins_with_passes(problem):
@@ -218,7 +218,7 @@ class IntervalNewton(Solver[MultiplierState]):
         if ascent.violation < TUNING.quick * state.violated:
             state.violated = ascent.violation
             return
-        found = ascent.candidates()[0]
+        found = ascent.model()
         assert found.alpha is not None
         if state.problem.n_samples > HESSIAN.most_dense:
             start = Start(found.w, found.b, found.alpha)
@@ -231,6 +231,10 @@ class IntervalNewton(Solver[MultiplierState]):
         state.states = np.sign(state.beta).astype(np.int8)
         state.b = np.atleast_1d(np.asarray(found.b, dtype=np.float64))
         state.evaluate()
+
+    def aim(self, state: MultiplierState, goal: Goal) -> None:
+        if isinstance(state.ascent, ActivePasses):
+            state.ascent.goal = goal
 
     def progress(self, state: MultiplierState) -> Progress:
         """A Newton step is worth a certificate; passes of dual ascent are by their number, or their estimate."""
@@ -352,14 +356,3 @@ def _begins_with_passes(problem: Interpolation) -> bool:
     points = bool(np.all(ends[0] == ends[1]))
     plain = problem.penalty.quadratic and problem.is_scalar and problem.is_stored and problem.design.by_rows
     return plain and not points and problem.n_samples >= TUNING.many
-
-
-def _stages(penalty: Penalty) -> list[Penalty]:
-    """p-norms from 2 down to p: each is solved roughly, from the solution of the one before."""
-    if not isinstance(penalty, LpSquared):
-        return [penalty]
-    p, stages = 2.0, []
-    while p - 1.0 > (penalty.p - 1.0) / TUNING.nearer:
-        p = 1.0 + TUNING.nearer * (p - 1.0)
-        stages.append(LpSquared(penalty.lam, p))
-    return [*stages, penalty]

@@ -1,0 +1,98 @@
+"""Linear algebra in rational arithmetic: what follows from few rows, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy.linalg import qr
+
+from fenchel.data.typing import Indices, Matrix
+
+
+@dataclass(frozen=True)
+class RationalTuning:
+    """About half a second for rows of small integers: `tests/certificate/test_interpolation.py`."""
+
+    most_work: int = 150_000  # multiplications of fractions
+    rank: float = 1e-9  # of a pivot, beside the first, that may be zero
+
+
+TUNING = RationalTuning()
+
+
+def implied_rows(rows: Matrix) -> Indices | None:
+    """Rows from which all others follow: each of these is a combination of those, in exact arithmetic.
+
+    Rows that are independent up to rounding are taken; the others are reduced by them. None if some row is no
+    combination of them, or if that is too much work.
+    """
+    lengths = np.linalg.norm(rows, axis=1)
+    if not np.all((lengths > 0.0) & np.isfinite(lengths)):
+        return None
+    _, R, order = qr((rows / lengths[:, None]).T, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diagonal(R))
+    rank = int(np.count_nonzero(diagonal > TUNING.rank * diagonal[0]))
+    if len(rows) * rank * rows.shape[1] > TUNING.most_work:
+        return None
+    basis: list[tuple[int, list[Fraction]]] = []  # a column, and a row that is 1 there; zero there in all later rows
+    for i in order[:rank]:
+        left = _reduced(_exactly(rows[i]), basis)
+        column = max(range(len(left)), key=lambda j: abs(left[j]))
+        if left[column] == 0:
+            return None
+        basis.append((column, [x / left[column] for x in left]))
+    if any(any(_reduced(_exactly(rows[i]), basis)) for i in order[rank:]):
+        return None
+    return np.sort(order[:rank])
+
+
+def _exactly(row: Matrix) -> list[Fraction]:
+    return [Fraction(float(x)) for x in row]
+
+
+def _reduced(row: list[Fraction], basis: list[tuple[int, list[Fraction]]]) -> list[Fraction]:
+    """What is left of a row, zero in the columns of the basis."""
+    for column, other in basis:
+        factor = row[column]
+        if factor:
+            row = [x - factor * y for x, y in zip(row, other, strict=True)]
+    return row
+
+
+def null_vector(rows: Matrix) -> list[Fraction] | None:
+    """The y with y'rows = 0, scaled to a largest entry of 1, if there is one up to scale; exactly."""
+    m, d = rows.shape
+    if d == 0:
+        return [Fraction(1)] if m == 1 else None
+    _, _, pivots = qr(rows, mode="economic", pivoting=True)
+    chosen = np.asarray(pivots[: m - 1])
+    table = [[Fraction(float(x)) for x in rows[:, j]] for j in chosen]  # equations, one unknown a row
+    lead: list[int] = []
+    for row in range(len(table)):
+        for column in (c for c in range(m) if c not in lead):
+            if table[row][column] != 0:
+                break
+        else:
+            return None
+        lead.append(column)
+        first = table[row][column]
+        table[row] = [x / first for x in table[row]]
+        for other in range(len(table)):
+            if other != row and table[other][column] != 0:
+                factor = table[other][column]
+                table[other] = [x - factor * y for x, y in zip(table[other], table[row], strict=True)]
+    free = [c for c in range(m) if c not in lead]
+    if len(free) != 1:
+        return None
+    y = [Fraction(0)] * m
+    y[free[0]] = Fraction(1)
+    for row, column in enumerate(lead):
+        y[column] = -table[row][free[0]]
+    largest = max(abs(x) for x in y)
+    y = [x / largest for x in y]
+    for j in range(d):
+        if sum(value * Fraction(float(x)) for value, x in zip(y, rows[:, j], strict=True) if x) != 0:
+            return None
+    return y
