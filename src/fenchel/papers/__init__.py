@@ -5,5 +5,6 @@
 PAPERS = {
     "certificates": "fenchel.papers.certificates",
     "interpolation": "fenchel.papers.interpolation",
+    "margin": "fenchel.papers.margin",
     "sdca": "fenchel.papers.sdca",
 }
