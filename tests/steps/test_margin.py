@@ -139,7 +139,8 @@ def test_rows_may_have_different_margins():
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_certificate_has_the_largest_margin_between_its_bounds(seed, options):
     X, y = separable(seed, n=40, d=4)
-    result, best = quiet(hard(X, y), max_iter=200, tol=1e-3, **options), largest_margin(X, y)
+    steps = 1000 if options["solver"] == "margin" else 200
+    result, best = quiet(hard(X, y), max_iter=steps, tol=1e-3, **options), largest_margin(X, y)
     made = result.certificate
     upper = 1.0 / np.sqrt(2.0 * (made.dual - made.rounding)) if made.dual > made.rounding else np.inf
     assert upper >= best * (1.0 - 1e-8)
@@ -245,20 +246,19 @@ def test_the_steps_of_the_shifted_logistic_loss_are_short_enough_for_any_number_
             assert before.psi <= np.log(n) + 0.55
 
 
-def test_the_first_step_of_the_logistic_loss_is_not_1_over_n():
+def test_the_shifted_logistic_loss_does_not_need_steps_of_1_over_n():
     X, y = separable(6, n=2000, d=20)
-    best, Z = largest_margin(X, y), unit_rows(X, y)
-    reached = {}
+    best, missing = largest_margin(X, y), {}
     for name, options in {
         "shifted": {"step_size": LOGISTIC_STEP},
         "1/n": {"step_size": 1.0 / 2000, "shift": 0.0},
         "adaptive": {},
     }.items():
-        state = list(states(Margin(loss="logistic", **options), hard(X, y), 100))[-1]
-        reached[name] = margin_of(Z, state.weights) * np.linalg.norm(X, axis=1).max() / best
-    assert reached["shifted"] > 0.9
-    assert reached["adaptive"] > 0.9
-    assert reached["1/n"] < 0.3
+        w = list(states(Margin(loss="logistic", **options), hard(X, y), 300))[-1].weights
+        missing[name] = 1.0 - margin_of(-y[:, None] * X, w) / best
+    assert missing["shifted"] < 0.25
+    assert missing["adaptive"] < 0.04
+    assert missing["1/n"] > 0.4
 
 
 # Adaptive steps -------------------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ def test_other_problems_are_refused_in_words(solver):
         (fl.Interpolation(X, sets.HalfLine(1.0, y), intercept=True), "no intercept"),
         (fl.Interpolation(X, sets.HalfLine(1.0, y), centre=np.ones(2)), "no centre"),
         (fl.Interpolation(X, sets.HalfLine(1.0, y), fl.penalties.LpSquared(1.0, 1.5)), "a quadratic penalty"),
-        (fl.Interpolation(X, sets.HalfLine(1.0), L2(1.0), outputs=2), "one score per sample"),
+        (fl.Interpolation(X, sets.HalfLine(1.0), L2(1.0), outputs=2), "one score per sample|is stored"),
         (fl.Interpolation(X, sets.HalfLine(0.0, y)), "positive margin"),
         (fl.Interpolation(X, sets.Point(y)), "half-lines"),
         (fl.Interpolation(X, sets.Ball(0.0), outputs=2), "intervals"),

@@ -127,9 +127,9 @@ class MarginRows:
 
     def multipliers(self, q: Vector, image: Vector) -> Vector:
         """alpha, with nearly the best c; any other one gives the same certificate."""
-        problem, total, length = self.problem, float(q.sum()), float(np.linalg.norm(image))
+        problem, total, length = self.problem, q.sum(), np.linalg.norm(image)
         with np.errstate(all="ignore"):
             share = np.where(problem.counts, -self.factor * q / problem.fractions[:, 0], 0.0)
-            best = problem.penalty.strong_convexity * (total / length) / length
+            best = problem.penalty.strong_convexity * (total / length) / length  # infinite where Z'q = 0
             scale = best if 0.0 < best < np.inf else 1.0
             return np.asarray(np.ldexp(share * scale, -self.exponent))

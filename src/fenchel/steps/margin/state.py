@@ -47,8 +47,11 @@ from fenchel.steps.margin.rows import MarginRows
 
 @dataclass(frozen=True)
 class MarginTuning:
-    """3000 rows of mnist 0/1, bundled digits 0/1: passes to a relative width of the interval of 1e-2; 1.2 against 2."""
+    """Margins after 50 to 1000 passes on 3000 rows of mnist 0/1, bundled digits 0/1 and 2000 x 20 generated rows, for
+    growth 1.1 to 2, shorter 0.5 and 0.7, first 1, 8 and 64.
+    """
 
+    first: float = 8.0  # times the step size that is known to be short enough: the first try
     growth: float = 1.2  # of the step size after a step that was not too long
     shorter: float = 0.5  # the next try after one that was
     rounding: float = 64 * 2.0**-53  # of (*), beside the sizes of its terms
@@ -164,7 +167,7 @@ class Descent:
     def __post_init__(self) -> None:
         self.point = self.form.at(self.form.first())
         self.mu, self.M, self.total = self.point.q, self.point.v, np.zeros_like(self.point.q)
-        self.step_size = self.form.rows.unit / max(1.0, float(self.point.q.sum()))
+        self.step_size = TUNING.first * self.form.rows.unit / max(1.0, float(self.point.q.sum()))
 
     def step(self) -> None:
         """One step."""
