@@ -66,8 +66,10 @@ double tilted_sum(const Rows &rows, const double *w, const double *factor, const
     return shift;
 }
 
-// Sums of exp(z_i - shift) over blocks of scores, from which a sample is drawn in proportion to exp(z_i).
+// Sums of exp(z_i - shift) over blocks of scores, from which a sample is drawn in proportion to exp(z_i): nothing below exp(-700).
 constexpr Index sampling_block = 256;
+
+inline double chance(double z, double shift) { return z - shift > -700 ? exp_nonpositive(z - shift) : 0.0; }
 
 inline Index sampling_blocks(Index n) { return (n + sampling_block - 1) / sampling_block; }
 
@@ -84,7 +86,7 @@ inline double move_scores(const double *k, double momentum, double step, double 
         const Index stop = std::min(n, (b + 1) * sampling_block);
         double sum = 0;
 #pragma omp simd reduction(+ : sum)
-        for (Index i = b * sampling_block; i < stop; ++i) sum += exp_nonpositive(z[i] - largest);
+        for (Index i = b * sampling_block; i < stop; ++i) sum += chance(z[i], largest);
         sums[b] = sum;
     }
     return largest;
@@ -96,14 +98,19 @@ inline Index draw_tilted(const double *z, double shift, const double *sums, Inde
     double total = 0;
     for (Index b = 0; b < blocks; ++b) total += sums[b];
     double left = u * total;
-    Index block = 0;
-    while (block + 1 < blocks && left >= sums[block]) left -= sums[block++];
+    Index block = 0, last = 0;  // the last ones with a chance: rounding may leave a part of u beyond them
+    for (Index b = 0; b < blocks; ++b) {
+        if (!(sums[b] > 0)) continue;
+        block = b;
+        if (left < sums[b]) break;
+        left -= sums[b];
+    }
     const Index start = block * sampling_block, stop = std::min(n, start + sampling_block);
-    Index last = start;  // the last one with a weight: rounding may leave a part of u beyond it
     for (Index i = start; i < stop; ++i) {
-        if (z[i] < shift - 700) continue;
+        const double part = chance(z[i], shift);
+        if (!(part > 0)) continue;
         last = i;
-        left -= exp_nonpositive(z[i] - shift);
+        left -= part;
         if (left < 0) break;
     }
     return last;
