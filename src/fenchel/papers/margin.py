@@ -146,6 +146,10 @@ def figure2(data: Data = None, **settings: Unpack[Settings]) -> Figure:
             _line(axes, method, curve.passes, np.maximum(curve.error, 0.5 / len(dataset.y_test)))
         axes.set(xscale="log", yscale="log")
         _dress(axes, dataset, "test error")
+        low, high = axes.get_ylim()
+        ticks = [digit * 10.0**k for k in range(-5, 0) for digit in (1, 2, 5)]
+        shown = [tick for tick in ticks if low <= tick <= high]
+        axes.set_yticks(shown, [f"{tick:g}" for tick in shown])
         _tick(settings)
     figure.suptitle("Figure 2: test errors, on data that cannot be separated", fontsize=11)
     add_legend(figure)
