@@ -74,7 +74,9 @@ def test_error_bounds_hold_in_exact_arithmetic(seed):
             assert abs(exact - Fraction(float(value))) <= Fraction(float(error))
 
 
-@pytest.mark.parametrize("solver", [Margin(), Margin(form="dual"), MarginSampling()], ids=["primal", "dual", "sampling"])
+@pytest.mark.parametrize(
+    "solver", [Margin(), Margin(form="dual"), MarginSampling()], ids=["primal", "dual", "sampling"]
+)
 def test_algorithms_take_the_same_steps_with_the_explicit_matrix(solver):
     rng = np.random.default_rng(3)
     X, codes = rng.normal(size=(40, 6)), rng.integers(3, size=40)

@@ -47,10 +47,12 @@ def test_theorem_3_1_part_2_on_data_that_cannot_be_separated(seed):
     lower, upper = theory.margin_between(T, n, lengths, radius)
     assert np.all(lower == 0.0)
     assert upper[-1] < 0.01 * radius
-    own = [state for state in [Margin(step_size=1.0).begin(hard(X, y), zero(hard(X, y)), 0)]]
+    problem = hard(X, y)
+    state = Margin(step_size=1.0).begin(problem, zero(problem), 0)
     for length in lengths[:300]:
-        own[0].step()
-        assert np.linalg.norm(own[0].M) / own[0].form.rows.longest == pytest.approx(length / radius, rel=1e-6, abs=1e-9)
+        state.step()
+        own = np.linalg.norm(state.M) / state.form.rows.longest
+        assert own == pytest.approx(length / radius, rel=1e-6, abs=1e-9)
 
 
 def test_the_bound_without_the_logarithm_is_the_sharper_one():

@@ -290,7 +290,8 @@ def test_every_step_satisfies_the_inequality_of_the_proof(seed, options):
         own, g = -np.max(after.z) / np.linalg.norm(w), best / scale
         assert own >= (g - start / np.linalg.norm(w)) * (1.0 - 1e-9) - 1e-12
         assert np.linalg.norm(w) >= g * total * (1.0 - 1e-9)
-        assert 0.5 * state.M @ state.M <= (0.5 * g * g + start / state.weight) * (1.0 + 1e-9)
+        excess = 0.5 * (state.M @ state.M - g * g)
+        assert excess <= start / state.weight + 1e-9 * g * g
 
 
 def test_adaptive_steps_need_fewer_passes():

@@ -33,7 +33,9 @@ def test_the_iterates_are_those_of_algorithm_2(steps, storage):
         state = solver.step(state)
         drawn.append(state.drawn)
         weights.append(state.weights * state.rows.longest)
-    theta, beta = (1.0, lambda t: t / (t + 1.0)) if steps == "aggressive" else (np.sqrt(np.log(n) / horizon), lambda t: 0)
+    theta, beta = (
+        (1.0, lambda t: t / (t + 1.0)) if steps == "aggressive" else (np.sqrt(np.log(n) / horizon), lambda t: 0)
+    )
     for own, w in zip(weights, algorithm_2(Z, drawn, lambda t: theta, beta), strict=True):
         np.testing.assert_allclose(own, w, atol=1e-9 * np.linalg.norm(w))
 

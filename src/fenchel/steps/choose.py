@@ -92,8 +92,10 @@ def _(problem: MulticlassProblem) -> Solvers:
 def _(problem: Interpolation) -> Solvers:
     return Solvers(
         (IntervalNewton, DualGradient, Dykstra),
-        (Mirror, EuclideanDescent, Perceptron, Margin, MarginSampling)
-        + (GradientDescent, NormalizedGradient, BatchPerceptron, Sublinear),
+        (
+            *(Mirror, EuclideanDescent, Perceptron),
+            *(Margin, MarginSampling, GradientDescent, NormalizedGradient, BatchPerceptron, Sublinear),
+        ),
         ((IntervalNewton(),), (DualGradient(),)),
     )
 

@@ -21,8 +21,8 @@ struct LogisticTail {
     static double weight(double z, double shift) { return std::exp(level(z) - shift) / (1 + std::exp(-std::fabs(z))); }
 };
 
-// Weights below exp(-60) of the largest change a sum of up to 10^9 of them by less than its rounding.
-constexpr double negligible = 60;
+// Weights below exp(-50) of the largest change a sum of up to 500 000 of them by less than its rounding.
+constexpr double negligible = 50;
 
 // A sum of rows with weights relative to exp(shift): the largest level so far, by which the sum is rescaled when it rises.
 struct ShiftedSum {
@@ -36,24 +36,29 @@ struct ShiftedSum {
     }
 };
 
+// The rows from start to stop, for `tilted_sum`.
+template <class Tail, bool in_order, class Rows>
+void tilt_range(const Rows &rows, const double *w, const double *factor, const double *prior, double *z, ShiftedSum &own, Index start, Index stop) {
+    for (Index i = start; i < stop; ++i) {
+        z[i] = prior[i];
+        if (factor[i] == 0) continue;
+        const auto x = rows.line(i);
+        z[i] += factor[i] * dot<in_order>(x, w);
+        const double level = Tail::level(z[i]);
+        if (level > own.shift) own.raise(level);
+        if (level >= own.shift - negligible) add(x, factor[i] * Tail::weight(z[i], own.shift), own.sum.data());
+    }
+}
+
 // z_i = factor_i x_i.w + prior_i, and v = sum_i weight(z_i) factor_i x_i / exp(shift); returns the shift, -inf without rows. A row is read
 // once for both. Rows of factor 0 are left out, with the score prior_i.
 template <class Tail, class Rows>
 double tilted_sum(const Rows &rows, const double *w, const double *factor, const double *prior, double *z, double *v, Index threads) {
     std::vector<ShiftedSum> parts(threads);
+    const auto pass = rows.outgrows_cache() ? tilt_range<Tail, true, Rows> : tilt_range<Tail, false, Rows>;
     parallel(threads, [&](Index part) {
-        ShiftedSum &own = parts[part];
-        own.sum.assign(rows.width, 0.0);
-        const Index stop = rows.split(part + 1, threads);
-        for (Index i = rows.split(part, threads); i < stop; ++i) {
-            z[i] = prior[i];
-            if (factor[i] == 0) continue;
-            const auto x = rows.line(i);
-            z[i] += factor[i] * dot(x, w);
-            const double level = Tail::level(z[i]);
-            if (level > own.shift) own.raise(level);
-            if (level >= own.shift - negligible) add(x, factor[i] * Tail::weight(z[i], own.shift), own.sum.data());
-        }
+        parts[part].sum.assign(rows.width, 0.0);
+        pass(rows, w, factor, prior, z, parts[part], rows.split(part, threads), rows.split(part + 1, threads));
     });
     double shift = -std::numeric_limits<double>::infinity();
     for (const ShiftedSum &part : parts) shift = std::max(shift, part.shift);

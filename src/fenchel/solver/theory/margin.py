@@ -48,7 +48,9 @@ def margin_momentum(iterations: ArrayLike, n: int, margin: float, radius: float 
         The bound proven here, g - 4 log(n) / (g t (t + 3)).
     """
     t, g = _steps(iterations), _unit(n, margin, radius)
-    lost = 4.0 * log(n) / (t * (t + 3.0)) if sharp else 4.0 * (1.0 + log(n)) * (1.0 + 2.0 * np.log1p(t)) / (t + 1.0) ** 2
+    lost = (
+        4.0 * log(n) / (t * (t + 3.0)) if sharp else 4.0 * (1.0 + log(n)) * (1.0 + 2.0 * np.log1p(t)) / (t + 1.0) ** 2
+    )
     return np.asarray(radius * (g - lost / g))
 
 

@@ -1,7 +1,7 @@
 """Baselines for margins: the batch perceptron, and the sublinear perceptron.
 
-Both play rows against weights: with w in the unit ball and q in the simplex, the largest margin is the value of the game
-max_w min_q -q'Zw.
+Both play rows against weights: the largest margin is the value of the game max_w min_q -q'Zw, w in the unit ball and q
+in the simplex.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class SublinearState:
 class Sublinear(Solver[SublinearState]):
     """The sublinear perceptron (Clarkson, Hazan and Woodruff 2012): a row and a column at a time.
 
-    With A = -Z scaled to rows of norm at most 1, rows are drawn from p and added to y, x = y / max(1, |y|); a column j is
-    drawn with the probability x_j^2 / |x|^2, and p_i is multiplied by 1 - e v_i + e^2 v_i^2, v_i = A_ij |x|^2 / x_j
+    With A = -Z scaled to rows of norm at most 1, rows are drawn from p and added to y, x = y / max(1, |y|); a column j
+    is drawn with the probability x_j^2 / |x|^2, and p_i is multiplied by 1 - e v_i + e^2 v_i^2, v_i = A_ij |x|^2 / x_j
     clipped to [-1/e, 1/e]. The result is the mean of all x. A step is as many of these as touch as many numbers as one
     pass. Rows stored sparse are copied by columns once.
 

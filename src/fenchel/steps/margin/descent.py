@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.data.typing import Vector
 from fenchel.problem import Interpolation
 from fenchel.problem.checks import require_one_of
 from fenchel.problem.vectors import set_nonnegative, set_positive
-from fenchel.steps.base import Candidate, Solver, Start
+from fenchel.steps.base import Candidate, Progress, Solver, Start
 from fenchel.steps.margin.potentials import LOGISTIC_STEP, ExponentialPotential, LogisticPotential, Potential
 from fenchel.steps.margin.rows import REQUIRES, MarginRows, obstacle
 from fenchel.steps.margin.state import Descent, DualForm, PrimalForm
@@ -28,7 +27,7 @@ class _Gradients(Solver[Descent]):
     """The base of `Margin`, `GradientDescent` and `NormalizedGradient`; a step is one iteration."""
 
     requires = REQUIRES
-    steps_per_check = 50
+    steps_per_check = 100
     passes_per_step = 2
     needs_storage = False
     any_storage = True
@@ -49,6 +48,9 @@ class _Gradients(Solver[Descent]):
     def candidates(self, state: Descent) -> Sequence[Candidate]:
         return state.candidates()
 
+    def progress(self, state: Descent) -> Progress:
+        return state.progress()
+
 
 @dataclass(frozen=True)
 class Margin(_Gradients):
@@ -61,8 +63,8 @@ class Margin(_Gradients):
     form : {"primal", "dual"}, default "primal"
         Whether to keep weights, or scores and products with the Gram matrix Z Z'. The iterates are the same.
     step_size : "adaptive" or float, default "adaptive"
-        In units of 1 / max_i |z_i|^2. 1 is the paper's, with momentum t / (t + 1); "adaptive" takes the longest steps for
-        which the same proof holds, and the momentum that belongs to them.
+        In units of 1 / max_i |z_i|^2. 1 is the paper's, with momentum t / (t + 1); "adaptive" takes the longest steps
+        for which the same proof holds, and the momentum that belongs to them.
     shift : float, optional
         Of the logistic loss log(1 + exp(z - shift)); by default log n, for which 1 - 1/e is a step size for every n.
         0 is the paper's logistic loss, for which only 1/n is known to be.
@@ -105,8 +107,8 @@ class GradientDescent(_Gradients):
     ----------
     loss : {"exponential", "logistic"}, default "exponential"
     step_size : float, optional
-        In units of 1 / max_i |z_i|^2; by default 1, or 4 for the logistic loss, one over the smoothness of the mean loss
-        where it is at most 1.
+        In units of 1 / max_i |z_i|^2; by default 1, or 4 for the logistic loss: one over the smoothness of the mean
+        loss where it is at most 1.
     """
 
     loss: str = "exponential"
@@ -165,9 +167,3 @@ def potential_of(loss: str, count: int, shift: float | None) -> Potential:
     if loss == "exponential":
         return ExponentialPotential()
     return LogisticPotential(float(np.log(count)) if shift is None else shift)
-
-
-def margin_of(rows: MarginRows, w: Vector) -> float:
-    """The margin of weights for Z as scaled, in the units of the data."""
-    length = float(np.linalg.norm(w))
-    return float(np.ldexp(-np.max(rows.scores(w)) / length, rows.exponent)) if length > 0.0 else 0.0

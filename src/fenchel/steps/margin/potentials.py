@@ -80,7 +80,9 @@ class LogisticPotential(Potential):
         if top > -600.0:
             L = float(np.sum(np.maximum(u, 0.0) + np.log1p(np.exp(-np.abs(u)))))
             return self.offset + (L + float(np.log(-np.expm1(-L))))
-        return self.offset + (top + float(np.log(np.sum(np.exp(u - top)))))  # l(u) is exp(u), and so small an L is exp(psi)
+        return self.offset + (
+            top + float(np.log(np.sum(np.exp(u - top))))
+        )  # l(u) is exp(u), and so small an L is exp(psi)
 
     def slopes(self, z: Vector, psi: float) -> Vector:
         u, at = z - self.offset, psi - self.offset

@@ -2,7 +2,7 @@
 
 A row i is drawn with the probability q_i of the dual variables, and stands for the gradient Z'q:
 
-    g_t = b_t (g_(t-1) + z_i),    w_(t+1) = w_t - t_t (g_t + z_i),    q_(t+1) the softmax of Z w_(t+1).
+    g_t = b_t (g_(t-1) + z_i),    w_(t+1) = w_t - s_t (g_t + z_i),    q_(t+1) the softmax of Z w_(t+1).
 
 Scores take one product Z z_i, a row of the Gram matrix (`Products.gram_row`); w = -Z'a is formed where it is asked for.
 A draw looks at the sums of blocks of 256 probabilities, then at one block.
@@ -84,8 +84,8 @@ class MarginSampling(Solver[SamplingState]):
     Parameters
     ----------
     steps : {"aggressive", "proven"}, default "aggressive"
-        The parameters of Algorithm 1, t_t = 1 and b_t = t / (t + 1), which work well; or those of Theorem 4.1,
-        t_t = sqrt(log(n) / horizon) and b_t = 0. Both in units of 1 / max_i |z_i|^2.
+        The parameters of Algorithm 1, s_t = 1 and b_t = t / (t + 1), which work well; or those of Theorem 4.1,
+        s_t = sqrt(log(n) / horizon) and b_t = 0. Both in units of 1 / max_i |z_i|^2.
     horizon : int, optional
         The number of steps to come, for "proven" only: `fl.theory.margin_sampling_steps`.
     """
