@@ -2,9 +2,10 @@
 
 Figure 1, on data that can be separated: the margin of every method's weights against products with X, what is missing
 to the largest margin, and the bounds of Theorem 3.1. Figure 2, on data that cannot: test errors. All methods begin at
-zero. An iteration of momentum and of normalised gradients takes two products with X (in one pass over the rows), and so
-does a step that turns out too long; one of the batch perceptron takes one. The paper's data are mnist, 0 against 1 and 3 against 5; by default they are the 8 x 8
-digits packaged with scikit-learn, on which every pair of digits can be separated, but odd and even ones cannot.
+zero. An iteration of momentum and of the gradient methods takes two products with X (in one pass over the rows), and so
+does a step that turns out too long; one of the batch perceptron takes one. The paper's data are mnist, 0 against 1 and
+3 against 5; by default they are the 8 x 8 digits packaged with scikit-learn, on which every pair of digits can be
+separated, but odd and even ones cannot.
 
     from fenchel.papers import margin
     margin.figure1().savefig("figure1.png")
@@ -16,7 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.draw.paths import new_figure
 from fenchel.papers.curves import zero_one
 from fenchel.papers.datasets import Data, Dataset, datasets
-from fenchel.papers.panels import Colour, add_legend, dress
+from fenchel.papers.panels import Colour, Method, add_legend, dress
 from fenchel.problem import Interpolation
 from fenchel.problem.sets import HalfLine
 from fenchel.solver import NotCertifiedWarning, solve
@@ -38,7 +39,6 @@ from fenchel.steps import (
     Margin,
     MarginSampling,
     NormalizedGradient,
-    Solver,
     Start,
 )
 
@@ -48,26 +48,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Method:
-    """A line of a figure: an algorithm, and which of its candidates is shown."""
+class Maximiser(Method):
+    """A method, and which of its candidates is shown."""
 
-    label: str
-    colour: Colour
-    algorithm: Solver[Any]
-    style: str = "-"
     shown: int = 0
 
 
 METHODS = (
-    Method("momentum, adaptive steps", Colour.BLUE, Margin()),
-    Method("momentum (Algorithm 1)", Colour.BLUE, Margin(step_size=1.0), "--"),
-    Method("momentum, logistic loss", Colour.GREEN, Margin(loss="logistic")),
-    Method("batch perceptron, mean", Colour.ORANGE, BatchPerceptron()),
-    Method("batch perceptron", Colour.ORANGE, BatchPerceptron(), ":", 1),
-    Method("sampling (Algorithm 2)", Colour.GREEN, MarginSampling(), ":"),
-    Method("normalised gradient", Colour.PURPLE, NormalizedGradient()),
-    Method("normalised, 1/√t", Colour.PURPLE, NormalizedGradient(steps="root"), "--"),
-    Method("gradient descent", Colour.GREY, GradientDescent()),
+    Maximiser("momentum, adaptive steps", Colour.BLUE, Margin()),
+    Maximiser("momentum (Algorithm 1)", Colour.BLUE, Margin(step_size=1.0), "--"),
+    Maximiser("momentum, logistic loss", Colour.GREEN, Margin(loss="logistic")),
+    Maximiser("batch perceptron, mean", Colour.ORANGE, BatchPerceptron()),
+    Maximiser("batch perceptron", Colour.ORANGE, BatchPerceptron(), ":", 1),
+    Maximiser("sampling (Algorithm 2)", Colour.GREEN, MarginSampling(), ":"),
+    Maximiser("normalised gradient", Colour.PURPLE, NormalizedGradient()),
+    Maximiser("normalised, 1/√t", Colour.PURPLE, NormalizedGradient(steps="root"), "--"),
+    Maximiser("gradient descent", Colour.GREY, GradientDescent()),
 )
 
 
@@ -181,12 +177,14 @@ def largest_margin(dataset: Dataset) -> float | None:
     return 1.0 / length if np.isfinite(result.certificate.gap) and length > 0.0 else None
 
 
-def compare(dataset: Dataset, passes: int, seed: int = 0, methods: Sequence[Method] = METHODS) -> Mapping[str, Curve]:
+def compare(
+    dataset: Dataset, passes: int, seed: int = 0, methods: Sequence[Maximiser] = METHODS
+) -> Mapping[str, Curve]:
     """The curves of some methods, by label."""
     return {method.label: follow(dataset, method, passes, seed) for method in methods}
 
 
-def follow(dataset: Dataset, method: Method, passes: int, seed: int = 0) -> Curve:
+def follow(dataset: Dataset, method: Maximiser, passes: int, seed: int = 0) -> Curve:
     """Step a method from zero; margin and test error at points that are evenly spaced on a logarithmic axis."""
     problem, algorithm = problem_of(dataset), method.algorithm
     weights, _, multipliers = problem.shapes
@@ -223,7 +221,7 @@ def _bounds(axes: Axes, dataset: Dataset, best: float, passes: Vector) -> None:
         axes.plot(passes, 1.0 - bound / best, style, color="black", lw=1.0, label=label)
 
 
-def _line(axes: Axes, method: Method, x: Vector, y: Vector) -> None:
+def _line(axes: Axes, method: Maximiser, x: Vector, y: Vector) -> None:
     axes.plot(x, y, method.style, color=method.colour, lw=1.5, label=method.label)
 
 

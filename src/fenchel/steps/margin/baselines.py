@@ -6,7 +6,6 @@ in the simplex.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,8 +14,8 @@ from fenchel.data.design import Design
 from fenchel.data.typing import Vector
 from fenchel.problem import Interpolation
 from fenchel.problem.checks import require_count, require_one_of
-from fenchel.steps.base import Candidate, Solver, Start
-from fenchel.steps.margin.rows import REQUIRES, MarginRows, obstacle
+from fenchel.steps.base import Candidate, Start
+from fenchel.steps.margin.rows import MarginRows, MarginSolver
 
 
 @dataclass
@@ -40,7 +39,7 @@ class PerceptronState:
 
 
 @dataclass(frozen=True)
-class BatchPerceptron(Solver[PerceptronState]):
+class BatchPerceptron(MarginSolver[PerceptronState]):
     """Supergradient ascent on the smallest margin (Cotter, Shalev-Shwartz and Srebro 2012); a step is one row.
 
     Parameters
@@ -53,22 +52,11 @@ class BatchPerceptron(Solver[PerceptronState]):
     steps: str = "constant"
     name = "batch_perceptron"
     summary = "baseline: corrections on the row with the smallest margin"
-    requires = REQUIRES
     steps_per_check = 100
     passes_per_step = 1
-    needs_storage = False
-    any_storage = True
-    has_own_threads = True
 
     def __post_init__(self) -> None:
         require_one_of(self.steps, ("constant", "root"), "batch_perceptron: steps")
-
-    @property
-    def ignores_start(self) -> bool:
-        return True
-
-    def obstacle(self, problem: Interpolation) -> str | None:
-        return obstacle(problem)
 
     def begin(self, problem: Interpolation, start: Start, seed: int) -> PerceptronState:
         rows = MarginRows.of(problem)
@@ -91,9 +79,6 @@ class BatchPerceptron(Solver[PerceptronState]):
         state.sum_a += state.a
         return state
 
-    def candidates(self, state: PerceptronState) -> Sequence[Candidate]:
-        return state.candidates()
-
 
 @dataclass
 class SublinearState:
@@ -108,9 +93,13 @@ class SublinearState:
     sum_x: Vector
     steps: int = 0
 
+    def candidates(self) -> list[Candidate]:
+        """The mean iterate, with the rows drawn as multipliers."""
+        return [self.rows.candidate(self.sum_x / max(1, self.steps), np.nan, self.drawn)]
+
 
 @dataclass(frozen=True)
-class Sublinear(Solver[SublinearState]):
+class Sublinear(MarginSolver[SublinearState]):
     """The sublinear perceptron (Clarkson, Hazan and Woodruff 2012): a row and a column at a time.
 
     With A = -Z scaled to rows of norm at most 1, rows are drawn from p and added to y, x = y / max(1, |y|); a column j
@@ -127,20 +116,13 @@ class Sublinear(Solver[SublinearState]):
     horizon: int = 100_000
     name = "sublinear"
     summary = "baseline: a row and a column at a time"
-    requires = REQUIRES
     steps_per_check = 20
     passes_per_step = 1
-    any_storage = True
+    needs_storage = True
+    has_own_threads = False
 
     def __post_init__(self) -> None:
         require_count(self.horizon, "sublinear: horizon", "iterations")
-
-    @property
-    def ignores_start(self) -> bool:
-        return True
-
-    def obstacle(self, problem: Interpolation) -> str | None:
-        return obstacle(problem)
 
     def begin(self, problem: Interpolation, start: Start, seed: int) -> SublinearState:
         rows, design, d = MarginRows.of(problem), problem.design, problem.X.shape[1]
@@ -173,7 +155,3 @@ class Sublinear(Solver[SublinearState]):
                 state.log_p[which] += np.log1p(move * move - move)
         state.sum_x += x
         state.steps += 1
-
-    def candidates(self, state: SublinearState) -> Sequence[Candidate]:
-        """The mean iterate, with the rows drawn as multipliers."""
-        return [state.rows.candidate(state.sum_x / max(1, state.steps), np.nan, state.drawn)]

@@ -7,7 +7,6 @@ gradients, and g - 4 log(n) / (g t (t + 3)) with momentum. `state.py` has the st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,38 +14,24 @@ import numpy as np
 from fenchel.problem import Interpolation
 from fenchel.problem.checks import require_one_of
 from fenchel.problem.vectors import set_nonnegative, set_positive
-from fenchel.steps.base import Candidate, Progress, Solver, Start
+from fenchel.steps.base import Progress, Start
 from fenchel.steps.margin.potentials import LOGISTIC_STEP, ExponentialPotential, LogisticPotential, Potential
-from fenchel.steps.margin.rows import REQUIRES, MarginRows, obstacle
+from fenchel.steps.margin.rows import MarginRows, MarginSolver
 from fenchel.steps.margin.state import Descent, DualForm, PrimalForm
 
 LOSSES = ("exponential", "logistic")
 
 
-class _Gradients(Solver[Descent]):
+class _Gradients(MarginSolver[Descent]):
     """The base of `Margin`, `GradientDescent` and `NormalizedGradient`; a step is one iteration."""
 
-    requires = REQUIRES
     steps_per_check = 100
     passes_per_step = 2
-    needs_storage = False
-    any_storage = True
-    has_own_threads = True
-
-    @property
-    def ignores_start(self) -> bool:
-        return True
-
-    def obstacle(self, problem: Interpolation) -> str | None:
-        return obstacle(problem)
 
     def step(self, state: Descent) -> Descent:
         """One iteration."""
         state.step()
         return state
-
-    def candidates(self, state: Descent) -> Sequence[Candidate]:
-        return state.candidates()
 
     def progress(self, state: Descent) -> Progress:
         return state.progress()

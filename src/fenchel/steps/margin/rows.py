@@ -12,8 +12,10 @@ For q in the simplex the margin is then at most |Z'q|, and that is what the cert
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -21,24 +23,7 @@ from fenchel._core import kernels
 from fenchel.data.typing import Vector
 from fenchel.problem import Interpolation, Trait
 from fenchel.problem.penalties.bregman import Bregman
-from fenchel.steps.base import Candidate, Overflow
-
-#: What the algorithms require: an L2 penalty and half-lines; `obstacle` has the rest.
-REQUIRES = frozenset({Trait.QUADRATIC_PENALTY, Trait.INTERVALS})
-
-
-def obstacle(problem: Interpolation) -> str | None:
-    """What keeps a problem from being one of a hard margin."""
-    if problem.intercept:
-        return "has no intercept: it maximises the margin of planes through the origin"
-    if isinstance(problem.penalty, Bregman):
-        return "has no centre: the margin is that of the weights themselves"
-    if not problem.is_scalar:
-        return f"needs one score per sample, not {problem.outputs}; for several classes pass ClassDifferences as X"
-    assert problem.constraints.ends is not None
-    low, high = (end.ravel()[problem.counts] for end in problem.constraints.ends)
-    margins = np.all(((low > 0.0) & (high == np.inf)) | ((high < 0.0) & (low == -np.inf)))
-    return None if margins else "needs half-lines with a positive margin, such as HalfLine(1.0, y), for every sample"
+from fenchel.steps.base import Candidate, Overflow, Solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,3 +118,45 @@ class MarginRows:
             best = problem.penalty.strong_convexity * (total / length) / length  # infinite where Z'q = 0
             scale = best if 0.0 < best < np.inf else 1.0
             return np.asarray(np.ldexp(share * scale, -self.exponent))
+
+
+class Offers(Protocol):
+    """A state that has models to certify."""
+
+    def candidates(self) -> Sequence[Candidate]:
+        """Its models."""
+
+
+State = TypeVar("State", bound=Offers)
+
+
+class MarginSolver(Solver[State]):
+    """The base of all algorithms for hard margins: half-lines with an L2 penalty, from zero."""
+
+    requires = frozenset({Trait.QUADRATIC_PENALTY, Trait.INTERVALS})
+    needs_storage = False
+    any_storage = True
+    has_own_threads = True
+
+    @property
+    def ignores_start(self) -> bool:
+        return True
+
+    def obstacle(self, problem: Interpolation) -> str | None:
+        if problem.intercept:
+            return "has no intercept: it maximises the margin of planes through the origin"
+        if isinstance(problem.penalty, Bregman):
+            return "has no centre: the margin is that of the weights themselves"
+        if not problem.is_scalar:
+            return (
+                f"needs one score per sample, not {problem.outputs}; for several classes pass "
+                "fenchel.data.ClassDifferences as X"
+            )
+        assert problem.constraints.ends is not None
+        low, high = (end.ravel()[problem.counts] for end in problem.constraints.ends)
+        if np.all(((low > 0.0) & (high == np.inf)) | ((high < 0.0) & (low == -np.inf))):
+            return None
+        return "needs half-lines with a positive margin, such as HalfLine(1.0, y), for every sample"
+
+    def candidates(self, state: State) -> Sequence[Candidate]:
+        return state.candidates()

@@ -10,7 +10,6 @@ A draw looks at the sums of blocks of 256 probabilities, then at one block.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,8 +18,8 @@ from fenchel._core import kernels
 from fenchel.data.typing import Vector
 from fenchel.problem import Interpolation
 from fenchel.problem.checks import require_count, require_one_of
-from fenchel.steps.base import Candidate, Overflow, Solver, Start
-from fenchel.steps.margin.rows import REQUIRES, MarginRows, obstacle
+from fenchel.steps.base import Candidate, Overflow, Start
+from fenchel.steps.margin.rows import MarginRows, MarginSolver
 
 
 @dataclass
@@ -78,7 +77,7 @@ class SamplingState:
 
 
 @dataclass(frozen=True)
-class MarginSampling(Solver[SamplingState]):
+class MarginSampling(MarginSolver[SamplingState]):
     """Algorithm 2: one row, drawn from the dual variables, in place of all of them; a step is one row.
 
     Parameters
@@ -94,12 +93,8 @@ class MarginSampling(Solver[SamplingState]):
     horizon: int | None = None
     name = "margin_sampling"
     summary = "the largest margin by rows drawn from the dual variables"
-    requires = REQUIRES
     steps_per_check = 100
     passes_per_step = 1
-    needs_storage = False
-    any_storage = True
-    has_own_threads = True
 
     def __post_init__(self) -> None:
         require_one_of(self.steps, ("aggressive", "proven"), "margin_sampling: steps")
@@ -112,13 +107,6 @@ class MarginSampling(Solver[SamplingState]):
                 + ("needs horizon, the number of steps to come" if missing else "does not use horizon; leave it out")
             )
 
-    @property
-    def ignores_start(self) -> bool:
-        return True
-
-    def obstacle(self, problem: Interpolation) -> str | None:
-        return obstacle(problem)
-
     def begin(self, problem: Interpolation, start: Start, seed: int) -> SamplingState:
         rows = MarginRows.of(problem)
         length = 1.0 if self.horizon is None else float(np.sqrt(np.log(rows.count) / self.horizon))
@@ -128,6 +116,3 @@ class MarginSampling(Solver[SamplingState]):
         """One row."""
         state.step()
         return state
-
-    def candidates(self, state: SamplingState) -> Sequence[Candidate]:
-        return state.candidates()
