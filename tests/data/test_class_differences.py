@@ -48,7 +48,7 @@ def test_products_rows_and_norms_are_those_of_the_explicit_matrix(storage, shape
     assert np.array_equal(implicit.rows(which), explicit[which])
     for i in which:
         np.testing.assert_allclose(implicit.gram_row(i), explicit @ explicit[i], atol=1e-12)
-    np.testing.assert_allclose(implicit.gram(a), explicit @ (explicit.T @ a), atol=1e-11)
+    np.testing.assert_allclose(implicit.gram_product(a), explicit @ (explicit.T @ a), atol=1e-11)
     for p in (1.0, 2.0, 3.0):
         np.testing.assert_allclose(implicit.row_norms(p), np.sum(np.abs(explicit) ** p, axis=1) ** (1.0 / p))
         np.testing.assert_allclose(

@@ -8,7 +8,9 @@ from scipy.special import softmax
 import fenchel as fl
 from fenchel._core import kernels
 from fenchel.data.class_differences import ClassDifferences
-from fenchel.steps import BatchPerceptron, MarginSampling, Sublinear
+from fenchel.kernel import Features, Gram
+from fenchel.kernel.functions import Linear
+from fenchel.steps import BatchPerceptron, Margin, MarginSampling, Sublinear
 from tests.helpers.interpolation import zero
 from tests.helpers.margin import algorithm_2, hard, largest_margin, margin_of, separable, unit_rows
 
@@ -101,6 +103,18 @@ def test_aggressive_sampling_is_ahead_of_the_proven_parameters():
         run(solver, hard(X, y), 1500).weights for solver in (MarginSampling(), MarginSampling("proven", 1500))
     )
     assert margin_of(Z, bold) > 0.8 * best > margin_of(Z, proven)
+
+
+def test_a_kernel_can_stand_in_place_of_features():
+    """With the linear kernel, the functions k(x_i, .) are the rows; both forms need inner products only."""
+    X, y = separable(1, n=50, d=5)
+    own, kernel = hard(X, y), hard(Features(Gram(X, Linear(), cache_size=1e-3)), y)
+    one, two = (run(MarginSampling(), problem, 100) for problem in (own, kernel))
+    np.testing.assert_allclose(one.a, two.a, rtol=1e-9)
+    np.testing.assert_allclose(one.z, two.z, rtol=1e-9)
+    one, two = (run(Margin(form="dual", step_size=1.0), problem, 100) for problem in (own, kernel))
+    np.testing.assert_allclose(one.point.z, two.point.z, rtol=1e-7)
+    np.testing.assert_allclose(one.total, two.total, rtol=1e-7)
 
 
 # Several classes ------------------------------------------------------------------------------------------------------

@@ -124,7 +124,7 @@ class Products(ABC):
         """X x_i, the inner products of row i with all rows."""
         return self.matvec(self.rows(np.array([i]))[0])
 
-    def gram(self, a: ArrayLike) -> Vector:
+    def gram_product(self, a: ArrayLike) -> Vector:
         """X X'a."""
         return self.matvec(self.rmatvec(a))
 

@@ -82,7 +82,7 @@ class MarginRows:
 
     def gram(self, q: Vector) -> Vector:
         """Z Z'q."""
-        return np.asarray(self.factor * self.problem.X.gram(self.factor * q))
+        return np.asarray(self.factor * self.problem.X.gram_product(self.factor * q))
 
     def gram_row(self, i: int) -> Vector:
         """Z z_i."""

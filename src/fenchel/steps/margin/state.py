@@ -47,8 +47,8 @@ from fenchel.steps.margin.rows import MarginRows
 
 @dataclass(frozen=True)
 class MarginTuning:
-    """Margins after 20 to 1000 products with X, on 3000 rows of mnist 0/1, bundled digits 0/1 and 1/8, and 2000 x 20
-    generated rows: nine rules for the next step size, of which this was the best or nearly so everywhere.
+    """Set by `python -m benchmarks.margin`, on bundled digits 0/1 and 1/8, 3000 rows of mnist 0/1, and 2000 x 20
+    generated rows: of nine rules for the next step size this was the best or nearly so everywhere.
     """
 
     first: float = 8.0  # times the step size that is known to be short enough: the first try
