@@ -120,6 +120,14 @@ class Products(ABC):
         dense = np.asarray(Q.toarray() if isinstance(Q, sp.sparray) else Q, dtype=np.float64)
         return np.column_stack([self.matvec(q) for q in dense.T])
 
+    def gram_row(self, i: int) -> Vector:
+        """X x_i, the inner products of row i with all rows."""
+        return self.matvec(self.rows(np.array([i]))[0])
+
+    def gram_product(self, a: ArrayLike) -> Vector:
+        """X X'a."""
+        return self.matvec(self.rmatvec(a))
+
     @cached_property
     def squared_row_norms(self) -> Vector:
         """The squared 2-norm of every row without the constant column."""

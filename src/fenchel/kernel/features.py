@@ -68,6 +68,10 @@ class Features(KernelRows):
         out[np.arange(len(which)), which] = 1.0
         return out
 
+    def gram_row(self, i: int) -> Vector:
+        """Row i of K, from the cache if it is there."""
+        return np.asarray(self.gram.rows(np.array([i]))[0])
+
     def __repr__(self) -> str:
         return f"Features({self.gram!r})"
 

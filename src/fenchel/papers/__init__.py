@@ -5,6 +5,7 @@
 PAPERS = {
     "certificates": "fenchel.papers.certificates",
     "interpolation": "fenchel.papers.interpolation",
+    "margin": "fenchel.papers.margin",
     "pgs": "fenchel.papers.pgs",
     "sdca": "fenchel.papers.sdca",
 }

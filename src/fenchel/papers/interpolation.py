@@ -27,7 +27,7 @@ import numpy as np
 from fenchel.data.typing import Vector
 from fenchel.draw.paths import new_figure
 from fenchel.papers.datasets import Data, Dataset, datasets
-from fenchel.papers.panels import Colour, add_legend, dress
+from fenchel.papers.panels import Colour, Method, add_legend, dress
 from fenchel.problem import Interpolation
 from fenchel.problem.penalties import L2, LpSquared
 from fenchel.problem.sets import HalfLine
@@ -64,16 +64,6 @@ class Recipe:
             z[missing] = X[missing] @ theta + self.offset
         y = np.sign(z)
         return Dataset("generated", X[: self.n], y[: self.n], X[self.n :], y[self.n :])
-
-
-@dataclass(frozen=True)
-class Method:
-    """A line of a figure."""
-
-    label: str
-    colour: Colour
-    algorithm: Solver[Any]
-    style: str = "-"
 
 
 @dataclass(frozen=True)

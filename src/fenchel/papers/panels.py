@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from fenchel.data.typing import Vector
 from fenchel.draw.paths import new_figure
 from fenchel.papers.datasets import Data, Dataset, datasets
+from fenchel.steps import Solver
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +40,16 @@ class Colour(StrEnum):
     GREEN = "#009e73"
     PURPLE = "#a2509a"
     GREY = "#6e7781"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A line of a figure."""
+
+    label: str
+    colour: Colour
+    algorithm: Solver[Any]
+    style: str = "-"
 
 
 class Settings(TypedDict, total=False):

@@ -14,6 +14,9 @@ from fenchel.steps.interpolation.mirror import EuclideanDescent, Mirror, Percept
 from fenchel.steps.interpolation.newton import IntervalNewton
 from fenchel.steps.kernel.ascent import KernelAscent
 from fenchel.steps.kernel.pgs import KernelPGS
+from fenchel.steps.margin.baselines import BatchPerceptron, Sublinear
+from fenchel.steps.margin.descent import GradientDescent, Margin, NormalizedGradient
+from fenchel.steps.margin.sampling import MarginSampling
 from fenchel.steps.newton.multiclass import MatrixNewton
 from fenchel.steps.newton.newton import Newton
 from fenchel.steps.stochastic.pgs import PGS, SGD, Pegasos
@@ -27,17 +30,22 @@ __all__ = [
     "PGS",
     "SDCA",
     "SGD",
+    "BatchPerceptron",
     "BlockSDCA",
     "Candidate",
     "DualGradient",
     "Dykstra",
     "EuclideanDescent",
+    "GradientDescent",
     "IntervalNewton",
     "KernelAscent",
     "KernelPGS",
+    "Margin",
+    "MarginSampling",
     "MatrixNewton",
     "Mirror",
     "Newton",
+    "NormalizedGradient",
     "Overflow",
     "Pegasos",
     "Perceptron",
@@ -48,6 +56,7 @@ __all__ = [
     "Solver",
     "SparsePath",
     "Start",
+    "Sublinear",
     "TotalVariation",
     "Trend",
 ]

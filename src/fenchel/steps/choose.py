@@ -17,21 +17,27 @@ from fenchel.steps import (
     PGS,
     SDCA,
     SGD,
+    BatchPerceptron,
     BlockSDCA,
     DualGradient,
     Dykstra,
     EuclideanDescent,
+    GradientDescent,
     IntervalNewton,
     KernelAscent,
     KernelPGS,
+    Margin,
+    MarginSampling,
     MatrixNewton,
     Mirror,
     Newton,
+    NormalizedGradient,
     Pegasos,
     Perceptron,
     PrimalCD,
     Solver,
     SparsePath,
+    Sublinear,
     TotalVariation,
     Trend,
 )
@@ -87,7 +93,10 @@ def _(problem: MulticlassProblem) -> Solvers:
 def _(problem: Interpolation) -> Solvers:
     return Solvers(
         (IntervalNewton, DualGradient, Dykstra),
-        (Mirror, EuclideanDescent, Perceptron),
+        (
+            *(Mirror, EuclideanDescent, Perceptron),
+            *(Margin, MarginSampling, GradientDescent, NormalizedGradient, BatchPerceptron, Sublinear),
+        ),
         ((IntervalNewton(),), (DualGradient(),)),
     )
 

@@ -239,6 +239,7 @@ NB_MODULE(FENCHEL_MODULE, m) {
     bind_gram(m);
     bind_denoise(m);
     bind_linalg(m);
+    bind_margin(m);
     bind_sparse(m);
     m.def(
         "bound_products",

@@ -122,6 +122,7 @@ void bind_ascent(nb::module_ &m);
 void bind_interpolation(nb::module_ &m);
 void bind_multiclass(nb::module_ &m);
 void bind_linalg(nb::module_ &m);
+void bind_margin(nb::module_ &m);
 void bind_gradient(nb::module_ &m);
 void bind_gram(nb::module_ &m);
 void bind_primal_gradient(nb::module_ &m);

@@ -13,6 +13,15 @@ from fenchel.solver.theory.interpolation import (
     perceptron_steps,
     weights_distance,
 )
+from fenchel.solver.theory.margin import (
+    margin_between,
+    margin_dual,
+    margin_half,
+    margin_logistic,
+    margin_momentum,
+    margin_multiclass,
+    margin_sampling_steps,
+)
 from fenchel.solver.theory.pgs import least_samples, pgs_error, pgs_iterations, pgs_lam, pgs_regret, pgs_steps
 from fenchel.solver.theory.sdca import sdca, sdca_lipschitz, sdca_sgd, sdca_smooth
 
@@ -29,6 +38,13 @@ __all__ = [
     "largest_smoothness",
     "lasso",
     "least_samples",
+    "margin_between",
+    "margin_dual",
+    "margin_half",
+    "margin_logistic",
+    "margin_momentum",
+    "margin_multiclass",
+    "margin_sampling_steps",
     "mirror_mistakes",
     "mirror_objective",
     "perceptron_corrections",
