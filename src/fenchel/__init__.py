@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from fenchel.certificate import Certificate, Infeasible, certify
+from fenchel.certificate import Certificate, Infeasible, MarginInterval, certify, margin_interval
 from fenchel.data import Design, read
 from fenchel.estimator import (
     ElasticNet,
@@ -75,6 +75,7 @@ __all__ = [
     "LpClassifier",
     "LpPerceptron",
     "LpRegressor",
+    "MarginInterval",
     "MinNormRegressor",
     "MulticlassProblem",
     "NotCertifiedWarning",
@@ -96,6 +97,7 @@ __all__ = [
     "denoise",
     "explain",
     "losses",
+    "margin_interval",
     "path",
     "penalties",
     "read",
