@@ -2,7 +2,15 @@
 
 from importlib.metadata import version
 
-from fenchel.certificate import Certificate, Infeasible, MarginInterval, certify, margin_interval
+from fenchel.certificate import (
+    Certificate,
+    Infeasible,
+    InseparableWarning,
+    MarginInterval,
+    Separability,
+    certify,
+    margin_interval,
+)
 from fenchel.data import Design, read
 from fenchel.estimator import (
     ElasticNet,
@@ -22,6 +30,7 @@ from fenchel.estimator import (
     LpClassifier,
     LpPerceptron,
     LpRegressor,
+    MaxMarginClassifier,
     MinNormRegressor,
     QuantileRegressor,
     Ridge,
@@ -44,6 +53,7 @@ from fenchel.solver import (
     certified_path,
     explain,
     path,
+    separable,
     solve,
     stream,
     theory,
@@ -62,6 +72,7 @@ __all__ = [
     "GroupLassoCV",
     "HuberRegressor",
     "Infeasible",
+    "InseparableWarning",
     "Interpolation",
     "KernelProblem",
     "Lasso",
@@ -76,6 +87,7 @@ __all__ = [
     "LpPerceptron",
     "LpRegressor",
     "MarginInterval",
+    "MaxMarginClassifier",
     "MinNormRegressor",
     "MulticlassProblem",
     "NotCertifiedWarning",
@@ -86,6 +98,7 @@ __all__ = [
     "Ridge",
     "RidgeCV",
     "RidgeClassifier",
+    "Separability",
     "SparseLogisticRegression",
     "SparseLogisticRegressionCV",
     "SparsePerceptron",
@@ -101,6 +114,7 @@ __all__ = [
     "path",
     "penalties",
     "read",
+    "separable",
     "sets",
     "solve",
     "stream",

@@ -5,13 +5,15 @@ from fenchel.certificate.adapters import certify
 from fenchel.certificate.certificate import Certificate, CertificateError
 from fenchel.certificate.certify import certify_weights
 from fenchel.certificate.interpolation import Infeasible
-from fenchel.certificate.margin import MarginInterval, margin_interval
+from fenchel.certificate.margin import InseparableWarning, MarginInterval, Separability, margin_interval
 
 __all__ = [
     "Certificate",
     "CertificateError",
     "Infeasible",
+    "InseparableWarning",
     "MarginInterval",
+    "Separability",
     "certify",
     "certify_weights",
     "margin_interval",

@@ -15,7 +15,7 @@ from fenchel.certificate.margin.search import EFFORTS, MarginEffort, MarginSearc
 from fenchel.certificate.margin.support import may_determine
 from fenchel.data.convert import unmasked
 from fenchel.data.design import Design
-from fenchel.data.typing import MatrixLike, Vector, VectorLike
+from fenchel.data.typing import Indices, MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import require_one_of, shown
 
 
@@ -74,7 +74,7 @@ def margin_interval(
     plan = EFFORTS[effort] if tol is None else replace(EFFORTS[effort], tol=_positive(tol))
     found = linear_model(model_or_weights, X, y)
     question = MarginQuestion(
-        _design(found.X, found.model.w.shape[-1], found.codes), found.codes, found.k, found.intercept, _exponent(p)
+        _design(found.X, found.model.w.shape[-1], found.codes), found.codes, found.k, found.intercept, exponent(p)
     )
     return interval_of(question, found.model, plan, _given(multipliers, question))
 
@@ -117,7 +117,8 @@ def concluded(search: MarginSearch, lower: float, wrong: int) -> MarginInterval:
     )
 
 
-def _exponent(p: object) -> float:
+def exponent(p: object) -> float:
+    """p of a norm, checked."""
     if isinstance(p, bool) or not isinstance(p, int | float | np.integer | np.floating) or not float(p) >= 1.0:
         raise ValueError(f"p must be a number from 1 to inf, got {shown(p)}")
     return float(p)
@@ -129,7 +130,7 @@ def _positive(tol: object) -> float:
     return float(tol)
 
 
-def _design(X: MatrixLike | Design, d: int, codes: Vector) -> Design:
+def _design(X: MatrixLike | Design, d: int, codes: Indices) -> Design:
     design = X if isinstance(X, Design) else Design(X)
     if design.constant:
         raise ValueError("a margin has no penalised intercept: pass X without a constant column")

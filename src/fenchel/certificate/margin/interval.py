@@ -16,6 +16,10 @@ from fenchel.data.typing import Indices, Vector
 FORMAT = "fenchel-margin-1"
 
 
+class InseparableWarning(UserWarning):
+    """No linear classifier separates the samples, or none was found."""
+
+
 @dataclass(frozen=True)
 class MarginInterval:
     """The margin of a linear classifier, and the largest one that any has: bounds in exact arithmetic.
@@ -69,7 +73,7 @@ class MarginInterval:
     @property
     def ok(self) -> bool:
         """Whether the margin is proven to be the best one, to the tolerance."""
-        return 0.0 < self.lower and self.upper - self.lower <= self.tol * self.upper
+        return self.lower > 0.0 and self.upper - self.lower <= self.tol * self.upper
 
     @property
     def separable(self) -> bool | None:
@@ -142,8 +146,8 @@ class MarginInterval:
             if values.pop("format") != FORMAT:
                 raise KeyError("format")
             values.pop("separable")
-            floats = ("lower", "upper", "best", "p", "tol")
-            return cls(**{k: float(v) if k in floats else v for k, v in values.items()})
+            numbers: dict[str, Any] = values | {k: float(values[k]) for k in ("lower", "upper", "best", "p", "tol")}
+            return cls(**numbers)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"not a margin interval written by fenchel ({error})") from error
 

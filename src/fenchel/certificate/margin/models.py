@@ -48,8 +48,8 @@ def _given(w: Any, b: Any, X: MatrixLike, y: VectorLike, intercept: bool) -> Lin
     if weights.ndim == 2 and len(weights) == 1:
         weights = weights[0]
     if weights.ndim not in (1, 2) or (weights.ndim == 1) != (k == 2) or (weights.ndim == 2 and len(weights) != k):
-        rows = "a vector of weights" if k == 2 else f"a row of weights for each of the {k} classes in y, in their order"
-        raise ValueError(f"w must be {rows}; got shape {weights.shape}")
+        expected = "a vector of weights" if k == 2 else f"a row of weights for each of the {k} classes, as sorted"
+        raise ValueError(f"w must be {expected}; got shape {weights.shape}")
     rows = 1 if k == 2 else k
     if shift.size not in (1, rows):
         raise ValueError(f"b must have {rows} {'entry' if rows == 1 else 'entries'}, got {shift.size}")
@@ -74,8 +74,8 @@ def _fitted(subject: Any, X: MatrixLike, y: VectorLike) -> LinearModel:
     classes = getattr(last, "classes_", None)
     if classes is None:
         raise TypeError(
-            f"margin_interval needs a fitted linear classifier, weights w, or a pair (w, b); {name} is none of them: it "
-            "has no classes_ (it is not fitted, or not a classifier)"
+            "margin_interval needs a fitted linear classifier, weights w, or a pair (w, b); "
+            f"{name} is none of them: it has no classes_ (it is not fitted, or not a classifier)"
         )
     require_same_columns(last, X)
     kernel = getattr(last, "kernel", "linear")

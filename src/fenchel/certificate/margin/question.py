@@ -46,7 +46,7 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class MarginQuestion:
-    """n samples of k classes, all of which occur; with two classes the second is the positive one."""
+    """n samples of k classes; with two classes the second is the positive one. With an intercept all of them occur."""
 
     design: Design
     codes: Indices
@@ -68,6 +68,11 @@ class MarginQuestion:
     def is_binary(self) -> bool:
         """Whether there are two classes."""
         return self.k == 2
+
+    @property
+    def has_one_class(self) -> bool:
+        """Whether all samples have the same label."""
+        return bool(np.all(self.codes == self.codes[0]))
 
     @property
     def n_constraints(self) -> int:
@@ -196,10 +201,10 @@ class MarginQuestion:
         A = sp.csr_array(sp.hstack(blocks, format="csr"))
         return A, C if self.intercept else sp.csr_array((len(rows), 0))
 
-    def formed_rows(self, scale: Vector, constant: float) -> Design:
+    def formed_rows(self, scale: Vector | None, constant: float) -> Design:
         """The rows with columns scaled, and those of the intercepts times a constant; ordered by classes."""
         (A, E), k, d = self.rows, self.k, self.design.shape[1]
-        scaled = sp.csr_array(A @ sp.diags_array(scale.ravel()))
+        scaled = A if scale is None else sp.csr_array(A @ sp.diags_array(scale.ravel()))
         if not constant:
             return Design(scaled)
         whole = sp.hstack([scaled, constant * E], format="csr")

@@ -11,7 +11,7 @@ p > 2, so that c_j^2 = |w_j|^(2 - p), or |v_j|^(p* - 2), lower the norm in every
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,6 +30,7 @@ from fenchel.problem.sets import HalfLine
 from fenchel.problem.vectors import dual_exponent
 from fenchel.steps import Candidate
 from fenchel.steps.choose import dual_solvers
+from fenchel.steps.interpolation.separation import Basis, separations
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,14 @@ class MarginEffort:
 EFFORTS = {"low": MarginEffort(1e-3, 0), "auto": MarginEffort(1e-3, 2000), "high": MarginEffort(1e-10, 20_000)}
 
 
+@dataclass(frozen=True)
+class Offer:
+    """A model and multipliers of a solver."""
+
+    model: Model
+    q: Vector
+
+
 @dataclass
 class MarginSearch:
     """The best model and the best multipliers so far."""
@@ -73,6 +82,8 @@ class MarginSearch:
     q: Vector | None = None
     how: str = ""
     contradiction: FarkasCertificate | None = None
+    late: Callable[[], bool] = lambda: False
+    any_margin: bool = False  # whether a positive margin is all that is asked for
     cancelled: float = field(default=np.inf, init=False)
 
     def offer(self, model: Model) -> bool:
@@ -94,6 +105,8 @@ class MarginSearch:
     @property
     def done(self) -> bool:
         """Whether the interval is narrow enough, or no model separates the data."""
+        if self.any_margin and self.best > 0.0:
+            return True
         narrow = self.upper < np.inf and self.upper - self.best <= self.tol * self.upper
         return self.contradiction is not None or narrow
 
@@ -107,6 +120,13 @@ class MarginSearch:
         if bound.absolute.any() and hopeless:
             return
         self.cancelled = bound.cancellation
+        self.contradiction = prove(problem, bound)
+
+    def prove(self, q: Vector) -> None:
+        """A proof that no model separates the data, if these multipliers are one."""
+        problem = hard_margin(self.question)
+        q = q / q.max()
+        bound = dual_bound(problem, Multipliers.of(problem, signed(self.question, q), "contradiction"))
         self.contradiction = prove(problem, bound)
 
     def guess(self, model: Model) -> None:
@@ -135,6 +155,45 @@ class MarginSearch:
                 self.try_contradiction()
         if not self.done:
             _scaled_rounds(self, passes)
+        if not (self.done or self.best > 0.0):
+            self.separate()
+
+    def separate(self, basis: Basis | None = None) -> None:
+        """A model that separates the samples, or a proof that there is none, by Newton steps on the squared hinge."""
+        if self.late():
+            return
+        basis = basis_of(self.question) if basis is None else basis
+        if basis is None:
+            return
+        question = self.question
+        A = question.y[:, None] * basis.Q if question.is_binary else basis.Q
+        for found in separations(A):
+            if found.u is not None:
+                self.offer(_of_basis(question, basis.weights(found.u)))
+                self.try_multipliers(basis.T * found.residual, "residuals of the squared hinge")
+            if found.r is not None:
+                self.try_multipliers(basis.T * found.r, "residuals of the squared hinge")
+                self.prove(basis.T * found.r)
+            if self.late():
+                return
+
+
+def basis_of(question: MarginQuestion) -> Basis | None:
+    """Of the columns of the data, or of the rows of differences; None where it would be too large."""
+    rows, columns = question.n_constraints, int(np.prod(question.shape)) + question.intercept * (question.k - 1)
+    if not Basis.fits(rows, columns) or not (question.is_binary or question.may_form_rows):
+        return None
+    if question.is_binary:
+        return Basis.of(question.design, question.intercept)
+    return Basis.of(question.formed_rows(None, float(question.intercept)), intercept=False)
+
+
+def _of_basis(question: MarginQuestion, w: Vector) -> Model:
+    """The model of weights with intercepts among them."""
+    if question.is_binary:
+        return Model(w[:-1], w[-1:]) if question.intercept else Model(w, np.zeros(1))
+    U = w.reshape(question.k, -1)
+    return Model(U[:, :-1], U[:, -1]) if question.intercept else Model(U, np.zeros(question.k))
 
 
 def signed(question: MarginQuestion, q: Vector) -> Vector:
@@ -152,17 +211,19 @@ def hard_margin(question: MarginQuestion) -> Interpolation:
 def _scaled_rounds(search: MarginSearch, passes: int) -> None:
     """One round for p = 2, else rounds of scaled columns."""
     question, p = search.question, search.question.p
-    alpha, floor, scale = np.zeros(question.n_constraints), TUNING.floor, None
+    q, floor, scale = np.zeros(question.n_constraints), TUNING.floor, None
     for _ in range(1 if p == 2.0 else TUNING.rounds):
-        model = None
-        for model, alpha in _solutions(search, scale, alpha, passes):
-            if search.done:
+        last = None
+        for offer in _solutions(search, scale, q, passes):
+            last = offer
+            if search.done or search.late():
                 return
-        if model is None or not (question.is_binary or question.may_form_rows):
+        if last is None or not (question.is_binary or question.may_form_rows):
             return
-        basis, exponent = model.w, 2.0 - p
+        q = last.q
+        basis, exponent = last.model.w, 2.0 - p
         if p > 2.0:
-            basis, exponent = question.combination(np.abs(alpha)), dual_exponent(p) - 2.0
+            basis, exponent = question.combination(q), dual_exponent(p) - 2.0
         scale = _scale_of(basis, exponent, floor)
         if scale is None:
             return
@@ -180,15 +241,13 @@ def _scale_of(basis: Vector, exponent: float, floor: float) -> Vector | None:
     return np.asarray(c / c.max())
 
 
-def _solutions(
-    search: MarginSearch, scale: Vector | None, alpha: Vector, passes: int
-) -> Iterator[tuple[Model, Vector]]:
+def _solutions(search: MarginSearch, scale: Vector | None, q: Vector, passes: int) -> Iterator[Offer]:
     """The models and multipliers of the problem with p = 2 and scaled columns, each kept where it is better."""
     question = search.question
     if question.is_binary:
         design = question.design if scale is None else Design(times_columns(question.design.matrix, scale))
         problem = Interpolation(design, HalfLine(1.0, question.y), L2(1.0), intercept=question.intercept)
-        yield from _offers(search, problem, scale, 0.0, alpha, passes)
+        yield from _offers(search, problem, scale, 0.0, q, passes)
         return
     constant = TUNING.constant * max(question.farthest_row, 1e-300) if question.intercept else 0.0
     rows: Products = question.pairs_with(constant) if scale is None else question.formed_rows(scale, constant)
@@ -196,20 +255,21 @@ def _solutions(
     centre = np.zeros((question.k, width))
     for _ in range(TUNING.moves if question.intercept else 1):
         problem = Interpolation(rows, HalfLine(1.0), L2(1.0), centre=centre.ravel() if centre.any() else None)
-        model = None
-        for model, alpha in _offers(search, problem, scale, constant, alpha, passes):
-            yield model, alpha
-        if model is None or search.done or not question.intercept:
+        last = None
+        for offer in _offers(search, problem, scale, constant, q, passes):
+            last = offer
+            yield offer
+        if last is None or search.done or not question.intercept:
             return
-        centre = np.zeros_like(centre)
-        centre[:, -1] = model.b / constant
+        q, centre = last.q, np.zeros_like(centre)
+        centre[:, -1] = last.model.b / constant
 
 
 def _offers(
-    search: MarginSearch, problem: Interpolation, scale: Vector | None, constant: float, alpha: Vector, passes: int
-) -> Iterator[tuple[Model, Vector]]:
+    search: MarginSearch, problem: Interpolation, scale: Vector | None, constant: float, q: Vector, passes: int
+) -> Iterator[Offer]:
     """What the solvers that raise the dual of a problem offer, until neither end moves."""
-    start = np.zeros(problem.shapes[0]), problem.first_intercept(), problem.in_domain(signed(search.question, alpha))
+    start = np.zeros(problem.shapes[0]), problem.first_intercept(), problem.in_domain(signed(search.question, q))
     for stated, method in dual_solvers(problem, may_copy=False):
         patience = TUNING.patience
         for candidate, used in offers(stated, method, *start):
@@ -221,9 +281,9 @@ def _offers(
                 better = True
             if scale is None:
                 search.try_contradiction()
-            yield model, q
+            yield Offer(model, q)
             patience = TUNING.patience if better else patience - 1
-            if search.done or used >= passes or not patience:
+            if search.done or used >= passes or not patience or search.late():
                 break
 
 

@@ -26,7 +26,7 @@ def may_determine(question: MarginQuestion, model: Model, best: float, upper: fl
     minimiser without it.
     """
     p = question.p
-    if not (1.0 < p <= 2.0 and 0.0 < best <= upper < np.inf):
+    if not (1.0 < p <= 2.0 and 0.0 < best <= upper < np.inf) or question.has_one_class:
         return None
     value, error = question.differences(model)
     below, above = float(np.min(value - error)), float(np.min(value + error))
