@@ -20,6 +20,7 @@ from fenchel.certificate.interpolation.bounds import Multipliers, dual_bound
 from fenchel.certificate.interpolation.infeasible import FarkasCertificate, prove
 from fenchel.certificate.margin.programs import fits, linear_program
 from fenchel.certificate.margin.question import MarginQuestion, Model, times_columns
+from fenchel.certificate.margin.working_set import WorkingSet
 from fenchel.certificate.search.ascent import offers
 from fenchel.data.design import Design
 from fenchel.data.products import Products
@@ -153,10 +154,27 @@ class MarginSearch:
                 self.offer(found[0])
                 self.try_multipliers(found[1], "linear program")
                 self.try_contradiction()
+        if not self.done and not self.question.is_binary and self.question.p == 2.0:
+            self._grow()
         if not self.done:
             _scaled_rounds(self, passes)
         if not (self.done or self.best > 0.0):
             self.separate()
+
+    def _grow(self) -> None:
+        """More than two classes: rows that matter, more and more of them."""
+        rows, patience = WorkingSet.of(self.question, constant_of(self.question), self.tol), TUNING.patience
+        for _ in range(TUNING.rounds):
+            if not rows.fits or self.late():
+                return
+            model, q = rows.solve()
+            better = self.offer(model)
+            if self.try_multipliers(q, "dual ascent"):
+                better = True
+            self.try_contradiction()
+            patience = TUNING.patience if better else patience - 1
+            if self.done or not patience or not rows.extend():
+                return
 
     def separate(self, basis: Basis | None = None) -> None:
         """A model that separates the samples, or a proof that there is none, by Newton steps on the squared hinge."""
@@ -176,6 +194,11 @@ class MarginSearch:
                 self.prove(basis.T * found.r)
             if self.late():
                 return
+
+
+def constant_of(question: MarginQuestion) -> float:
+    """The entry of the constant column for intercepts; 0 without."""
+    return TUNING.constant * max(question.farthest_row, 1e-300) if question.intercept else 0.0
 
 
 def basis_of(question: MarginQuestion) -> Basis | None:
@@ -249,7 +272,7 @@ def _solutions(search: MarginSearch, scale: Vector | None, q: Vector, passes: in
         problem = Interpolation(design, HalfLine(1.0, question.y), L2(1.0), intercept=question.intercept)
         yield from _offers(search, problem, scale, 0.0, q, passes)
         return
-    constant = TUNING.constant * max(question.farthest_row, 1e-300) if question.intercept else 0.0
+    constant = constant_of(question)
     rows: Products = question.pairs_with(constant) if scale is None else question.formed_rows(scale, constant)
     width = rows.shape[1] // question.k
     centre = np.zeros((question.k, width))
