@@ -17,6 +17,8 @@ from fenchel.data.typing import Indices, MatrixLike, Vector, VectorLike
 
 #: Meta-estimators that hold their fitted model in `best_estimator_`.
 SEARCHES = frozenset({"GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV"})
+#: Those that vote among pairs of classes, if there are more than two.
+VOTES = frozenset({"SVC", "NuSVC", "OneVsOneClassifier"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,7 @@ def _fitted(subject: Any, X: MatrixLike, y: VectorLike) -> LinearModel:
         raise TypeError(f"the margin of {name} with kernel={kernel!r} is not one of weights; only linear ones are")
     coef, b = _stacked(last)
     k = len(classes)
-    if len(coef) != (1 if k == 2 else k):
+    if len(coef) != (1 if k == 2 else k) or (k > 2 and VOTES & {kind.__name__ for kind in type(last).__mro__}):
         raise TypeError(
             f"{name} has {len(coef)} rows of weights for {k} classes: it does not predict the class with the highest "
             "score (SVC votes among pairs), so that it has no margin; OneVsRestClassifier or LinearSVC do"

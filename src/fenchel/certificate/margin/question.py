@@ -170,6 +170,21 @@ class MarginQuestion:
             return self.design.rmatvec(self.y * q)
         return self.pairs.rmatvec(q).reshape(self.shape)
 
+    @cached_property
+    def rescaled(self) -> MarginQuestion:
+        """The same question with features near 1, if they are far from it and a power of two makes them so exactly."""
+        exponent = int(np.frexp(self.farthest_row)[1])
+        if abs(exponent) <= FAR // 3:
+            return self
+        matrix = self.design.matrix
+        entries = matrix.data if sp.issparse(matrix) else matrix
+        scaled = np.ldexp(np.asarray(entries, dtype=np.float64), -exponent)
+        if np.any(np.ldexp(scaled, exponent) != entries):
+            return self
+        if sp.issparse(matrix):
+            scaled = type(matrix)((scaled, matrix.indices, matrix.indptr), shape=matrix.shape)
+        return MarginQuestion(Design(scaled), self.codes, self.k, self.intercept, self.p)
+
     # Rows for more than two classes -------------------------------------------------------------------------------
 
     @property

@@ -144,9 +144,10 @@ class MarginSearch:
                     self.try_multipliers(np.exp(-(m - least) / spread), "soft minimum of the model's scores")
                 self.try_multipliers(np.maximum(least + spread - m, 0.0), "the model's least scores")
 
+    @np.errstate(all="ignore")  # what overflows or underflows proves nothing, and is nothing worse
     def run(self, passes: int) -> None:
         """Look for better models and multipliers."""
-        if self.done or not passes:
+        if self.done or not passes or self.late():
             return
         if self.question.p in (1.0, np.inf) and fits(self.question):
             found = linear_program(self.question)
@@ -225,7 +226,12 @@ def signed(question: MarginQuestion, q: Vector) -> Vector:
 
 
 def hard_margin(question: MarginQuestion) -> Interpolation:
-    """The hard-margin problem; for more than two classes the intercepts are weights of a constant column."""
+    """The hard-margin problem; for more than two classes the intercepts are weights of a constant column.
+
+    Of features near 1: those of a very different scale are multiplied by a power of two, which is exact, and changes
+    neither what is separable nor what is contradictory.
+    """
+    question = question.rescaled
     if question.is_binary:
         return Interpolation(question.design, HalfLine(1.0, question.y), L2(1.0), intercept=question.intercept)
     return Interpolation(question.pairs_with(float(question.intercept)), HalfLine(1.0), L2(1.0))
