@@ -3,7 +3,15 @@
 from importlib.metadata import version
 
 from fenchel import kernel
-from fenchel.certificate import Certificate, Infeasible, certify
+from fenchel.certificate import (
+    Certificate,
+    Infeasible,
+    InseparableWarning,
+    MarginInterval,
+    Separability,
+    certify,
+    margin_interval,
+)
 from fenchel.data import Design, read
 from fenchel.estimator import (
     ElasticNet,
@@ -24,6 +32,7 @@ from fenchel.estimator import (
     LpClassifier,
     LpPerceptron,
     LpRegressor,
+    MaxMarginClassifier,
     MinNormRegressor,
     QuantileRegressor,
     Ridge,
@@ -46,6 +55,7 @@ from fenchel.solver import (
     certified_path,
     explain,
     path,
+    separable,
     solve,
     stream,
     theory,
@@ -64,6 +74,7 @@ __all__ = [
     "GroupLassoCV",
     "HuberRegressor",
     "Infeasible",
+    "InseparableWarning",
     "Interpolation",
     "KernelClassifier",
     "KernelProblem",
@@ -78,6 +89,8 @@ __all__ = [
     "LpClassifier",
     "LpPerceptron",
     "LpRegressor",
+    "MarginInterval",
+    "MaxMarginClassifier",
     "MinNormRegressor",
     "MulticlassProblem",
     "NotCertifiedWarning",
@@ -88,6 +101,7 @@ __all__ = [
     "Ridge",
     "RidgeCV",
     "RidgeClassifier",
+    "Separability",
     "SparseLogisticRegression",
     "SparseLogisticRegressionCV",
     "SparsePerceptron",
@@ -100,9 +114,11 @@ __all__ = [
     "explain",
     "kernel",
     "losses",
+    "margin_interval",
     "path",
     "penalties",
     "read",
+    "separable",
     "sets",
     "solve",
     "stream",

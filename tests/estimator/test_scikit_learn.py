@@ -22,6 +22,7 @@ from fenchel import (
     LpClassifier,
     LpPerceptron,
     LpRegressor,
+    MaxMarginClassifier,
     MinNormRegressor,
     QuantileRegressor,
     Ridge,
@@ -72,6 +73,8 @@ ESTIMATORS = [
     LpPerceptron(on_infeasible="least_violation", solver="auto"),
     LpPerceptron(on_infeasible="least_violation"),
     SparsePerceptron(on_infeasible="least_violation"),
+    MaxMarginClassifier(),
+    MaxMarginClassifier(p=1.5, fit_intercept=False),
     Lasso(),
     Lasso(alpha=0.01, fit_intercept=False, tol=1e-11),
     ElasticNet(),
@@ -106,6 +109,7 @@ def expected_failures(estimator):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::fenchel.InseparableWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

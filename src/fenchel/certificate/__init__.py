@@ -5,5 +5,16 @@ from fenchel.certificate.adapters import certify
 from fenchel.certificate.certificate import Certificate, CertificateError
 from fenchel.certificate.certify import certify_weights
 from fenchel.certificate.interpolation import Infeasible
+from fenchel.certificate.margin import InseparableWarning, MarginInterval, Separability, margin_interval
 
-__all__ = ["Certificate", "CertificateError", "Infeasible", "certify", "certify_weights"]
+__all__ = [
+    "Certificate",
+    "CertificateError",
+    "Infeasible",
+    "InseparableWarning",
+    "MarginInterval",
+    "Separability",
+    "certify",
+    "certify_weights",
+    "margin_interval",
+]

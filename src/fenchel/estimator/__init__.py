@@ -3,6 +3,7 @@
 from fenchel.estimator import claims as _claims  # noqa: F401 - registers the estimators for certify
 from fenchel.estimator.denoising import Denoised, TotalVariationDenoiser, denoise
 from fenchel.estimator.general import LinearClassifier, LinearRegressor
+from fenchel.estimator.interpolation.max_margin import MaxMarginClassifier
 from fenchel.estimator.interpolation.min_norm import MinNormRegressor
 from fenchel.estimator.interpolation.perceptron import LpPerceptron, SparsePerceptron
 from fenchel.estimator.kernel.classifier import KernelClassifier
@@ -42,6 +43,7 @@ __all__ = [
     "LpClassifier",
     "LpPerceptron",
     "LpRegressor",
+    "MaxMarginClassifier",
     "MinNormRegressor",
     "QuantileRegressor",
     "Ridge",

@@ -17,8 +17,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from fenchel.certificate import Certificate
-from fenchel.data.typing import Label, Mask, Matrix, MatrixLike, Seed, Vector, VectorLike
+from fenchel.certificate import Certificate, MarginInterval
+from fenchel.data.typing import Indices, Label, Mask, Matrix, MatrixLike, Seed, Vector, VectorLike
 from fenchel.estimator.objective import Objective, threads
 from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.checks import require_flag
@@ -52,33 +52,25 @@ class Fitted:
     n_iter_: Any
     certified_zeros_: Mask
     classes_: Targets  # of a classifier
+    margin_interval_: MarginInterval
+    separable_: str
+    support_: Indices
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LinearEstimator(Fitted, BaseEstimator):  # type: ignore[misc]
-    """A linear model, fitted until its certified gap is within the tolerance.
+class LinearPredictor(Fitted, BaseEstimator):  # type: ignore[misc]
+    """A linear model in scikit-learn's interface.
 
     Parameters are the fields of dataclasses; shared ones are declared in base classes. A subclass checks its parameters
-    in `_check_parameters` and returns its objective from `_objective`; its `fit` uses the functions here and in
-    `classification` and `regression`. Losses and penalties are values without state; their fields can be searched over
-    as `penalty__lam`.
+    in `_check_parameters`. Losses and penalties are values without state; their fields can be searched over as
+    `penalty__lam`.
     """
 
-    #: scikit-learn's names of algorithms, accepted as "auto": the minimiser is the same.
-    _their_solvers: ClassVar[frozenset[str]] = frozenset()
-
     fit_intercept: bool = True
-    solver: SolverLike = "auto"
     tol: float = 1e-4
-    max_iter: int | None = None
-    random_state: Seed = None
 
     def _check_parameters(self) -> None:
         """Raise for invalid parameters, before any work."""
-
-    @abstractmethod
-    def _objective(self) -> Objective:
-        """The objective; called when the classes and the number of features are known."""
 
     # Parameters ---------------------------------------------------------------------------------------------------
 
@@ -116,6 +108,26 @@ class LinearEstimator(Fitted, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearEstimator(LinearPredictor):
+    """A linear model, fitted by `solve` until its certified gap is within the tolerance.
+
+    A subclass returns its objective from `_objective`; its `fit` uses the functions here and in `classification` and
+    `regression`.
+    """
+
+    #: scikit-learn's names of algorithms, accepted as "auto": the minimiser is the same.
+    _their_solvers: ClassVar[frozenset[str]] = frozenset()
+
+    solver: SolverLike = "auto"
+    max_iter: int | None = None
+    random_state: Seed = None
+
+    @abstractmethod
+    def _objective(self) -> Objective:
+        """The objective; called when the classes and the number of features are known."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -161,7 +173,7 @@ class SparseWeights(Fitted):
 # Before a fit -----------------------------------------------------------------------------------------------------
 
 
-def validated(model: LinearEstimator, X: MatrixLike, y: VectorLike, **checks: object) -> tuple[Features, Targets]:
+def validated(model: LinearPredictor, X: MatrixLike, y: VectorLike, **checks: object) -> tuple[Features, Targets]:
     """Parameters and data of a fit, checked; `checks` are scikit-learn's."""
     model._check_parameters()
     require_flag(model.fit_intercept, "fit_intercept")
@@ -171,7 +183,7 @@ def validated(model: LinearEstimator, X: MatrixLike, y: VectorLike, **checks: ob
     return checked
 
 
-def checked_features(model: LinearEstimator, X: MatrixLike) -> Features:
+def checked_features(model: LinearPredictor, X: MatrixLike) -> Features:
     """Checked features for a fitted model."""
     check_is_fitted(model)
     features: Features = validate_data(
@@ -279,10 +291,15 @@ def warn_short(results: Sequence[Result], of: str, count: int | None = None) -> 
         return
     worst = max(short, key=lambda result: result.certificate.relative_gap)
     prefix = f"{len(short)} of {count} {of}: " if count > 1 else ""
+    warn_caller(prefix + not_certified(worst), NotCertifiedWarning)
+
+
+def warn_caller(message: str, kind: type[Warning]) -> None:
+    """A warning at the line that called this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("fenchel."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(prefix + not_certified(worst), NotCertifiedWarning, stacklevel=level)
+    warnings.warn(message, kind, stacklevel=level)
 
 
 def dense_rows(coef: NDArray[np.float64] | sp.sparray) -> Matrix:

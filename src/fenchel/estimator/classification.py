@@ -19,6 +19,7 @@ from fenchel.estimator.base import (
     ClassWeight,
     Features,
     LinearEstimator,
+    LinearPredictor,
     Problems,
     Targets,
     checked_features,
@@ -35,16 +36,8 @@ from fenchel.solver import Result
 Codes = NDArray[np.intp]
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
-    """Classifiers for two or more labels of any type."""
-
-    class_weight: ClassWeight = None
-
-    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the labels y; a weight of 2 repeats the row."""
-        fit_classes(self, X, y, sample_weight)
-        return self
+class LabelScores(ClassifierMixin, LinearPredictor):  # type: ignore[misc]
+    """Labels from scores: one score for two classes, else one for each class."""
 
     def decision_function(self, X: MatrixLike) -> Matrix:
         """Scores: one per row for two classes, else one per class."""
@@ -56,6 +49,18 @@ class Classification(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         scores = self.decision_function(X)
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Classification(LabelScores, LinearEstimator):
+    """Classifiers for two or more labels of any type."""
+
+    class_weight: ClassWeight = None
+
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
+        """Fit to the labels y; a weight of 2 repeats the row."""
+        fit_classes(self, X, y, sample_weight)
+        return self
 
     def predict_certified(self, X: MatrixLike) -> tuple[Targets, Mask]:
         """Labels, and whether the exact optimum of the objective provably predicts the same ones.
@@ -97,7 +102,7 @@ def fit_classes(model: Classification, X: MatrixLike, y: VectorLike, sample_weig
     return fit_problems(model, class_problems(model, features, codes, sample_weight))
 
 
-def encoded(model: Classification, X: MatrixLike, y: VectorLike) -> tuple[Features, Codes]:
+def encoded(model: LabelScores, X: MatrixLike, y: VectorLike) -> tuple[Features, Codes]:
     """Checked features, and the codes of the labels in `classes_`, which are set."""
     one_label_each(y)
     features, labels = validated(model, X, y)

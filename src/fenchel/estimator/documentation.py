@@ -57,6 +57,11 @@ PARAMETERS: Entries = {
         "    If no model satisfies all constraints: raise `Infeasible`, or find the one whose scores have the least\n"
         '    mean squared distance to their sets, by solver="auto".'
     ),
+    "on_inseparable": (
+        '{"warn", "raise"}\n    If no linear classifier separates the samples: warn, with the proof, and fit the one '
+        "whose scores\n    have the least mean squared distance to a margin of 1; or raise `Infeasible`, which has the "
+        "proof."
+    ),
     "selection": '{"cyclic", "random"}\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
     "dual": 'bool or "auto"\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
     "copy_X": "bool\n    X is never changed; either value has the same effect.",
@@ -125,6 +130,20 @@ ATTRIBUTES: dict[str, Entries] = {
             "    Training samples on the wrong side after each pass: of the model that is the best so far."
         ),
         "p_": "float\n    The p of the norm.",
+    },
+    "margin_interval": {
+        "coef_": (
+            "array of shape (1, d), or (classes, d)\n    Scaled so that the least difference of scores is 1, if it is "
+            "positive."
+        ),
+        "intercept_": "array of shape (1,), or (classes,)",
+        "classes_": "array of the labels",
+        "margin_interval_": "MarginInterval\n    The margin of this model, and what no linear classifier exceeds.",
+        "separable_": '{"proven", "refuted", "unknown"}\n    Whether a linear classifier separates the samples.',
+        "support_": (
+            "array of integers\n    The samples that may determine the model, proven for 1 < p <= 2; else those with\n"
+            "    positive multipliers."
+        ),
     },
     "alpha_path": {
         "alpha_": "float",

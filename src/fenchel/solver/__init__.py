@@ -7,6 +7,7 @@ from fenchel.solver.paths.certified import certified_path
 from fenchel.solver.paths.grid import Path, path
 from fenchel.solver.paths.intervals import CertifiedPath, Knot
 from fenchel.solver.result import Check, NotCertifiedWarning, Result, Stop, Trace
+from fenchel.solver.separability import separable
 from fenchel.solver.solve import solve
 from fenchel.solver.stream import StreamError, StreamResult, stream
 from fenchel.steps import FISTA, PDHG, BlockSDCA, Candidate, MatrixNewton, Solver, Start
@@ -33,6 +34,7 @@ __all__ = [
     "certified_path",
     "explain",
     "path",
+    "separable",
     "solve",
     "solve_many",
     "stream",

@@ -75,11 +75,11 @@ def claims_of(
         raise TypeError(f"certify does not use {', '.join(unused)} for {_name(model)}, which {takes}")
     if X is None or y is None:
         raise TypeError(f"certify needs the data that {_name(model)} was fitted to: certify(model, X, y)")
-    _require_same_columns(model, X)
+    require_same_columns(model, X)
     return entry.claims(model, X, y, sample_weight, **options)
 
 
-def _require_same_columns(model: object, X: MatrixLike) -> None:
+def require_same_columns(model: object, X: MatrixLike) -> None:
     """Raise unless a data frame has the columns of the fit, in the same order."""
     names, columns = getattr(model, "feature_names_in_", None), getattr(X, "columns", None)
     if names is None or columns is None or len(names) != len(columns):

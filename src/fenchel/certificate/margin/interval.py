@@ -1,0 +1,161 @@
+"""What is proven of the margin of a classifier, and of all others."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, fields
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from fenchel.certificate.certificate import rounded_down
+from fenchel.certificate.interpolation.infeasible import FarkasCertificate
+from fenchel.data.typing import Indices, Vector
+
+FORMAT = "fenchel-margin-1"
+
+
+class InseparableWarning(UserWarning):
+    """No linear classifier separates the samples, or none was found."""
+
+
+@dataclass(frozen=True)
+class MarginInterval:
+    """The margin of a linear classifier, and the largest one that any has: bounds in exact arithmetic.
+
+    Attributes
+    ----------
+    lower : float
+        The classifier's margin is at least this: min_i y_i (x_i.w + b) / |w|_p, or for several classes the least
+        difference of the scores of the right class and another one, divided by the p-norm of all weights.
+    upper : float
+        No linear classifier has a margin above this.
+    best : float
+        Some classifier, `model`, has at least this margin; 0 if none is known that separates the samples.
+    p : float
+        The norm of the weights.
+    misclassified : int
+        Samples that this classifier does not put on the right side.
+    samples, classes : int
+    intercept : bool
+        Whether the classifiers have intercepts, which are not part of the norm.
+    how : str
+        Where the multipliers of `upper` come from.
+    tol : float
+        The tolerance that was asked for.
+    model : tuple (w, b), optional
+        The classifier with the margin `best`.
+    multipliers : array, optional
+        q >= 0 of `upper`: |sum_i q_i y_i x_i| / sum_i q_i in the dual norm; n x (classes - 1) for several classes.
+    support : array of integers, optional
+        The samples that may determine the maximum-margin classifier: it stays what it is if any others are removed,
+        or move without getting closer to it. None where nothing is proven (p = 1, p > 2, no separation).
+    contradiction : FarkasCertificate, optional
+        A proof that no linear classifier separates the samples.
+    """
+
+    lower: float
+    upper: float
+    best: float
+    p: float
+    misclassified: int
+    samples: int
+    classes: int
+    intercept: bool
+    how: str
+    tol: float
+    model: tuple[Vector, Vector] | None = field(default=None, repr=False, compare=False)
+    multipliers: Vector | None = field(default=None, repr=False, compare=False)
+    support: Indices | None = field(default=None, repr=False, compare=False)
+    contradiction: FarkasCertificate | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the margin is proven to be the best one, to the tolerance."""
+        return self.lower > 0.0 and self.upper - self.lower <= self.tol * self.upper
+
+    @property
+    def separable(self) -> bool | None:
+        """Whether some linear classifier separates the samples; None if neither is proven."""
+        if self.best > 0.0:
+            return True
+        return False if self.contradiction is not None or self.upper == 0.0 else None
+
+    @property
+    def share(self) -> float:
+        """The margin beside the best possible one, at least; at most 1."""
+        return self.lower / self.upper if self.upper > 0.0 else 0.0
+
+    def __str__(self) -> str:
+        return "\n".join([self._first, *self._others])
+
+    @property
+    def _first(self) -> str:
+        norm = f"p = {self.p:g}"
+        if self.lower > 0.0:
+            return (
+                f"The margin is at least {rounded_down(self.lower, 6)} ({norm}); no linear classifier exceeds "
+                f"{_rounded_up(self.upper)}."
+            )
+        if not self.misclassified:
+            return f"No sample is misclassified as computed, but no positive margin is proven ({norm})."
+        verb = "is" if self.misclassified == 1 else "are"
+        return (
+            f"{self.misclassified} of {self.samples} samples {verb} misclassified: the margin is not positive, "
+            f"and at least {rounded_down(self.lower, 6)} ({norm})."
+        )
+
+    @property
+    def _others(self) -> list[str]:
+        if self.contradiction is not None:
+            return ["Proven: no linear classifier separates these samples. " + _combination(self.contradiction)]
+        lines = []
+        if self.lower > 0.0:
+            lines.append(f"It has at least {rounded_down(100.0 * self.share, 6)} % of the best margin.")
+        if self.best > max(self.lower, 0.0):
+            lines.append(f"Some classifier has a margin of at least {rounded_down(self.best, 6)}.")
+        if self.best <= 0.0:
+            lines.append(
+                f"No linear classifier exceeds {_rounded_up(self.upper)}; whether the samples can be separated is "
+                "not known."
+            )
+        elif self.lower <= 0.0:
+            lines.append(f"No linear classifier exceeds {_rounded_up(self.upper)}.")
+        if self.support is not None:
+            lines.append(f"The best one depends on at most {len(self.support)} of the {self.samples} samples.")
+        return lines
+
+    def _repr_html_(self) -> str:
+        colour = "#1a7f37" if self.ok else "#9a6700" if self.lower > 0.0 else "#cf222e"
+        first, *rest = escape(str(self)).splitlines()
+        body = "".join(f"<div style='color:#57606a'>{line}</div>" for line in rest)
+        return f"<div style='border-left:4px solid {colour};padding:.3em .8em'><b>{first}</b>{body}</div>"
+
+    def to_json(self) -> str:
+        """The numbers as JSON, infinities as strings."""
+        numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
+        shown = {k: str(v) if isinstance(v, float) and not np.isfinite(v) else v for k, v in numbers.items()}
+        return json.dumps({"format": FORMAT, **shown, "separable": self.separable}, indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> MarginInterval:
+        """Read what `to_json` wrote; without weights, multipliers and proofs."""
+        try:
+            values: dict[str, Any] = json.loads(text)
+            if values.pop("format") != FORMAT:
+                raise KeyError("format")
+            values.pop("separable")
+            numbers: dict[str, Any] = values | {k: float(values[k]) for k in ("lower", "upper", "best", "p", "tol")}
+            return cls(**numbers)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"not a margin interval written by fenchel ({error})") from error
+
+
+def _combination(proof: FarkasCertificate) -> str:
+    used = int(np.count_nonzero(np.any(np.reshape(proof.multipliers, (len(proof.multipliers), -1)) != 0.0, axis=1)))
+    return f"A combination of {used} of their constraints is contradictory ({proof.how})."
+
+
+def _rounded_up(x: float) -> str:
+    return rounded_down(-x, 6).lstrip("-") if x else "0"

@@ -1,0 +1,132 @@
+"""Weights and labels for the question of a margin: given ones, or those of anybody's fitted linear classifier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel.certificate.adapters.fitted import FittedModel, codes, coefficients
+from fenchel.certificate.adapters.registry import require_same_columns
+from fenchel.certificate.margin.question import Model
+from fenchel.data.convert import unmasked
+from fenchel.data.target import encode_labels
+from fenchel.data.typing import Indices, MatrixLike, Vector, VectorLike
+
+#: Meta-estimators that hold their fitted model in `best_estimator_`.
+SEARCHES = frozenset({"GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV"})
+#: Those that vote among pairs of classes, if there are more than two.
+VOTES = frozenset({"SVC", "NuSVC", "OneVsOneClassifier"})
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """A model of k classes, the data as its weights see them, and the class of each sample."""
+
+    model: Model
+    X: MatrixLike
+    codes: Indices
+    k: int
+    intercept: bool
+
+
+def linear_model(subject: object, X: MatrixLike, y: VectorLike) -> LinearModel:
+    """Weights w, a pair (w, b), or a fitted model."""
+    if isinstance(subject, tuple):
+        if len(subject) != 2:
+            raise TypeError(f"weights with an intercept are a pair (w, b); got a tuple of {len(subject)}")
+        return _given(subject[0], subject[1], X, y, intercept=True)
+    if isinstance(subject, np.ndarray | list) or sp.issparse(subject):
+        return _given(subject, 0.0, X, y, intercept=False)
+    return _fitted(subject, X, y)
+
+
+def _given(w: Any, b: Any, X: MatrixLike, y: VectorLike, intercept: bool) -> LinearModel:
+    weights, shift = _numbers(w.toarray() if sp.issparse(w) else w, "w"), _numbers(b, "b").ravel()
+    classes, labels = encode_labels(y)
+    k = len(classes)
+    if weights.ndim == 2 and len(weights) == 1:
+        weights = weights[0]
+    if weights.ndim not in (1, 2) or (weights.ndim == 1) != (k == 2) or (weights.ndim == 2 and len(weights) != k):
+        expected = "a vector of weights" if k == 2 else f"a row of weights for each of the {k} classes, as sorted"
+        raise ValueError(f"w must be {expected}; got shape {weights.shape}")
+    rows = 1 if k == 2 else k
+    if shift.size not in (1, rows):
+        raise ValueError(f"b must have {rows} {'entry' if rows == 1 else 'entries'}, got {shift.size}")
+    return LinearModel(Model(weights, np.broadcast_to(shift, rows)), X, labels.astype(np.int64), k, intercept)
+
+
+def _numbers(values: Any, name: str) -> Vector:
+    array = unmasked(values, name)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be numbers, got entries of type {array.dtype}")
+    bad = np.argwhere(~np.isfinite(array))
+    if bad.size:
+        raise ValueError(f"{name} has {array[tuple(bad[0])]} at position {tuple(map(int, bad[0]))}; it must be finite")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _fitted(subject: Any, X: MatrixLike, y: VectorLike) -> LinearModel:
+    if isinstance(subject, type):
+        raise TypeError(f"margin_interval needs a fitted model, got the class {subject.__name__} itself")
+    last, X = _last(subject, X)
+    name = type(last).__name__
+    classes = getattr(last, "classes_", None)
+    if classes is None:
+        raise TypeError(
+            "margin_interval needs a fitted linear classifier, weights w, or a pair (w, b); "
+            f"{name} is none of them: it has no classes_ (it is not fitted, or not a classifier)"
+        )
+    require_same_columns(last, X)
+    kernel = getattr(last, "kernel", "linear")
+    if kernel not in ("linear", None):
+        raise TypeError(f"the margin of {name} with kernel={kernel!r} is not one of weights; only linear ones are")
+    coef, b = _stacked(last)
+    k = len(classes)
+    if len(coef) != (1 if k == 2 else k) or (k > 2 and VOTES & {kind.__name__ for kind in type(last).__mro__}):
+        raise TypeError(
+            f"{name} has {len(coef)} rows of weights for {k} classes: it does not predict the class with the highest "
+            "score (SVC votes among pairs), so that it has no margin; OneVsRestClassifier or LinearSVC do"
+        )
+    labels = codes(classes, y, len(np.asarray(y)))
+    present = np.unique(labels)
+    if len(present) < 2:
+        raise ValueError("y has one class only; a margin needs two")
+    if len(present) < k:  # classes without samples are left out
+        if len(present) == 2:
+            coef, b = coef[present[1:]] - coef[present[:1]], b[present[1:]] - b[present[:1]]
+        else:
+            coef, b = coef[present], b[present]
+        labels, k = np.searchsorted(present, labels), len(present)
+    w = coef[0] if k == 2 else coef
+    has_intercept = bool(getattr(last, "fit_intercept", True)) or bool(np.any(b))
+    return LinearModel(Model(w, b), X, np.asarray(labels, dtype=np.int64), k, has_intercept)
+
+
+def _last(model: FittedModel, X: MatrixLike) -> tuple[FittedModel, MatrixLike]:
+    """The linear model inside pipelines and searches, and the data that it is given."""
+    while True:
+        names = {kind.__name__ for kind in type(model).__mro__}
+        if "Pipeline" in names:
+            *before, (_, last) = model.steps
+            require_same_columns(model, X)
+            for _, step in before:
+                X = X if step is None or isinstance(step, str) else step.transform(X)
+            model = last
+        elif names & SEARCHES:
+            if not hasattr(model, "best_estimator_"):
+                raise ValueError(f"this {type(model).__name__} has no best_estimator_ (not fitted, or refit is False)")
+            model = model.best_estimator_
+        else:
+            return model, X
+
+
+def _stacked(model: FittedModel) -> tuple[Vector, Vector]:
+    """coef_ and intercept_; of OneVsRestClassifier those of its models."""
+    parts = getattr(model, "estimators_", None)
+    if parts is None or hasattr(model, "coef_"):
+        return coefficients(model)
+    found = [coefficients(part) for part in parts]
+    return np.vstack([coef for coef, _ in found]), np.concatenate([b for _, b in found])

@@ -1,0 +1,102 @@
+"""MaxMarginClassifier: the largest margin with its interval, and what becomes of classes that cannot be separated."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.preprocessing import scale
+
+import fenchel as fl
+from tests.helpers.margins import best_margin
+
+X, y = load_iris(return_X_y=True)
+X2, y2 = X[:100], y[:100]
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 4.0, np.inf])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_margin_is_that_of_a_conic_solver(p, fit_intercept):
+    Z = X2 - X2.mean(axis=0)
+    model = fl.MaxMarginClassifier(p=p, fit_intercept=fit_intercept).fit(Z, y2)
+    best = best_margin(Z, y2, p, fit_intercept)
+    assert (1.0 - 1e-3) * best <= model.margin_interval_.lower * (1 + 1e-7)
+    assert model.margin_interval_.lower <= best * (1 + 1e-7)
+    assert model.margin_interval_.upper >= best * (1 - 1e-7)
+    assert model.margin_interval_.ok
+    assert model.separable_ == "proven"
+    assert model.score(Z, y2) == 1.0
+
+
+def test_least_scores_are_one():
+    model = fl.MaxMarginClassifier(tol=1e-8).fit(X2, y2)
+    scores = (2.0 * y2 - 1.0) * model.decision_function(X2)
+    assert scores.min() == pytest.approx(1.0, rel=1e-9)
+    assert model.margin_interval_.lower == pytest.approx(1.0 / np.linalg.norm(model.coef_), rel=1e-9)
+
+
+def test_the_support_determines_the_model():
+    model = fl.MaxMarginClassifier(tol=1e-9).fit(X2, y2)
+    assert len(model.support_) == 3
+    alone = fl.MaxMarginClassifier(tol=1e-9).fit(X2[model.support_], y2[model.support_])
+    np.testing.assert_allclose(model.coef_, alone.coef_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_several_classes_have_one_margin(fit_intercept):
+    Z, classes = scale(load_wine().data), load_wine().target
+    model = fl.MaxMarginClassifier(fit_intercept=fit_intercept).fit(Z, classes)
+    scores = model.decision_function(Z)
+    others = np.where(np.eye(3, dtype=bool)[classes], -np.inf, scores).max(axis=1)
+    margin = np.min(scores[np.arange(len(classes)), classes] - others) / np.linalg.norm(model.coef_)
+    assert model.margin_interval_.lower == pytest.approx(margin, rel=1e-9)
+    assert model.margin_interval_.ok
+    assert model.coef_.shape == (3, 13)
+
+
+def test_inseparable_classes_warn_with_the_proof_and_are_fitted_all_the_same():
+    with pytest.warns(fl.InseparableWarning, match="Proven: no linear classifier separates"):
+        model = fl.MaxMarginClassifier().fit(X, y)
+    assert model.separable_ == "refuted"
+    assert model.score(X, y) > 0.95
+    assert model.margin_interval_.upper == 0.0
+
+
+def test_inseparable_classes_raise_on_request():
+    with pytest.raises(fl.Infeasible, match="Proven"):
+        fl.MaxMarginClassifier(on_inseparable="raise").fit(X, y == 1)
+
+
+def test_time_that_is_over_is_said(clock):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(300, 200))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = fl.MaxMarginClassifier(tol=1e-9, max_seconds=1e-3).fit(Z, rng.choice([0, 1], size=300))
+    assert any(issubclass(one.category, fl.NotCertifiedWarning | fl.InseparableWarning) for one in caught)
+    assert np.all(np.isfinite(model.coef_))
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (fl.MaxMarginClassifier(p=0.5), "from 1 to inf"),
+        (fl.MaxMarginClassifier(tol=0.0), "tol must be positive"),
+        (fl.MaxMarginClassifier(on_inseparable="ignore"), "on_inseparable must be one of"),
+    ],
+)
+def test_parameters_are_checked(model, words):
+    with pytest.raises(ValueError, match=words):
+        model.fit(X2, y2)
+
+
+def test_clones_are_equal():
+    model = fl.MaxMarginClassifier(p=1.0, tol=1e-4)
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_labels_may_be_text():
+    names = np.array(["setosa", "versicolor"])[y2]
+    model = fl.MaxMarginClassifier().fit(X2, names)
+    assert list(model.predict(X2)) == list(names)
