@@ -121,6 +121,7 @@ def _take(state: DescentState, rng: np.random.Generator, steps: int) -> tuple[Ve
     problem, n = state.problem, state.problem.shape[0]
     order = rng.integers(n, size=steps * state.batch)
     rows, mean_weight = state.rows, problem.total_weight / n
+    assert rows is not None
     sums, _ = state.models.learn(problem.loss, rows, problem.y, problem.weights, order, mean_weight, state.batch)
     return sums[:, 0], order
 
