@@ -1,6 +1,7 @@
 """Kernels: scikit-learn's values, and error bounds that hold in exact arithmetic."""
 
 import math
+import pickle
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -235,3 +236,11 @@ def test_the_bound_of_a_linear_kernel_in_rationals():
 
 def test_kernels_are_public():
     assert fl.kernel.Gram is Gram
+
+
+def test_a_gram_matrix_is_pickled_without_its_rows():
+    gram = Gram(data(), kernel_of("rbf"))
+    again = pickle.loads(pickle.dumps(gram))
+    assert again.kernel == gram.kernel
+    assert not again.cache.is_complete
+    np.testing.assert_array_equal(again.whole, gram.whole)
