@@ -20,21 +20,20 @@ def data(loss, n=60, d=5):
 @pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Logistic(), fl.losses.Squared(), fl.losses.Absolute()])
 @pytest.mark.parametrize("batch_size", [1, 7])
 @pytest.mark.parametrize("output", ["last", "average", "random"])
-@pytest.mark.parametrize("cache_size", [200.0, 0.005, 1e-9])
+@pytest.mark.parametrize("cache_size", [200.0, 0.005])
 def test_iterates_are_those_of_the_linear_solver(loss, batch_size, output, cache_size):
     X, y, s = data(loss)
-    for intercept in (False, True):
-        for sampling in ("uniform", "permutation", "cyclic"):
-            options = {"batch_size": batch_size, "output": output, "sampling": sampling, "random_state": 3}
-            models = []
-            kernel = fl.KernelProblem(
-                X, y, loss, L2(0.1), "linear", sample_weight=s, intercept=intercept, cache_size=cache_size
-            )
-            for p in (fl.Problem(X, y, loss, L2(0.1), s, intercept), kernel):
-                seen = []
-                fl.solve(p, "pgs", tol=0.0, max_iter=4, check_every=1, warn=False, callback=seen.append, **options)
-                models.append([np.append(X.T @ c.w if p is kernel else c.w, c.b) for c in seen])
-            np.testing.assert_allclose(models[1], models[0], atol=1e-10)
+    for intercept, sampling in ((False, "uniform"), (True, "permutation"), (False, "cyclic")):
+        options = {"batch_size": batch_size, "output": output, "sampling": sampling, "random_state": 3}
+        models = []
+        kernel = fl.KernelProblem(
+            X, y, loss, L2(0.1), "linear", sample_weight=s, intercept=intercept, cache_size=cache_size
+        )
+        for p in (fl.Problem(X, y, loss, L2(0.1), s, intercept), kernel):
+            seen = []
+            fl.solve(p, "pgs", tol=0.0, max_iter=3, check_every=1, warn=False, callback=seen.append, **options)
+            models.append([np.append(X.T @ c.w if p is kernel else c.w, c.b) for c in seen])
+        np.testing.assert_allclose(models[1], models[0], atol=1e-10)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])

@@ -136,6 +136,14 @@ def test_extreme_samples(kernel, loss, X):
         assert fl.solve(p, tol=1e-4).certificate.ok
 
 
+def test_all_weight_on_one_class():
+    X, y, _ = data()
+    p = fl.KernelProblem(X, y, fl.losses.Hinge(), L2(0.1), sample_weight=y > 0.0, intercept=True)
+    r = fl.solve(p, atol=1e-9)
+    assert r.certificate.ok
+    assert r.b >= 1.0
+
+
 def test_one_sample():
     p = fl.KernelProblem(np.array([[2.0, 1.0]]), np.array([3.0]), fl.losses.Squared(), L2(0.5))
     np.testing.assert_allclose(fl.solve(p, tol=1e-10).w, [3.0 / 1.5])

@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dpotrf
 
 from fenchel.data.design import Design
 from fenchel.data.products import EVALUATION, Rounded, gamma
-from fenchel.data.typing import Indices, Matrix, MatrixLike, Vector
+from fenchel.data.typing import Indices, Matrix, MatrixLike, StoredMatrix, Vector
 from fenchel.kernel.base import UP, Accuracy, Kernel, NotPositiveSemidefinite
 from fenchel.kernel.cache import RowCache
 from fenchel.kernel.functions import Precomputed
@@ -242,6 +242,10 @@ class Gram:
                 "negative"
             )
         return np.asarray(lower)
+
+    def __reduce__(self) -> tuple[type[Gram], tuple[StoredMatrix, Kernel, float]]:
+        """Without the rows."""
+        return Gram, (self.samples.matrix, self.kernel, self.cache.megabytes)
 
     def __repr__(self) -> str:
         return f"Gram({len(self)} samples, {self.kernel!r}, {self.cache.megabytes:g} MB)"

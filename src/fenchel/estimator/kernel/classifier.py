@@ -65,15 +65,8 @@ class KernelClassifier(KernelParameters, KernelModel):
         "hinge", "squared_hinge", "logistic", ... or an object such as SmoothedHinge(0.5).
     lam : float, optional
         Weight of the penalty; 1 / (sum of the weights) by default, which is C = 1 in scikit-learn.
-    kernel : {"rbf", "linear", "poly", "laplacian", "cosine", "precomputed"}, function or Kernel, default "rbf"
-        A function f(A, B) of two blocks of rows returns the matrix of their values.
-    gamma : float, "scale", "auto" or None, default "scale"
-        For "rbf", "poly" and "laplacian"; "scale" is 1/(d var X), "auto" and None are 1/d.
-    degree : int, default 3
-    coef0 : float, default 0.0
-        For "poly", (gamma x.x' + coef0)^degree.
-    cache_size : float, default 200.0
-        MB for rows of the Gram matrix.
+    kernel, gamma, degree, coef0, cache_size
+        As in `KernelProblem`.
     tol, atol : float
         The fit ends when its certified gap is at most tol |objective| or atol.
 

@@ -204,7 +204,8 @@ class KernelAscent(Solver[KernelAscentState]):
         counts = problem.weights > 0.0
         up, down = np.where(counts, above - f, -np.inf), np.where(counts, below - f, np.inf)
         high, low = float(up.max()), float(down.min())
-        state.scores[-1] = 0.5 * (high + low)
+        ends = [end for end in (high, low) if np.isfinite(end)]  # one of them if all weight is on one side
+        state.scores[-1] = float(np.mean(ends)) if ends else 0.0
         self._measure(state)
         if not high > low:
             state.done = True
