@@ -169,6 +169,12 @@ def test_a_contradiction_of_two_samples_is_proven_where_all_have_multipliers():
     assert raised.value.certificate.verify(X, sets)
 
 
+def test_errors_of_certify_speak_of_outputs():
+    problem = fl.Interpolation(np.eye(3), fl.sets.Ball(np.zeros((3, 2)), np.ones(3)))
+    with pytest.raises(ValueError, match=r"w must be a matrix of shape \(2, 3\): a row of weights for each output"):
+        fl.certify(problem, np.zeros(3))
+
+
 def test_without_a_feasible_point_nothing_is_called_certified():
     X = np.random.default_rng(0).normal(size=(30, 4))
     y = X @ np.ones(4)  # rounded: exactly contradictory, or not; neither can be proven

@@ -59,15 +59,15 @@ def certify_weights(
     """Certify weights against a problem of any kind; see `certify`."""
     plan = search_plan(effort, tol)
     weights, intercept, multipliers = problem.shapes
-    w = _numbers(w, weights, "w")
-    b = _intercept(b, intercept)
+    w = _numbers(w, weights, "w", problem.scored)
+    b = _intercept(b, intercept, problem.scored)
     if np.any(b) and not problem.intercept:
         raise ValueError(f"b is {b}, but the problem has no intercept; state it with intercept=True")
     judge = judge_of(problem)
     judge.consider(w, b)
     if alpha is not None:
         alpha = alpha if len(multipliers) > 1 else as_vector(alpha, problem.shape[0], "alpha")
-        judge.try_multipliers(_numbers(alpha, multipliers, "alpha"), how="given multipliers")
+        judge.try_multipliers(_numbers(alpha, multipliers, "alpha", problem.scored), how="given multipliers")
     judge.try_gradient()
     if np.isfinite(judge.primal.upper):
         judge.fit(plan.tol if plan.recover else np.inf)
@@ -77,7 +77,7 @@ def certify_weights(
     return judge.certificate(plan.tol)
 
 
-def _intercept(b: Any, shape: Shape) -> Any:
+def _intercept(b: Any, shape: Shape, scored: str) -> Any:
     """One number (or an array of one, as scikit-learn's `intercept_`), or one for each output."""
     if not shape:
         number = b.item() if isinstance(b, np.ndarray | np.generic) and b.size == 1 else b
@@ -85,19 +85,19 @@ def _intercept(b: Any, shape: Shape) -> Any:
             return float(number)
         got = f"an array of shape {b.shape}" if isinstance(b, np.ndarray) and b.size != 1 else repr(number)
         raise ValueError(f"b must be one finite number, got {got}")
-    return _numbers(np.broadcast_to(b, shape) if np.ndim(b) == 0 else b, shape, "b")
+    return _numbers(np.broadcast_to(b, shape) if np.ndim(b) == 0 else b, shape, "b", scored)
 
 
-def _expected(name: str, shape: Shape) -> str:
+def _expected(name: str, shape: Shape, scored: str) -> str:
     """The array that is asked for, in words."""
     if len(shape) == 1:
-        entries = {"w": "weights (the columns of X)", "b": "intercepts, one for each class"}
+        entries = {"w": "weights (the columns of X)", "b": f"intercepts, one for each {scored}"}
         return f"a vector of {shape[0]} {entries.get(name, 'multipliers, one for each sample')}"
-    rows = {"w": "a row of weights for each class"}
-    return f"a matrix of shape {shape}: {rows.get(name, 'a row for each sample, a column for each class')}"
+    rows = {"w": f"a row of weights for each {scored}"}
+    return f"a matrix of shape {shape}: {rows.get(name, f'a row for each sample, a column for each {scored}')}"
 
 
-def _numbers(values: Any, shape: Shape, name: str) -> Vector:
+def _numbers(values: Any, shape: Shape, name: str, scored: str) -> Vector:
     """Our own copy, finite and of the right shape: what is proven of it must stay true of it."""
     array = unmasked(values, name)
     if array.dtype.kind not in "fiub":
@@ -105,7 +105,7 @@ def _numbers(values: Any, shape: Shape, name: str) -> Vector:
     array = np.array(array, dtype=np.float64)
     if array.shape != shape:
         flat = f"; pass {name}.ravel()" if array.shape == (1, *shape) else ""
-        raise ValueError(f"{name} must be {_expected(name, shape)}, got shape {array.shape}{flat}")
+        raise ValueError(f"{name} must be {_expected(name, shape, scored)}, got shape {array.shape}{flat}")
     bad = np.argwhere(~np.isfinite(array))
     if bad.size:
         place = tuple(map(int, bad[0]))

@@ -71,6 +71,7 @@ class Interpolation(WeightedStatement):
     n_samples: int
     weights_shape: Shape
     on_infeasible: str
+    scored = "output"
 
     def __init__(
         self,

@@ -29,10 +29,11 @@ class Statement(ABC):
     X: Products
     penalty: Penalty
     intercept: bool
+    scored: ClassVar[str] = "class"  # what each of several scores is of, for messages
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Samples and features."""
+        """Rows (samples, or their scores where X has a row for each) and features."""
         return self.X.shape
 
     @property

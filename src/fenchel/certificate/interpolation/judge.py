@@ -177,6 +177,9 @@ class InterpolationJudge(Record):
             metric = metric_of(penalty.link_derivative(v), len(x))
         elif self._all_rows_are_equations and not problem.intercept and self.equations.fit:
             gram = problem.row_gram
+        if problem.intercept:  # its column of ones has the size of the features, or the rows look nearly dependent
+            size = float(np.mean(np.square(problem.row_norms)))
+            metric[problem.X.shape[1] :] = size if 0.0 < size < np.inf else 1.0
         return self.equations.moves(x, metric, gram)
 
     @cached_property

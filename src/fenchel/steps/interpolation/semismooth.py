@@ -51,7 +51,7 @@ TUNING = SemismoothTuning()
 def stages(penalty: Penalty) -> list[Penalty]:
     """p-norms from 2 down to p: each is solved from the solution of the one before; a centre stays where it is."""
     if isinstance(penalty, Bregman):
-        return [Bregman(of, penalty.centre) for of in stages(penalty.of)[:-1]] + [penalty]
+        return [*(Bregman(of, penalty.centre) for of in stages(penalty.of)[:-1]), penalty]
     if not isinstance(penalty, LpSquared):
         return [penalty]
     p, found = 2.0, list[Penalty]()
@@ -203,7 +203,8 @@ class SemismoothNewton:
             step = np.linalg.solve(M, right)
         except np.linalg.LinAlgError:
             return None
-        return step[:m].reshape(n, k), slope * step[m:] if problem.intercept else np.zeros(k)
+        shift = np.asarray(slope * step[m:]) if problem.intercept else np.zeros(k)
+        return np.asarray(step[:m].reshape(n, k)), shift
 
     def _projection(self, t: Vector) -> Matrix:
         """J as one matrix, with a block for each sample."""
