@@ -159,7 +159,7 @@ def test_the_estimate_of_the_gap_is_that_of_the_certificate(options):
     problem = hard(X, y, penalty=fl.penalties.L2(0.3), sample_weight=weight)
     state = list(states(Margin(**options), problem, 200))[-1]
     model, seen = state.candidates()[0], state.progress()
-    made = fl.certify(problem, model.w, alpha=model.alpha, effort="fast")
+    made = fl.certify(problem, model.w, alpha=model.alpha, effort="low")
     assert seen.primal == pytest.approx(made.primal, rel=1e-9)
     assert seen.gap == pytest.approx(made.gap, rel=1e-4)
     assert seen.passes >= 400  # two products a step, and more for steps that were too long
