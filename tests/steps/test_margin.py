@@ -152,6 +152,20 @@ def test_the_certificate_has_the_largest_margin_between_its_bounds(seed, options
         assert made.ok
 
 
+@pytest.mark.parametrize("options", [{}, {"form": "dual"}, {"loss": "logistic"}, {"step_size": 1.0}])
+def test_the_estimate_of_the_gap_is_that_of_the_certificate(options):
+    X, y = separable(4, n=40, d=4)
+    weight = (np.arange(40) % 5 > 0) * 2.0
+    problem = hard(X, y, penalty=fl.penalties.L2(0.3), sample_weight=weight)
+    state = list(states(Margin(**options), problem, 200))[-1]
+    model, seen = state.candidates()[0], state.progress()
+    made = fl.certify(problem, model.w, alpha=model.alpha, effort="low")
+    assert seen.primal == pytest.approx(made.primal, rel=1e-9)
+    assert seen.gap == pytest.approx(made.gap, rel=1e-4)
+    assert seen.passes >= 400  # two products a step, and more for steps that were too long
+    assert (seen.passes == 400) == ("step_size" in options)
+
+
 @pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
 def test_the_margin_of_features_of_any_scale(scale):
     X, y = separable(11, n=30, d=4)

@@ -184,7 +184,8 @@ class Descent:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if self.length is not None:
                 self.step_size = self.length(self)
-                self._move(2.0 / (self.steps + 2.0) if self.momentum else 1.0)
+                share = 2.0 / (self.steps + 2.0) if self.momentum else 1.0
+                self._accept(self._after(share), share)
             else:
                 self._longest()
         self.steps += 1
@@ -217,15 +218,12 @@ class Descent:
         return divergence / square, True
 
     def _after(self, share: float) -> Point:
-        move = self.M if share == 0.0 else (1.0 - share) * self.M + share * self.point.v
+        move = (1.0 - share) * self.M + share * self.point.v
         after = self.form.at(self.point.x - (self.step_size / share) * move)
         self.products += 2
         if not (np.isfinite(after.psi) and np.all(np.isfinite(after.v))):
             raise Overflow("the weights overflow: there may be no separating plane; or rescale the features")
         return after
-
-    def _move(self, share: float) -> None:
-        self._accept(self._after(share), share)
 
     def _accept(self, after: Point, share: float) -> None:
         self.total += (self.step_size / share) * ((1.0 - share) * self.mu + share * self.point.q)
