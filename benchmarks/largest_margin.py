@@ -81,9 +81,7 @@ def race(title: str, X: Any, y: np.ndarray, error: float, repeats: int) -> Table
         goal = (1.0 - error) * margin(X, y, fitted(exact, X, y)())
         entries = [("fenchel", fitted(fl.MaxMarginClassifier(tol=error, fit_intercept=intercept), X, y))]
         if intercept:
-            peers = [
-                (f"SVC, tol={tol:g}", fitted(SVC(kernel="linear", C=1e10, tol=tol), X, y)) for tol in SVC_TOLERANCES
-            ]
+            models = {f"SVC, tol={tol:g}": SVC(kernel="linear", C=1e10, tol=tol) for tol in SVC_TOLERANCES}
         else:
             shared = {"loss": "hinge", "fit_intercept": False, "max_iter": 20_000, "random_state": 0}
             models = {f"LinearSVC, C={C:g}, tol={tol:g}": LinearSVC(C=C, tol=tol, **shared) for C, tol in LADDER}
