@@ -86,6 +86,7 @@ class MarginSearch:
     late: Callable[[], bool] = lambda: False
     any_margin: bool = False  # whether a positive margin is all that is asked for
     cancelled: float = field(default=np.inf, init=False)
+    tried: bool = field(default=False, init=False)  # whether `separate` came to its end
 
     def offer(self, model: Model) -> bool:
         """Keep a model whose margin is the largest so far; whether it is."""
@@ -159,7 +160,7 @@ class MarginSearch:
             self._grow()
         if not self.done:
             _scaled_rounds(self, passes)
-        if not (self.done or self.best > 0.0):
+        if not (self.done or self.best > 0.0 or self.tried):
             self.separate()
 
     def _grow(self) -> None:
@@ -184,7 +185,7 @@ class MarginSearch:
         basis = basis_of(self.question) if basis is None else basis
         if basis is None:
             return
-        question = self.question
+        question, self.tried = self.question, True
         A = question.y[:, None] * basis.Q if question.is_binary else basis.Q
         for found in separations(A):
             if found.u is not None:
