@@ -41,6 +41,7 @@ class SearchTuning:
     contradiction: float = 0.03  # |A'q| beside its terms from which multipliers may prove that no model separates;
     again: float = 0.1  # another proof is tried where it is this part of what it was
     patience: int = 6  # candidates in a row that lower neither end
+    rounding: float = 0.01  # rounding errors are bounded tightly if they are above this part of the tolerance
     constant: float = 100.0  # the constant column beside the longest row
     moves: int = 6  # of the intercepts' centres
     rounds: int = 60  # of scaled columns
@@ -90,7 +91,7 @@ class MarginSearch:
 
     def offer(self, model: Model) -> bool:
         """Keep a model whose margin is the largest so far; whether it is."""
-        margin, _ = self.question.margin(model)
+        margin, _ = self.question.margin(model, TUNING.rounding * self.tol)
         if not margin > self.best:
             return False
         self.best, self.model = margin, model

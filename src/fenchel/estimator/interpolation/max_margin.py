@@ -76,7 +76,7 @@ class MaxMarginClassifier(LabelScores):
 
     def _conclude(self, search: MarginSearch, model: Model) -> None:
         question = search.question
-        lower, wrong = question.margin(model)
+        lower, wrong = (search.best, 0) if model is search.model else question.margin(model)
         interval = concluded(search, lower, wrong)
         least = float(question.differences(model)[0].min())
         with np.errstate(all="ignore"):
