@@ -113,6 +113,12 @@ class MarginQuestion:
         found = self.pairs.differences(Z)
         return found, own + others + 2.0 * UNIT_ROUNDOFF * np.abs(found)
 
+    def shifts(self, b: Vector) -> Vector:
+        """What the intercepts add to the differences."""
+        if self.is_binary:
+            return np.asarray(self.y * float(b[0]))
+        return self.pairs.differences(np.broadcast_to(b, (self.design.shape[0], self.k)))
+
     def _product(self, w: Vector) -> tuple[Vector, Vector]:
         product = self.design.matvec_bounded(w)
         return product.value, product.error
