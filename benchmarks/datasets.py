@@ -149,15 +149,20 @@ def _imdb(folder: Path) -> Data:
     return two_class("imdb", X, np.array([review["label"] for review in reviews]))
 
 
-def _mnist(folder: Path) -> Data:
-    """The 60000 training digits, pixels in [0, 1]: odd against even."""
+def mnist_digits(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    """The 60000 training images, 784 pixels from 0 to 255, and their digits."""
 
     def numbers(name: str, header: int) -> np.ndarray:
         with gzip.open(folder / name, "rb") as stream:
             return np.frombuffer(stream.read(), np.uint8, offset=header)
 
     digits = numbers("train-labels-idx1-ubyte.gz", 8)
-    images = numbers("train-images-idx3-ubyte.gz", 16).reshape(digits.size, -1)
+    return numbers("train-images-idx3-ubyte.gz", 16).reshape(digits.size, -1), digits
+
+
+def _mnist(folder: Path) -> Data:
+    """The training digits, pixels in [0, 1]: odd against even."""
+    images, digits = mnist_digits(folder)
     return two_class("mnist", images / 255.0, digits % 2)
 
 

@@ -1,17 +1,20 @@
 """Estimators and solvers with hard constraints on every shape and storage, judged by plain NumPy."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
 
 import fenchel as fl
+from tests.helpers.margins import best_margin
 from tests.matrix.statements import SHAPES, STORAGES, VARIANTS, for_every_storage
 
 MODELS = {
     "MinNormRegressor": fl.MinNormRegressor(on_infeasible="least_violation"),
     "LpPerceptron": fl.LpPerceptron(on_infeasible="least_violation"),
     "SparsePerceptron": fl.SparsePerceptron(on_infeasible="least_violation"),
+    "MaxMarginClassifier": fl.MaxMarginClassifier(),
 }
 
 
@@ -76,3 +79,30 @@ def test_perceptrons_have_the_margins_that_they_claim(variant, name):
     else:
         distance = np.where(s > 0, np.maximum(1.0 - sign * (X @ model.coef_[0] + model.intercept_[0]), 0.0), 0.0)
         assert distance.max() <= certificate.violation + 1e-9
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, np.inf])
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if v.shape != "n=1" and not v.weighted], ids=str)
+@for_every_storage
+def test_the_largest_margin_is_that_of_the_conic_solver(variant, p, storage):
+    X, y, _ = points(variant)
+    labels = np.where(y > np.median(y), "high", "low")
+    labels[[0, 2]] = "high", "low"
+    model = fl.MaxMarginClassifier(p=p, fit_intercept=variant.intercept)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fl.InseparableWarning)
+        model.fit(STORAGES[storage](X), labels)
+    best, found = margin_of(variant, p), model.margin_interval_
+    assert found.lower <= best + 1e-7
+    assert found.upper >= best - 1e-7
+    assert (model.separable_ == "proven") == (best > 1e-6)
+    if model.separable_ == "proven":
+        assert found.lower >= (1.0 - 2e-3) * best
+
+
+@cache
+def margin_of(variant, p):
+    X, y, _ = points(variant)
+    labels = np.where(y > np.median(y), "high", "low")
+    labels[[0, 2]] = "high", "low"
+    return best_margin(X, (labels == "low").astype(int), p, variant.intercept)

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certificate.certificate import rounded_down
+from fenchel.certificate.certificate import closeness, rounded_down
 from fenchel.certificate.interpolation.infeasible import FarkasCertificate
 from fenchel.data.typing import Indices, Vector
 
 FORMAT = "fenchel-margin-1"
+#: Margins that are closer to the best one are described by the difference.
+NEAR = 0.01
 
 
 class InseparableWarning(UserWarning):
@@ -112,7 +114,10 @@ class MarginInterval:
             return ["Proven: no linear classifier separates these samples. " + _combination(self.contradiction)]
         lines = []
         if self.lower > 0.0:
-            lines.append(f"It has at least {rounded_down(100.0 * self.share, 6)} % of the best margin.")
+            more = (self.upper - self.lower) / self.lower * (1.0 + 1e-12)
+            near = f"None has a margin that is larger by more than {closeness(more)}."
+            part = f"It has at least {rounded_down(100.0 * self.share, 4)} % of the best margin."
+            lines.append(near if more < NEAR else part)
         if self.best > max(self.lower, 0.0):
             lines.append(f"Some classifier has a margin of at least {rounded_down(self.best, 6)}.")
         if self.best <= 0.0:

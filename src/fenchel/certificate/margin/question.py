@@ -94,10 +94,14 @@ class MarginQuestion:
 
     # Models -------------------------------------------------------------------------------------------------------
 
-    def differences(self, model: Model) -> tuple[Vector, Vector]:
-        """y_i (x_i.w + b), or the differences of scores, n x (k - 1); and bounds on their errors."""
+    def differences(self, model: Model, tight: bool = False) -> tuple[Vector, Vector]:
+        """y_i (x_i.w + b), or the differences of scores, n x (k - 1); and bounds on their errors.
+
+        Those of `tight` are smaller, and take several times longer.
+        """
         rows, b = np.atleast_2d(model.w), np.ravel(model.b)
-        parts = [self.design.matvec_tight(np.ascontiguousarray(row)) for row in rows]
+        product = self.design.matvec_tight if tight else self._product
+        parts = [product(np.ascontiguousarray(row)) for row in rows]
         Z = np.stack([value for value, _ in parts], axis=1)
         error = np.stack([error for _, error in parts], axis=1)
         error = error + 2.0 * UNIT_ROUNDOFF * (np.abs(Z) + np.abs(b))
@@ -109,9 +113,22 @@ class MarginQuestion:
         found = self.pairs.differences(Z)
         return found, own + others + 2.0 * UNIT_ROUNDOFF * np.abs(found)
 
+    def shifts(self, b: Vector) -> Vector:
+        """What the intercepts add to the differences."""
+        if self.is_binary:
+            return np.asarray(self.y * float(b[0]))
+        return self.pairs.differences(np.broadcast_to(b, (self.design.shape[0], self.k)))
+
+    def _product(self, w: Vector) -> tuple[Vector, Vector]:
+        product = self.design.matvec_bounded(w)
+        return product.value, product.error
+
     @np.errstate(all="ignore")
-    def margin(self, model: Model) -> tuple[float, int]:
-        """A bound below the margin of a model, and how many samples it misclassifies as computed; 0 if w is 0."""
+    def margin(self, model: Model, accuracy: float = 0.0) -> tuple[float, int]:
+        """A bound below the margin of a model, and how many samples it misclassifies as computed; 0 if w is 0.
+
+        Rounding errors are bounded tightly unless they are below this relative accuracy anyway.
+        """
         w, b, lost = np.asarray(model.w, dtype=np.float64), np.ravel(np.asarray(model.b, dtype=np.float64)), 0.0
         exponent = int(np.frexp(np.abs(w).max(initial=0.0))[1])
         if abs(exponent) > FAR and w.any():  # as a power of two it is exact, but for entries that underflow
@@ -120,6 +137,8 @@ class MarginQuestion:
                 lost = 2.0**-1070 * (float(self.design.row_norms(1.0).max(initial=0.0)) * NORMS + 1.0)
             w, b = scaled, shift
         value, error = self.differences(Model(w, b))
+        if not float(error.max()) <= accuracy * float(value.min()):
+            value, error = self.differences(Model(w, b), tight=True)
         below = np.where(np.isfinite(value), value - error, -np.inf) - lost
         least = float(np.min(below)) - 4.0 * UNIT_ROUNDOFF * abs(float(np.min(below)))
         wrong = int(np.count_nonzero(~(value.reshape(len(value), -1).min(axis=1) > 0.0)))

@@ -41,6 +41,7 @@ class SearchTuning:
     contradiction: float = 0.03  # |A'q| beside its terms from which multipliers may prove that no model separates;
     again: float = 0.1  # another proof is tried where it is this part of what it was
     patience: int = 6  # candidates in a row that lower neither end
+    rounding: float = 0.01  # rounding errors are bounded tightly if they are above this part of the tolerance
     constant: float = 100.0  # the constant column beside the longest row
     moves: int = 6  # of the intercepts' centres
     rounds: int = 60  # of scaled columns
@@ -86,10 +87,11 @@ class MarginSearch:
     late: Callable[[], bool] = lambda: False
     any_margin: bool = False  # whether a positive margin is all that is asked for
     cancelled: float = field(default=np.inf, init=False)
+    tried: bool = field(default=False, init=False)  # whether `separate` came to its end
 
     def offer(self, model: Model) -> bool:
         """Keep a model whose margin is the largest so far; whether it is."""
-        margin, _ = self.question.margin(model)
+        margin, _ = self.question.margin(model, TUNING.rounding * self.tol)
         if not margin > self.best:
             return False
         self.best, self.model = margin, model
@@ -159,7 +161,7 @@ class MarginSearch:
             self._grow()
         if not self.done:
             _scaled_rounds(self, passes)
-        if not (self.done or self.best > 0.0):
+        if not (self.done or self.best > 0.0 or self.tried):
             self.separate()
 
     def _grow(self) -> None:
@@ -184,7 +186,7 @@ class MarginSearch:
         basis = basis_of(self.question) if basis is None else basis
         if basis is None:
             return
-        question = self.question
+        question, self.tried = self.question, True
         A = question.y[:, None] * basis.Q if question.is_binary else basis.Q
         for found in separations(A):
             if found.u is not None:

@@ -10,6 +10,9 @@ from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Mask, Vector
 from fenchel.problem.vectors import dual_exponent
 
+#: Relative widths of intervals beside which rounding errors matter.
+NARROW = 1e-8
+
 
 @np.errstate(all="ignore")
 def may_determine(question: MarginQuestion, model: Model, best: float, upper: float) -> Mask | None:
@@ -28,13 +31,16 @@ def may_determine(question: MarginQuestion, model: Model, best: float, upper: fl
     p = question.p
     if not (1.0 < p <= 2.0 and 0.0 < best <= upper < np.inf) or question.has_one_class:
         return None
-    value, error = question.differences(model)
+    tight = upper - best < NARROW * upper
+    bare, bare_error = question.differences(Model(model.w, np.zeros_like(model.b)), tight)
+    shift = question.shifts(model.b)
+    value = bare + shift
+    error = bare_error + 4.0 * UNIT_ROUNDOFF * (np.abs(value) + np.abs(shift))
     below, above = float(np.min(value - error)), float(np.min(value + error))
     if not below > 0.0:
         return None
     least = below * (1.0 - 4.0 * UNIT_ROUNDOFF), above * (1.0 + 4.0 * UNIT_ROUNDOFF)
     rho = np.sqrt((upper - best) / best * ((upper + best) / upper) / (p - 1.0)) / best * UP
-    bare, bare_error = question.differences(Model(model.w, np.zeros_like(model.b)))
     rows = bare.reshape(len(bare), -1)
     slack = bare_error.reshape(rows.shape)
     low = np.minimum((rows - slack) / least[0], (rows - slack) / least[1])

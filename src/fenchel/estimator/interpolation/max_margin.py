@@ -17,6 +17,7 @@ from fenchel.estimator.base import warn_caller
 from fenchel.estimator.classification import LabelScores, encoded
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import one_of, positive
+from fenchel.problem.vectors import p_norm
 from fenchel.solver import NotCertifiedWarning, solve
 from fenchel.solver.blas import blas_threads
 from fenchel.solver.solve import Clock
@@ -61,7 +62,7 @@ class MaxMarginClassifier(LabelScores):
     def fit(self, X: MatrixLike, y: VectorLike) -> Self:
         """Fit to the labels y."""
         features, codes = encoded(self, X, y)
-        design, clock = Design(features).stored_by_rows(), Clock(self.max_seconds)
+        design, clock = Design(features, threads=1).stored_by_rows(), Clock(self.max_seconds)
         question = MarginQuestion(
             design, codes.astype(np.int64), len(self.classes_), bool(self.fit_intercept), exponent(self.p)
         )
@@ -76,9 +77,9 @@ class MaxMarginClassifier(LabelScores):
 
     def _conclude(self, search: MarginSearch, model: Model) -> None:
         question = search.question
-        lower, wrong = question.margin(model)
+        lower, wrong = (search.best, 0) if model is search.model else question.margin(model)
         interval = concluded(search, lower, wrong)
-        least = float(question.differences(model)[0].min())
+        least = lower * p_norm(np.ravel(model.w), question.p)
         with np.errstate(all="ignore"):
             w, b = (x / least if least > 0.0 else x for x in (model.w, model.b))
         if not (np.all(np.isfinite(w)) and np.all(np.isfinite(b))):

@@ -24,7 +24,7 @@ from fenchel.data.typing import Indices, Matrix, StoredMatrix, Vector
 
 @dataclass(frozen=True)
 class SeparationTuning:
-    """Random labels of normal points, 1200 to 1800 x 800, and 20000 labelings of 40 x 20: `benchmarks.margin`."""
+    """`python -m benchmarks.largest_margin --rows separable --rows capacity`: labels of 1200 to 1800 x 800 points."""
 
     most_columns: int = 4000  # of a basis,
     most_entries: float = 2e8  # and entries,
