@@ -179,7 +179,7 @@ def test_the_constants_bound_the_norms_of_the_blocks(kind):
         largest = np.linalg.norm(beta @ block, ord=r, axis=1).max() ** 2 / mu
         assert largest <= bound * (1.0 + 1e-9)
         if problem.outputs > 1 and r == 2.0:
-            assert bound <= 1.3 * largest  # 500 directions come close
+            assert bound - largest < 0.3 * largest  # 500 directions come close
 
 
 def test_the_set_of_one_sample_is_projected_onto_alone():

@@ -101,7 +101,7 @@ def test_auto_takes_it_for_sparse_penalties(rng):
 
 
 def test_squared_loss_on_few_columns_is_one_model(rng):
-    assert fl.solve(lasso(500, 20, 10.0, rng), solver="primal_cd", tol=1e-12).n_iter <= 2
+    assert fl.solve(lasso(500, 20, 10.0, rng), solver="primal_cd", tol=1e-12).n_iter <= 3
 
 
 def test_working_sets_leave_most_columns_alone(rng, monkeypatch):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from html import escape
-from math import isfinite, sqrt
+from math import isfinite
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fenchel.certificate import consequences
 from fenchel.certificate.bounds.constructions import Construction
-from fenchel.certificate.bounds.rounding import UP, gap_between
+from fenchel.certificate.bounds.rounding import distance_to_optimum, gap_between
 from fenchel.certificate.evidence import Evidence
 from fenchel.data.typing import Mask, MatrixLike, Vector
 
@@ -94,16 +94,13 @@ class Certificate:
         strong_convexity: float = 0.0,
         evidence: Proof | None = None,
     ) -> Certificate:
-        """The certificate of P and D as computed, and of their bounds upper >= P and lower <= P*.
-
-        |w - w*| <= sqrt(2 gap / mu) for a mu-strongly convex penalty.
-        """
+        """The certificate of P and D as computed, and of their bounds upper >= P and lower <= P*."""
         if not (isfinite(upper) and isfinite(lower)):
             return cls(primal, dual, np.inf, np.inf, np.inf, tol, how, np.inf, atol, at_zero, evidence)
-        gap, mu = gap_between(upper, lower), strong_convexity
+        gap = gap_between(upper, lower)
         relative = gap / abs(primal) if primal else (np.inf if gap else 0.0)
         rounding = max(0.0, gap - (primal - dual))
-        radius = sqrt(2.0 * max(gap, 0.0)) / sqrt(mu) * UP if mu > 0.0 else np.inf
+        radius = distance_to_optimum(gap, strong_convexity)
         return cls(primal, dual, gap, relative, rounding, tol, how, radius, atol, at_zero, evidence)
 
     @classmethod

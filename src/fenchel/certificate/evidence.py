@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fenchel.certificate import consequences
 from fenchel.certificate.bounds.constructions import Construction, constructions
 from fenchel.certificate.bounds.dual_point import LowerBound, gradient_point, lower_bounds, zero_bound
-from fenchel.certificate.bounds.rounding import UP, PrimalBound, gap_between, primal_bound
+from fenchel.certificate.bounds.rounding import PrimalBound, distance_to_optimum, gap_between, primal_bound
 from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.data.typing import Mask, MatrixLike, Vector
 from fenchel.problem import Problem
@@ -153,11 +153,8 @@ class Evidence:
 
     @property
     def radius(self) -> float:
-        """|w - w*| <= sqrt(2 G / mu): R is mu-strongly convex, and 0 is a subgradient of P at the optimum."""
-        mu = self.problem.penalty.strong_convexity
-        if not mu > 0.0:
-            return np.inf
-        return float(np.sqrt(2.0 * max(self.gap, 0.0)) / np.sqrt(mu)) * UP
+        """A bound on |w - w*|, in the norm of R's strong convexity."""
+        return distance_to_optimum(self.gap, self.problem.penalty.strong_convexity)
 
     def labels(self, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
         """-1 or +1, and where that is proven."""

@@ -20,12 +20,8 @@ inline Side up(const Hinge &, double a, double y) { return upwards(y, std::max(y
 inline Side down(const Hinge &, double a, double y) { return downwards(y, a - std::min(y, 0.0)); }
 inline Side up(const Pinball &loss, double a, double y) { return upwards(y, loss.tau - a); }
 inline Side down(const Pinball &loss, double a, double y) { return downwards(y, a - (loss.tau - 1)); }
-inline Side up(const EpsilonInsensitive &loss, double a, double y) {
-    return a < 0 ? upwards(y + loss.epsilon, -a) : upwards(y - loss.epsilon, 1 - a);
-}
-inline Side down(const EpsilonInsensitive &loss, double a, double y) {
-    return a > 0 ? downwards(y - loss.epsilon, a) : downwards(y + loss.epsilon, a + 1);
-}
+inline Side up(const EpsilonInsensitive &loss, double a, double y) { return a < 0 ? upwards(y + loss.epsilon, -a) : upwards(y - loss.epsilon, 1 - a); }
+inline Side down(const EpsilonInsensitive &loss, double a, double y) { return a > 0 ? downwards(y - loss.epsilon, a) : downwards(y + loss.epsilon, a + 1); }
 
 // The position of the largest value(k), k < n; -1 if there is none above -infinity. Blocks, so that maxima are vectorised.
 template <class F>

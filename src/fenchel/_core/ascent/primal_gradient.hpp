@@ -40,8 +40,8 @@ struct GradientState {
     bool averages;
     double *drawn;  // receives the weights, then the intercepts, after step `draw`; may be null
     double *f, *total, *b, *b_total;
-    // Sums: losses of samples before their step, wrong signs, (mean |slope| |x|)^2 / step with the 2-norm, or the largest entry if p = 1; losses, wrong signs and weights of the
-    // average, for every fourth sample.
+    // Sums: losses of samples before their step, wrong signs, (mean |slope| |x|)^2 / step with the 2-norm, or the largest entry if p = 1; losses, wrong signs
+    // and weights of the average, for every fourth sample.
     double *loss, *mistakes, *slopes, *average_loss, *average_mistakes, *average_weight;
     Index t, draw;
     double *squared = nullptr;  // |v|^2 of each model, kept from pass to pass where rows do not tell; may be null

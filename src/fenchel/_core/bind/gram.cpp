@@ -33,8 +33,7 @@ void bind_gram(nb::module_ &m) {
                 loss);
             return std::make_tuple(sums.loss, sums.gap, sums.move, sums.kept, sums.path, sums.moves);
         },
-        "loss"_a, exact("K"), exact("y"), exact("s"), exact("q"), "step"_a, "shift"_a, exact("order"), exact("alpha"), exact("scores"), "margin"_a,
-        "least"_a);
+        "loss"_a, exact("K"), exact("y"), exact("s"), exact("q"), "step"_a, "shift"_a, exact("order"), exact("alpha"), exact("scores"), "margin"_a, "least"_a);
     m.def(
         "gram_pairs",
         [](const PiecewiseLinear &loss, Matrix<double> K, Vector<double> y, Vector<double> s, double step, Mutable alpha, Mutable scores, Index most,
@@ -59,8 +58,7 @@ void bind_gram(nb::module_ &m) {
             Result above(y.size()), below(y.size());
             std::visit(
                 [&](const auto &phi) {
-                    for (Index i = 0; i < Index(y.size()); ++i)
-                        above.data[i] = up(phi, alpha(i), y(i)).kink, below.data[i] = down(phi, alpha(i), y(i)).kink;
+                    for (Index i = 0; i < Index(y.size()); ++i) above.data[i] = up(phi, alpha(i), y(i)).kink, below.data[i] = down(phi, alpha(i), y(i)).kink;
                 },
                 loss);
             return std::make_tuple(above.array, below.array);

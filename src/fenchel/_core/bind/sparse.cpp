@@ -53,10 +53,8 @@ struct CentredEntries {
             else
                 for (Index j = from; j < to; ++j) f(j, static_cast<double>(x[j * stride]));
         };
-        if (column == 1)
-            each(std::integral_constant<Index, 1>{});
-        else
-            each(column);
+        if (column == 1) each(std::integral_constant<Index, 1>{});
+        else each(column);
     }
 };
 

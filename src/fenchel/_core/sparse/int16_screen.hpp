@@ -149,10 +149,8 @@ class Int16Screen {
         for (Index j = from; j < to; ++j) scale[j - from] = length[j] > 0 ? 1 / length[j] : 0.0;
         for (Index i = 0; i < 2 * pairs_; ++i) {
             std::int32_t *line = row[i % 2];
-            if (i < n)
-                visit(i, from, to, [&, root = root_[i]](Index j, double x) { line[j - from] = to_int16(root * scale[j - from] * x); });
-            else
-                std::fill(line, line + tile, 0);
+            if (i < n) visit(i, from, to, [&, root = root_[i]](Index j, double x) { line[j - from] = to_int16(root * scale[j - from] * x); });
+            else std::fill(line, line + tile, 0);
             if (i % 2 == 0) continue;
             for (Index c = 0; c < to - from; c += block_columns) {
                 Pair *out = entries_.data() + (from + c) * pairs_ + i / 2 * block_columns;

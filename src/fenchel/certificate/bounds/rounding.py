@@ -8,6 +8,7 @@ so at most 64 + log2 n roundings), every evaluation of a loss, a penalty or a co
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf, sqrt
 from typing import TypeVar
 
 import numpy as np
@@ -84,6 +85,11 @@ def dual_of(loss: Number, loss_lower: Number, conjugate: Number, conjugate_upper
 def gap_between(upper: Number, lower: Number) -> Number:
     """upper - lower, rounded up."""
     return upper - lower + 2.0 * UNIT_ROUNDOFF * (abs(upper) + abs(lower))
+
+
+def distance_to_optimum(gap: float, strong_convexity: float) -> float:
+    """|w - w*| <= sqrt(2 gap / mu): P is mu-strongly convex in w, and 0 is a subgradient at the optimum."""
+    return sqrt(2.0 * max(gap, 0.0)) / sqrt(strong_convexity) * UP if strong_convexity > 0.0 else inf
 
 
 def primal_bound(problem: Problem, w: Vector, b: float, scores: Scores | None = None) -> PrimalBound:

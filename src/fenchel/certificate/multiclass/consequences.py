@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate.bounds.constructions import Construction
-from fenchel.certificate.bounds.rounding import INPUT, UP, gap_between
+from fenchel.certificate.bounds.rounding import INPUT, distance_to_optimum, gap_between
 from fenchel.certificate.multiclass.bounds import BlockBound
 from fenchel.data.design import Design
 from fenchel.data.multi_products import BlockProducts
@@ -36,11 +36,8 @@ class MulticlassEvidence:
 
     @property
     def radius(self) -> float:
-        """|B - B*| <= sqrt(2 G / mu) in the norm of R's strong convexity: for L2 the Frobenius norm."""
-        mu = self.problem.penalty.strong_convexity
-        if not mu > 0.0:
-            return np.inf
-        return float(np.sqrt(2.0 * max(self.gap, 0.0)) / np.sqrt(mu)) * UP
+        """A bound on |B - B*|, in the norm of R's strong convexity: for L2 the Frobenius norm."""
+        return distance_to_optimum(self.gap, self.problem.penalty.strong_convexity)
 
     def labels(self, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
         """The class of the highest score, and whether it is proven to be that of the optimum.
