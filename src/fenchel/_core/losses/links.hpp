@@ -94,7 +94,7 @@ struct Entropic {
     }
     double weight(double value) const { return std::copysign(radius * part(value) / sum, value); }
     void changed(double before, double after) {
-        if (!(std::fabs(after) <= top + 30 * radius)) return void(top = -1);  // out of range: recompute
+        if (!(std::fabs(after) <= top + 5 * radius)) return void(top = -1);  // later terms would lose digits: recompute
         if (top >= 0) sum = std::max(0.0, sum + term(after) - term(before));
     }
     // The largest of the terms is at least 1 for the largest |u_j|: a small sum has lost its digits.
