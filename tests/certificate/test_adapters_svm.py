@@ -316,8 +316,8 @@ def power(A, B):
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "function", "precomputed"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_svc_with_a_kernel(kernel, storage, classes):
-    if kernel == "function" and storage is not np.asarray:
-        return  # scikit-learn takes functions of dense data only
+    if kernel in ("function", "precomputed") and storage is not np.asarray:
+        return  # scikit-learn takes these of dense data only
     X, y = classification(classes=classes)
     s = weights(len(y))
     data = storage(X @ X.T if kernel == "precomputed" else X)
@@ -328,7 +328,7 @@ def test_svc_with_a_kernel(kernel, storage, classes):
     # both are bounds on one optimum: the better objective is not below the bound of the other
     assert rough.primal - rough.gap <= found.primal
     assert rough.primal >= found.primal - found.gap
-    if classes == 2 and kernel != "precomputed":
+    if classes == 2 and kernel in ("rbf", "poly"):  # SVC predicts wrongly with others and weights of zero
         labels, proven = found.labels(data)
         assert np.all(tight.classes_[(labels > 0).astype(int)][proven] == tight.predict(data)[proven])
 
