@@ -118,7 +118,7 @@ class MarginInterval:
             near = f"None has a margin that is larger by more than {closeness(more)}."
             part = f"It has at least {rounded_down(100.0 * self.share, 4)} % of the best margin."
             lines.append(near if more < NEAR else part)
-        if self.best > max(self.lower, 0.0):
+        if self.best > max(self.lower, 0.0) and not self.ok:
             lines.append(f"Some classifier has a margin of at least {rounded_down(self.best, 6)}.")
         if self.best <= 0.0:
             lines.append(
