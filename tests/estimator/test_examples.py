@@ -19,7 +19,7 @@ def test_examples(estimator):
 
 
 def test_every_parameter_is_documented():
-    assert len(ESTIMATORS) == 26
+    assert len(ESTIMATORS) == 28
     for estimator in ESTIMATORS:
         for name in inspect.signature(estimator).parameters:
             assert name in estimator.__doc__.split("Attributes")[0], (estimator.__name__, name)

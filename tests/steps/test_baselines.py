@@ -159,8 +159,14 @@ def test_bad_options_are_refused(arguments, error, message):
         fl.solve(problem(), **arguments)
 
 
-def test_an_unpenalised_intercept_and_columns_are_refused():
+def test_an_unpenalised_intercept_is_refused():
     with pytest.raises(TypeError, match="without an unpenalised intercept"):
         fl.solve(problem(intercept=True), solver="sgd")
-    with pytest.raises(TypeError, match=r"pass X\.tocsr"):
-        fl.solve(problem(matrix=sparse.csc_array(X)), solver="pegasos")
+
+
+def test_columns_are_copied_into_rows():
+    by_rows, by_columns = (
+        fl.solve(problem(matrix=matrix), solver="pegasos", max_iter=3, random_state=0, warn=False)
+        for matrix in (sparse.csr_array(X), sparse.csc_array(X))
+    )
+    assert np.array_equal(by_rows.w, by_columns.w)

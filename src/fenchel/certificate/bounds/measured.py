@@ -52,6 +52,7 @@ class Bounds:
     theta: Vector  # the multiple of the multipliers that is the dual point
     moments: bool
     feasible: tuple[Vector, Vector]  # the largest feasible theta, and R*(theta v), with the error of v counted in
+    v_error: Vector  # v_j is off by at most this times S_j
     own_lower: Vector  # the bounds below D that rest on each model's own multipliers
 
     @cached_property
@@ -119,14 +120,21 @@ def measured_bounds(problem: Problem, found: Measurements) -> Bounds:
     upper, theta = np.where(np.isnan(upper), np.inf, upper), np.where(np.isnan(theta), 1.0, theta)
     known = ~np.isnan(lower)
     dual, lower = np.where(known, dual, -np.inf), np.where(known, lower, -np.inf)
-    return Bounds(primal, upper, dual, lower, theta, moments, (largest, conjugate), lower)
+    return Bounds(primal, upper, dual, lower, theta, moments, (largest, conjugate), terms.v_error, lower)
 
 
 @np.errstate(all="ignore")
 def blur(found: Measurements, bounds: Bounds) -> float:
-    """About how much of the first gap sharper products would remove: rounding, and what the error of v costs."""
-    (theta, conjugate), (best, least) = bounds.feasible, _feasible(found, np.zeros(len(found)))
-    lost = abs(bounds.dual[0]) * (1.0 - min(theta[0], 1.0) / min(best[0], 1.0)) + conjugate[0] - least[0]
+    """About how much of the first gap sharper products would remove: rounding, and what the error of v costs.
+
+    One threshold and no ridge: theta = threshold / max |v_j|, so an error moves it by at most theta error / max |v_j|.
+    """
+    theta, conjugate = bounds.feasible
+    if found.groups is None and not found.ridge.any():
+        lost = abs(bounds.dual[0]) * bounds.v_error[0] * found.sizes.widest * theta[0] / found.threshold[0]
+    else:
+        best, least = _feasible(found, np.zeros(len(found)))
+        lost = abs(bounds.dual[0]) * (1.0 - min(theta[0], 1.0) / min(best[0], 1.0)) + conjugate[0] - least[0]
     return float(bounds.rounding[0] + lost) if np.isfinite(lost) else np.inf
 
 
