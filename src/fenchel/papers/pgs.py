@@ -297,7 +297,7 @@ def _rows(title: str, rows: Sequence[Row], counted: str) -> Figure:
                 values = line.seconds if what == "seconds" else line.steps
                 _points(axes, np.array(plan.sizes), values, line.colour, line.style, line.label)
             _dress(axes, "training samples m", what, plan.sizes)
-            until = f" to {row.right} right on test data" if row.right else ""
+            until = f" to {row.right} right" if row.right else ""
             axes.set_title(f"{row.study.dataset.name}: {what}{until}, medians of {plan.runs} runs", fontsize=9)
     figure.suptitle(title, fontsize=11)
     add_legend(figure, 3.0)
