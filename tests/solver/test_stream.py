@@ -75,6 +75,23 @@ def test_there_is_no_regret_bound_with_an_unpenalised_intercept():
     assert fl.stream(pieces(100), LOGISTIC, L2, intercept=True).regret_bound == np.inf
 
 
+@pytest.mark.parametrize("p", [2.0, 1.5])
+def test_the_regret_bound_holds_for_one_ball_only(p):
+    """The squared loss has no Lipschitz constant: its ball moves from batch to batch."""
+    squared, penalty = fl.losses.Squared(), fl.penalties.LpSquared(1e-2, p)
+    learner = Learner(squared, penalty)
+    learner.learn(X[:500], T[:500])
+    assert np.isfinite(learner.regret_bound)
+    with pytest.raises(ValueError):
+        learner.learn(X[:500], T[:499])
+    assert np.isfinite(learner.regret_bound)  # the batch that failed moved nothing
+    learner.learn(X[500:600], T[500:600])
+    assert learner.regret_bound == learner.result().regret_bound == np.inf
+    learner.learn(X[600:700], T[600:700])
+    assert learner.regret_bound == np.inf
+    assert np.isfinite(fl.stream(pieces(100, T), fl.losses.Absolute(), penalty).regret_bound)
+
+
 def test_a_model_of_a_stream_is_certified_on_any_data():
     result = fl.stream(pieces(100), LOGISTIC, L2)
     problem = fl.Problem(X, Y, LOGISTIC, L2)

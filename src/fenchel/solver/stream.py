@@ -71,7 +71,8 @@ class StreamResult:
         fraction of wrong signs, NaN for a regression.
     regret_bound : float
         By Lemma 1 the mean objective of the models before each step exceeds that of the best single model for the same
-        samples by at most this; infinite with an unpenalised intercept.
+        samples by at most this; infinite where the lemma does not hold: with an unpenalised intercept, and for a loss
+        without a Lipschitz constant in more than one batch (p > 1), whose ball moves from batch to batch.
     family : dict
         The recent error (loss for a regression) for each lam that was tried.
     status : {"end", "max_seconds", "interrupted", "callback", "error"}
@@ -152,6 +153,7 @@ class Learner:
         self.n_samples = self.n_batches = 0
         self.weight = self.at_zero = self.sizes = 0.0  # sums: weights, losses at score 0 above their minimum, |targets|
         self.used = 0.0  # the sum of the weights as they entered the gradients
+        self.ball_moved = False  # between two steps
         self.batch = 1
         self.sums: Matrix = np.zeros((len(SUMS), 1))
         self.windows: list[Matrix] = []  # sums since two numbers of samples, the later one at least half of all
@@ -234,7 +236,9 @@ class Learner:
         above = self.loss.value(np.zeros_like(labels), labels) + self.loss.conjugate(np.zeros_like(labels), labels)
         self.at_zero += float(np.sum(weights * above))
         radius = np.sqrt(self.at_zero / self.weight / models.lam)
-        models.radius = np.clip(radius, np.finfo(float).tiny, self.form.ball)
+        radius = np.clip(radius, np.finfo(float).tiny, self.form.ball)
+        self.ball_moved = self.ball_moved or (models.t > 0 and bool(np.any(radius != models.radius)))
+        models.radius = radius
 
     def _room(self) -> int:
         """Samples until the next window opens, in whole gradient steps."""
@@ -304,10 +308,13 @@ class Learner:
 
     @property
     def regret_bound(self) -> float:
-        """(1/T) (1/2) sum_t |g_t|_q^2 / (t mu), R mu-strongly convex; infinite with a free intercept or a start."""
+        """(1/T) (1/2) sum_t |g_t|_q^2 / (t mu), R mu-strongly convex; infinite with a free intercept or a start.
+
+        Lemma 1 is about one domain of R: infinite as well where the ball has moved between steps.
+        """
         models = self.models
         assert models is not None
-        if self.intercept or self.start is not None:
+        if self.intercept or self.start is not None or self.ball_moved:
             return np.inf
         slopes = float(self._by_lam(self.sums[SUMS.index("slopes")])[self.best].mean())
         return slopes / (2.0 * self.penalty.with_lam(self.lam).strong_convexity * max(models.t, 1))

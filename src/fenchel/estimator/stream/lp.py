@@ -200,8 +200,8 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
     progressive_loss_ : float
         Mean loss of the samples of `partial_fit`, each by the model before it was learnt.
     regret_bound_ : float
-        A bound on the mean objective of these models above that of the best one; infinite with an intercept, or if
-        `partial_fit` goes on from a `fit`.
+        A bound on the mean objective of these models above that of the best one; infinite with an intercept, if
+        `partial_fit` goes on from a `fit`, or after a second batch for a loss without a Lipschitz constant.
     certificate_, trace_
         After `fit` only; `fl.certify(model, X, y)` certifies a model of `partial_fit` on any samples.
 
