@@ -6,7 +6,7 @@ Each makes its data and returns what is timed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def _digits(classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _text() -> Run:
-    return _fit(fl.MinNormRegressor(fit_intercept=False), text_like(2000, 6000, 75, 1), _numbers(2000, 1)[1])
+    return _fit(fl.MinNormRegressor(fit_intercept=False), text_like(1000, 3000, 75, 1), _numbers(1000, 1)[1])
 
 
 def _margin(n: int, intercept: bool, tol: float) -> Run:
@@ -56,17 +56,26 @@ def _sets(n: int, d: int, p: float, kind: str, intercept: bool) -> Run:
     scores = X @ np.random.default_rng(1).normal(size=d) / np.sqrt(d)
     labels = np.where(scores >= 0.0, 1.0, -1.0)
     sets = {
-        "boxes": fl.sets.Box(scores - 0.1 - 0.1 * noise**2, scores + 0.1),
+        "intervals": fl.sets.Interval(scores - 0.1 - 0.1 * noise**2, scores + 0.1),
         "half-lines": fl.sets.HalfLine(1.0, labels),
         "equations": fl.sets.Point(scores),
     }
     return _solve(fl.Interpolation(X, sets[kind], fl.penalties.LpSquared(1.0, p), intercept=intercept), warn=False)
 
 
-def _balls(n: int, d: int, p: float) -> Run:
+def _balls(n: int, d: int, p: float, intercept: bool = False) -> Run:
     X, _ = _numbers(n, d)
     centre = X @ np.random.default_rng(1).normal(size=(d, 3)) / np.sqrt(d)
-    return _solve(fl.Interpolation(X, fl.sets.Ball(centre, 0.3), fl.penalties.LpSquared(1.0, p)), warn=False)
+    return _solve(
+        fl.Interpolation(X, fl.sets.Ball(centre, 0.3), fl.penalties.LpSquared(1.0, p), intercept=intercept), warn=False
+    )
+
+
+def _repeated(n: int, d: int) -> Run:
+    """Equations for small integers, half of which follow from the others."""
+    X = np.round(2.0 * _numbers(n // 2, d)[0])
+    X = np.vstack([X, X[::-1] + X])
+    return _solve(fl.Interpolation(X, fl.sets.Point(X @ np.arange(d))), warn=False)
 
 
 def _infeasible(kind: str) -> Run:
@@ -81,11 +90,17 @@ def _infeasible(kind: str) -> Run:
         y[0] = y[1] + y[2] + 1.0
         labels = y
     sets = fl.sets.HalfLine(1.0, labels) if kind == "half-lines" else fl.sets.Point(y)
-    return _solve(fl.Interpolation(X, sets, on_infeasible="return"), warn=False)
+    problem = fl.Interpolation(X, sets)
+
+    def run() -> Any:
+        with suppress(fl.Infeasible):
+            return fl.solve(problem, warn=False)
+
+    return run
 
 
 def _largest_margin(classes: int, p: float, intercept: bool) -> Run:
-    return _fit(fl.MaxMarginClassifier(p=p, fit_intercept=intercept, on_inseparable="ignore"), *_digits(classes))
+    return _fit(fl.MaxMarginClassifier(p=p, fit_intercept=intercept), *_digits(classes))
 
 
 def _interval(p: float, classes: int) -> Run:
@@ -132,8 +147,8 @@ def _regression(n: int, d: int, penalty: Callable[[float], Any], level: float, i
     X, noise = _numbers(n, d)
     w = np.zeros(d)
     w[: max(2, d // 20)] = 1.0
-    problem = fl.Problem(X, X @ w + noise, fl.losses.Squared(), penalty(1.0), intercept=intercept)
-    return replace(problem, penalty=penalty(problem.lam_max() / level))
+    stated = partial(fl.Problem, X, X @ w + noise, fl.losses.Squared(), intercept=intercept)
+    return stated(penalty(stated(penalty(1.0)).lam_max() / level))
 
 
 def _lasso(solver: str, n: int, d: int, level: float = 10.0, tol: float = 1e-5, **options: Any) -> Run:
@@ -162,7 +177,7 @@ def _jumps(n: int, d: int) -> Run:
     y = X @ np.repeat([0.0, 1.0, -1.0, 2.0], -(-d // 4))[:d] + noise
     problem = fl.Problem(X, y, fl.losses.Squared(), fl.penalties.FusedL1(0.1))
     result = fl.solve(problem, tol=1e-6)
-    return lambda: fl.certify(problem, result.w, result.b).zero_differences()
+    return lambda: fl.certify(problem, result.w, result.b).zeros()
 
 
 def _trend(count: int, order: int, weight: float) -> Run:
@@ -176,6 +191,13 @@ def _labels(n: int, d: int, loss: Any, penalty: Any, **options: Any) -> Run:
     y = X[:, 0] + 0.5 * y
     y = np.where(y > 0.5, 1.0, -1.0) if loss.is_classification else y + 3.0
     return _solve(fl.Problem(X, y, loss, penalty, intercept=True), warn=False, **options)
+
+
+class Uncompiled(fl.losses.Logistic):
+    """As users define losses."""
+
+    def kernel(self) -> None:
+        return None
 
 
 def _pgs(loss: Any, p: float) -> Run:
@@ -193,6 +215,15 @@ def _certify(n: int, d: int, loss: Any, penalty: Any, solved: float, intercept: 
     return lambda: fl.certify(problem, at.w, at.b)
 
 
+def _screened(n: int, d: int, penalty: Any) -> Run:
+    """A certificate, and the interval of the intercept that it implies."""
+    X, y = _numbers(n, d)
+    y = np.where(X[:, 0] + 0.5 * y > 0.0, 1.0, -1.0)
+    problem = fl.Problem(X, y, fl.losses.SquaredHinge(), penalty, intercept=True)
+    at = fl.solve(problem, tol=1e-6, warn=False)
+    return lambda: fl.certify(problem, at.w, at.b).support_vectors()
+
+
 L1, L2, Hinge, Logistic = fl.penalties.L1, fl.penalties.L2, fl.losses.Hinge(), fl.losses.Logistic()
 
 ROWS: dict[str, Callable[[], Run]] = {
@@ -202,20 +233,28 @@ ROWS: dict[str, Callable[[], Run]] = {
     "hard margin intercept": lambda: _margin(1000, True, 1e-3),
     **{
         f"sets {kind} {n} x {d} p={p:g}{' intercept' if b else ''}": partial(_sets, n, d, p, kind, b)
-        for kind in ("boxes", "half-lines", "equations")
+        for kind in ("intervals", "half-lines", "equations")
         for n, d in ((100, 400), (400, 100))
         for p, b in ((2.0, False), (2.0, True), (1.5, False), (1.2, True))
         if kind != "equations" or n < d
     },
     **{f"sets balls 60 x 300 p={p:g}": partial(_balls, 60, 300, p) for p in (2.0, 1.5)},
+    "sets balls 60 x 300 p=2 intercept": lambda: _balls(60, 300, 2.0, intercept=True),
+    "sets equations repeated": lambda: _repeated(60, 200),
     "sets balls 300 x 60 p=1.5": lambda: _balls(300, 60, 1.5),
     **{f"infeasible {kind}": partial(_infeasible, kind) for kind in ("half-lines", "equations", "integers")},
     **{
         f"max margin digits {k} p={p:g}{' intercept' if b else ''}": partial(_largest_margin, k, p, b)
-        for k in (2, 4)
-        for p, b in ((2.0, True), (1.0, True), (np.inf, True), (1.5, True), (2.0, False))
+        for k, p, b in (
+            *((2, p, True) for p in (1.0, 1.5, 2.0, np.inf)),
+            *((4, p, True) for p in (1.0, 2.0, np.inf)),
+            (4, 2.0, False),
+        )
     },
-    **{f"margin interval digits {k} p={p:g}": partial(_interval, p, k) for k in (2, 4) for p in (2.0, 1.5, 1.0)},
+    **{
+        f"margin interval digits {k} p={p:g}": partial(_interval, p, k)
+        for k, p in ((2, 2.0), (2, 1.5), (2, 1.0), (4, 2.0), (4, 1.0), (3, 1.5))
+    },
     "separable 300 x 100": lambda: _separable(300, 100),
     "separable 180 x 100": lambda: _separable(180, 100),
     "kernel auto": lambda: _kernel(1e-3),
@@ -236,7 +275,7 @@ ROWS: dict[str, Callable[[], Run]] = {
     "groups approx": lambda: _groups("approx", 300, 600, 10),
     "groups of 100 approx": lambda: _groups("approx", 300, 600, 100),
     "groups auto": lambda: _groups("auto", 300, 600, 10),
-    "svm approx": lambda: _labels(500, 50, fl.losses.SquaredHinge(), L2(1e-3), solver="fista", tol=1e-5),
+    "svm fista": lambda: _labels(500, 50, fl.losses.SquaredHinge(), L2(1e-3), solver="fista", tol=1e-5),
     "path approx": lambda: _path("approx"),
     "path fista": lambda: _path("fista"),
     "path auto": lambda: _path("auto"),
@@ -244,6 +283,7 @@ ROWS: dict[str, Callable[[], Run]] = {
     "fused 100 x 300": lambda: _fused(100, 300, 1e-6),
     "fused 50 x 100": lambda: _fused(50, 100, 1e-6),
     "fused logistic": lambda: _fused(500, 100, 1e-4, classify=True),
+    "support vectors": lambda: _screened(2000, 50, L2(1e-2)),
     "fused jumps": lambda: _jumps(500, 100),
     **{f"trend {order}": partial(_trend, 2000, order, weight) for order, weight in ((2, 10.0), (3, 100.0))},
     "hinge intercept": lambda: _labels(1000, 50, Hinge, L2(1e-2), tol=1e-4),
@@ -256,7 +296,10 @@ ROWS: dict[str, Callable[[], Run]] = {
     "logistic lasso wide": lambda: _labels(200, 2000, Logistic, L1(0.01), tol=1e-6),
     "huber lasso": lambda: _labels(500, 200, fl.losses.Huber(), L1(0.01), tol=1e-6),
     **{f"pgs hinge p={p:g}": partial(_pgs, Hinge, p) for p in (2.0, 1.8)},
-    **{f"pgs Exponential p={p:g}": partial(_pgs, fl.losses.Exponential(), p) for p in (2.0, 1.8)},
+    **{f"pgs uncompiled p={p:g}": partial(_pgs, Uncompiled(), p) for p in (2.0, 1.8)},
+    "certify fused 100": lambda: _certify(2000, 100, fl.losses.Squared(), fl.penalties.FusedL1(0.1), 1e-1),
+    "certify fused 300": lambda: _certify(300, 300, Hinge, fl.penalties.FusedL1(0.1), 1e-1),
+    "certify groups": lambda: _certify(300, 300, Hinge, fl.penalties.GroupL2(0.02, np.arange(300) // 5), 1e-1),
     **{
         f"certify {name} {p} {solved:g}": partial(_certify, 2000, 100, loss, penalty, solved)
         for name, loss in (("hinge", Hinge), ("logistic", Logistic), ("squared", fl.losses.Squared()))

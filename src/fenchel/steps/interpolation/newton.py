@@ -76,8 +76,8 @@ class MultiplierState:
     beta: Vector
     b: Vector
     states: States
-    damping: float = TUNING.damping
-    least_damping: float = TUNING.damping
+    damping: float = field(default_factory=lambda: TUNING.damping)
+    least_damping: float = field(default_factory=lambda: TUNING.damping)
     v: Vector = field(default_factory=lambda: np.zeros(0))
     w: Vector = field(default_factory=lambda: np.zeros(0))
     z: Vector = field(default_factory=lambda: np.zeros(0))
