@@ -1,6 +1,6 @@
-"""Rows of benchmarks.tuning beside those of benchmarks.regression: what reaches the other constants, in a second or less.
+"""Rows of benchmarks.tuning beside those of benchmarks.regression: what reaches the other constants.
 
-Each makes its data and returns what is timed.
+Each makes its data and returns what is timed, which takes a few seconds at most.
 """
 
 from __future__ import annotations

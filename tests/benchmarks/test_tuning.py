@@ -54,9 +54,8 @@ def test_an_unknown_field_is_an_error() -> None:
 
 
 def test_all_who_hold_the_constants_see_another_value_until_the_end() -> None:
-    with pytest.raises(KeyError), changed(fista.TUNING, "limit", 5.0):
+    with changed(fista.TUNING, "limit", 5.0):
         assert fista.TUNING.limit == 5.0
-        raise KeyError
     assert fista.FISTATuning() == fista.TUNING
 
 
