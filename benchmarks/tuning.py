@@ -31,7 +31,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import fenchel as fl
-from benchmarks.regression_jobs import KINDS, Job, _load, jobs
+from benchmarks.regression_jobs import KINDS, jobs, load
 from benchmarks.tuning_rows import ROWS
 
 #: Seconds that one value's part of a round should take.
@@ -115,16 +115,12 @@ def compare(
 
 def rows_of(pattern: str, folder: Path | None) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Names and runs of those that are asked for, made when their turn comes."""
-
-    def of(job: Job) -> Callable[[], Any]:
-        return KINDS[job.kind](_load(job.data, folder and str(folder)), *job.args)
-
     for name, make in ROWS.items():
         if re.search(pattern, name):
             yield name, make()
     for job in jobs(folder is not None):
         if re.search(pattern, job.name):
-            yield job.name, of(job)
+            yield job.name, KINDS[job.kind](load(job.data, folder and str(folder)), *job.args)
 
 
 @click.command(help=__doc__)
