@@ -36,7 +36,7 @@ NORMS = 1.0 + 1e-8
 
 @dataclass(frozen=True)
 class QuestionTuning:
-    """What may be stored: 2e7 entries with their columns are 240 MB. Times are not measured."""
+    """What may be stored: 2e7 entries with their columns are 240 MB. Not measured."""
 
     most_entries: float = 2e7  # of the rows of differences that are formed for norms other than p = 2
 
