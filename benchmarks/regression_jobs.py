@@ -87,7 +87,7 @@ def _housing(folder: Path) -> Data:
 
 
 @lru_cache(maxsize=1)
-def _load(name: str, folder: str | None) -> Data:
+def load(name: str, folder: str | None) -> Data:
     if made := (MADE | BUILT_IN).get(name):
         return made()
     if folder is None:
@@ -223,7 +223,7 @@ def serve(core: int) -> None:
         job = Job(**order["job"])
         if job.name not in ready:
             ready.clear()
-            ready[job.name] = KINDS[job.kind](_load(job.data, order["folder"]), *job.args)
+            ready[job.name] = KINDS[job.kind](load(job.data, order["folder"]), *job.args)
         run, count = ready[job.name], order["count"]
         gc.collect()
         wall, cpu = time.perf_counter(), time.process_time()

@@ -14,7 +14,9 @@ from fenchel.data.typing import Indices, Matrix, MatrixLike, StoredMatrix, Vecto
 
 @dataclass(frozen=True)
 class SamplesTuning:
-    """Not measured."""
+    """`python -m benchmarks.tuning kernel.samples block 262144 16777216 --rows "kernel (auto|predict)"`: times do not
+    depend on it; 2^22 numbers are 32 MB.
+    """
 
     block: int = 2**22  # entries that are converted at a time: 32 MB
 

@@ -81,7 +81,6 @@ class HuberClaim:
     sigma: float
     slopes: Vector | None = None
     scale: float = 1.0
-    tuning: HuberTuning = TUNING
 
     @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
     def certify(self, effort: str, tol: float | None) -> Certificate:
@@ -155,8 +154,7 @@ class HuberClaim:
         def excess(log_sigma: float) -> float:
             return 1.0 - self._mean(at(log_sigma).slopes(self.epsilon) ** 2) / 4.0
 
-        tuning = self.tuning
-        low, high = np.log(tuning.smallest_scale * largest), np.log(tuning.largest_scale * largest)
+        low, high = np.log(TUNING.smallest_scale * largest), np.log(TUNING.largest_scale * largest)
         if excess(low) >= 0.0:
             return at(low)
         return at(float(brentq(excess, low, high, xtol=1e-15, rtol=8.9e-16, maxiter=200, disp=False)))
@@ -165,12 +163,12 @@ class HuberClaim:
         """D after Newton steps on w, b and sigma: the dual point may come from other weights than the model's."""
         n, d = self.design.shape
         state = self.best_scale(r)
-        if n * d > self.tuning.newton_entries or d > self.tuning.newton_weights:
+        if n * d > TUNING.newton_entries or d > TUNING.newton_weights:
             return self._dual(state)
         X, s, W = self.design.rows(np.arange(n)), self.weights, float(self.weights.sum())
         lam, w, start = self.penalty.lam, self.w, r
         columns = np.column_stack([X, np.ones(n)]) if self.intercept else X
-        for _ in range(self.tuning.newton_steps):
+        for _ in range(TUNING.newton_steps):
             inner = np.abs(state.r) <= self.epsilon * state.sigma
             # derivatives of sigma + sigma H(r / sigma) in r and sigma; the second ones are zero beyond epsilon
             z = np.where(inner, state.r / state.sigma, 0.0)

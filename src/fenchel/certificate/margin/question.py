@@ -32,8 +32,16 @@ from fenchel.problem.vectors import dual_exponent, p_norm
 FAR = 300
 #: What `Design.row_norms` may be off by, and more.
 NORMS = 1.0 + 1e-8
-#: Of the rows of differences that are formed for norms other than p = 2.
-MOST_ENTRIES = 2e7
+
+
+@dataclass(frozen=True)
+class QuestionTuning:
+    """What may be stored: 2e7 entries with their columns are 240 MB. Not measured."""
+
+    most_entries: float = 2e7  # of the rows of differences that are formed for norms other than p = 2
+
+
+TUNING = QuestionTuning()
 
 
 @dataclass(frozen=True)
@@ -218,7 +226,7 @@ class MarginQuestion:
     @property
     def may_form_rows(self) -> bool:
         """Whether the rows of differences are few enough to be formed."""
-        return (self.k - 1) * 2.0 * self.design.nnz <= MOST_ENTRIES
+        return (self.k - 1) * 2.0 * self.design.nnz <= TUNING.most_entries
 
     @cached_property
     def rows(self) -> tuple[sp.csr_array, sp.csr_array]:

@@ -59,7 +59,6 @@ class ScaleSearch:
 
     claim: HuberClaim
     options: dict[str, Any]
-    tuning: ScaleTuning = TUNING
     trace: Trace = field(default_factory=Trace)
     n_iter: int = 0
     best: Certificate | None = None
@@ -75,19 +74,19 @@ class ScaleSearch:
             self.start = (self.claim.w, self.claim.b, np.zeros(len(self.claim.y)))
         else:
             self.claim = replace(self.claim, sigma=self._spread())
-        self.inner, self.solver = self.tuning.inner[0], "auto"
+        self.inner, self.solver = TUNING.inner[0], "auto"
 
     def run(self) -> Result:
         """The best candidate, with its certificate."""
         status = "stalled"
         try:
-            if self.claim.epsilon <= 1.0 or not self.claim.sigma > self.tuning.smallest * self._size:
+            if self.claim.epsilon <= 1.0 or not self.claim.sigma > TUNING.smallest * self._size:
                 self._vanishing_scale()
             t = float(np.log(self.claim.sigma))
-            step = self.tuning.first_step
-            for tolerance in self.tuning.inner:
+            step = TUNING.first_step
+            for tolerance in TUNING.inner:
                 self.inner = tolerance
-                t, step = self._search(t, step), self.tuning.next_step
+                t, step = self._search(t, step), TUNING.next_step
                 self._judge(self.claim, effort="auto")
         except _Ended as end:
             status = str(end)
@@ -117,7 +116,7 @@ class ScaleSearch:
         """sigma -> 0: solve with the loss 2 epsilon |r|."""
         claim, self.inner = self.claim, 0.5
         _, solved = self._solved(Absolute(), claim.penalty.lam / (2.0 * claim.epsilon))
-        slopes, sigma = -2.0 * claim.epsilon * solved.alpha, self.tuning.vanishing * self._size
+        slopes, sigma = -2.0 * claim.epsilon * solved.alpha, TUNING.vanishing * self._size
         self._judge(replace(claim, w=solved.w, b=solved.b, sigma=sigma, slopes=slopes), effort="auto")
         raise _Ended(solved.status if solved.status != "certified" else "stalled")
 
@@ -137,7 +136,7 @@ class ScaleSearch:
 
     def _search(self, t: float, step: float) -> float:
         """The root of the derivative in t = log sigma: bracket, then Brent's method."""
-        floor, known = float(np.log(self.tuning.smallest * self._size)), dict[float, float]()
+        floor, known = float(np.log(TUNING.smallest * self._size)), dict[float, float]()
 
         def slope_at(t: float) -> float:
             """Cached: a second solve may give another sign near the root."""

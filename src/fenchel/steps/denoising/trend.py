@@ -23,7 +23,12 @@ from fenchel.steps.denoising.total_variation import fused_penalty, not_denoising
 
 @dataclass(frozen=True)
 class TrendTuning:
-    """Not measured."""
+    """Set by `python -m benchmarks.tuning steps.denoising.trend boundary 0.9 0.99 0.9995 --rows ^trend`: 0.9 is 7 to
+    15 % slower, and the others take the same time.
+
+    Times do not depend on `active` between 0.9 and 0.999, nor on `patience` between 5 and 20. The others are not
+    measured.
+    """
 
     widest_band: int = 64  # largest bandwidth of D D'
     boundary: float = 0.995  # largest step, as a fraction of the distance to the boundary

@@ -27,7 +27,11 @@ from fenchel.steps.linear_algebra.scaled_operator import ScaledOperator
 
 @dataclass(frozen=True)
 class FISTATuning:
-    """Not measured."""
+    """Set by `python -m benchmarks.tuning steps.first_order.fista momentum_kept 0.25 1 --rows "fista|^fused"`: both are
+    3 % slower on average, and 12 to 15 % on single rows.
+
+    Times do not depend on `limit` between 1 and 4. `rounding` covers the rounding errors of the sums.
+    """
 
     rounding: float = 2.0**-50  # relative rounding error of the terms in the test of L
     momentum_kept: float = 0.5  # factor of t at a restart

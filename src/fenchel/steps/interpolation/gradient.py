@@ -13,7 +13,7 @@ Where there are few rows, semismooth Newton steps (`semismooth`) are tried now a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class GradientState:
     steps: int = 0
     idle: int = 0
     newton: SemismoothNewton | None = None
-    due: int = TUNING.newton  # the number of steps after which it is tried
+    due: int = field(default_factory=lambda: TUNING.newton)  # the number of steps after which it is tried
     settled: bool = False  # by it, up to rounding
 
     def intercepts(self, beta: Vector) -> Vector:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MultiplierHessianTuning:
-    """Not measured."""
+    """`python -m benchmarks.tuning steps.interpolation.hessian most_uneven 3 30 --rows "100 x 400 p=(2|1.5)$"`: on
+    half-lines and intervals times are the same, but for the noise of a tenth. The others are not measured.
+    """
 
     most_dense: int = 6000  # rows of a factorisation
     most_entries: float = 5e8  # of rows that are copied for it

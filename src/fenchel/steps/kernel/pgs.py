@@ -22,7 +22,7 @@ from fenchel.steps.stochastic.pgs import PGS, DescentState
 
 @dataclass(frozen=True)
 class KernelPGSTuning:
-    """Not measured."""
+    """`python -m benchmarks.tuning steps.kernel.pgs block 128 512 --rows "kernel pgs"`: times are within 4 %."""
 
     block: int = 256  # samples whose rows are computed at a time
 

@@ -25,7 +25,11 @@ Ahead = list[tuple[Penalty, Blocks, AtWeights]]
 
 @dataclass(frozen=True)
 class StateTuning:
-    """Not measured; tests hold them."""
+    """Set by `python -m benchmarks.tuning steps.working_set.state first_damping 1e-3 0.1 --rows "lasso$|groups auto"`:
+    1e-3 takes 1.7 times as long for Huber's loss, and 0.1 is within 12 % everywhere and 5 % quicker on average.
+
+    The others are not measured; tests hold them.
+    """
 
     first_damping: float = 1e-2  # the least curvature of a sample in the quadratic model, as a part of the largest
     least_damping: float = 1e-10  # it falls tenfold after a full step,
