@@ -51,7 +51,7 @@ def test_more_effort_is_never_worse():
     problem = classification(loss=fl.losses.Hinge(), penalty=fl.penalties.L1(0.02))
     w = rng.normal(size=5)
     gaps = [fl.certify(problem, w, effort=effort).gap for effort in ("low", "auto", "high")]
-    assert gaps[0] >= gaps[1] >= 0.999 * gaps[2]
+    assert gaps[0] >= gaps[1] >= gaps[2]
 
 
 def test_it_reads_as_a_sentence():
@@ -116,14 +116,14 @@ def test_proven_labels_are_those_of_the_optimum(loss, intercept):
     best = fl.solve(problem, tol=1e-10)
     new = rng.normal(size=(500, 5))
     truth = np.where(new @ best.w + best.b >= 0, 1, -1)
-    shares = []
+    unproven = []
     for noise in (0.3, 1e-2, 1e-4, 1e-6):
         rough = best.w + noise * rng.normal(size=5)
         labels, proven = fl.certify(problem, rough, best.b + noise * intercept * rng.normal()).labels(new)
         assert np.array_equal(labels[proven], truth[proven])
-        shares.append(proven.mean())
-    assert shares[-2] > 0.8
-    assert shares[-1] > 0.98
+        unproven.append(1.0 - proven.mean())
+    assert unproven[-2] < 0.2
+    assert unproven[-1] < 0.02
     distance = np.linalg.norm(best.w - rough)
     assert distance <= fl.certify(problem, rough, best.b).weights_radius + best.certificate.weights_radius
 
@@ -140,8 +140,8 @@ def test_proven_zeros_are_zero_in_the_optimum(loss, penalty):
     problem = problem.replace(penalty=problem.penalty.with_lam(0.6 * problem.lam_max()))
     best = fl.solve(problem, tol=1e-10)
     proven = best.certificate.zeros()
-    assert proven.sum() > d / 2
-    assert not best.w[proven].any()
+    assert np.array_equal(proven, best.w == 0.0)
+    assert proven.any()
     rough = fl.certify(problem, best.w + 1e-3 * rng.normal(size=d), best.b)
     assert not best.w[rough.zeros()].any()
 
@@ -151,7 +151,7 @@ def test_proven_support_vectors_agree_with_the_optimum():
     best = fl.solve(problem, tol=1e-10)
     never, always = best.certificate.support_vectors()
     margin = problem.y * problem.scores(best.w, best.b)
-    assert never.sum() + always.sum() > 0.8 * len(margin)  # all but those on the margin
+    assert np.array_equal(never | always, np.abs(margin - 1.0) > 1e-6)  # all but those on the margin
     assert np.all(margin[never] > 1)
     assert np.all(margin[always] < 1)
     low, high = best.certificate.multipliers()
@@ -217,7 +217,7 @@ def test_a_single_sample_is_certified():
     problem = fl.Problem([[2.0]], [1.0], fl.losses.Squared(), fl.penalties.L2(1.0))
     c = fl.certify(problem, np.array([0.4]))
     assert c.primal == pytest.approx(0.1)
-    assert c.gap <= 1e-13  # rounding alone, by the formula
+    assert c.gap <= 1e-12  # rounding alone, by the formula
 
 
 def test_float32_data_are_certified_in_float64():

@@ -113,7 +113,7 @@ def test_the_smallest_eigenvalue_is_bounded_from_below(m):
     T = 1.0 / np.sqrt(np.diagonal(C))
     C = C * T[:, None] * T
     bound, truth = smallest_eigenvalue(C, m + 5), float(np.linalg.eigvalsh(C)[0])
-    assert 0.2 * truth < bound < truth
+    assert 0.05 * truth < bound < truth
 
 
 DEPENDENT = np.vstack([np.ones(4), 1.0 + np.arange(4.0), np.arange(4.0), 3.0 * np.ones(4) - np.arange(4.0) / 8.0])
