@@ -242,6 +242,7 @@ ROWS: dict[str, Callable[[], Run]] = {
     "sets balls 60 x 300 p=2 intercept": lambda: _balls(60, 300, 2.0, intercept=True),
     "sets equations repeated": lambda: _repeated(60, 200),
     "sets balls 300 x 60 p=1.5": lambda: _balls(300, 60, 1.5),
+    **{f"sets balls 120 x 80 p={p:g}": partial(_balls, 120, 80, p) for p in (2.0, 1.5, 1.2)},
     **{f"infeasible {kind}": partial(_infeasible, kind) for kind in ("half-lines", "equations", "integers")},
     **{
         f"max margin digits {k} p={p:g}{' intercept' if b else ''}": partial(_largest_margin, k, p, b)

@@ -37,7 +37,12 @@ from fenchel.problem.penalties.base import EVALUATION
 
 @dataclass(frozen=True)
 class HuberTuning:
-    """Limits of the search for a better dual point. Not measured; the tests of `certify` need them."""
+    """Limits of the search for a better dual point.
+
+    Set by `python -m benchmarks.tuning certificate.adapters.huber newton_steps 0 10 40 --rows "huber certify"`: without
+    steps the gap is 43 times as large, in 0.15 of the time; 10 and 40 take the same time to the same gap. The others
+    are not measured.
+    """
 
     smallest_scale: float = 1e-12  # bracket of sigma, in units of the largest residual
     largest_scale: float = 1e3

@@ -25,7 +25,9 @@ FEASIBILITY = 1e-9
 
 @dataclass(frozen=True)
 class SubgradientTuning:
-    """Not measured."""
+    """`python -m benchmarks.tuning problem.penalties.base widest 0 --rows "certify fused 300"`: without null spaces
+    this certificate takes 0.80 of the time, and the gap is the same. Other certificates are not measured.
+    """
 
     widest: int = 400  # largest d for the normals of a general subdifferential (a dense decomposition)
 

@@ -27,7 +27,8 @@ class NewtonSystemTuning:
     """When a Gram matrix is factored, sampled or avoided.
 
     `python -m benchmarks.race` and `python -m benchmarks.race --sparse` show their effect; the runs that set the values
-    are not recorded. `max_steps` is not measured.
+    are not recorded. `python -m benchmarks.tuning steps.linear_algebra.newton_system max_steps 50 500 --rows "hinge
+    intercept 7000|logistic 20000"`: times do not depend on it.
     """
 
     widest: int = 1000  # most columns of a factored matrix: 8 MB
