@@ -90,7 +90,7 @@ def test_classifiers_agree(case, data):
     scores = theirs.decision_function(X)
     apart = np.abs(scores) if scores.ndim == 1 else np.diff(np.sort(scores, axis=1)[:, -2:], axis=1)[:, 0]
     clear = apart > 1e-2 * np.ptp(scores)  # labels of the others depend on the last digits
-    assert np.mean(~clear) < 0.1
+    assert np.mean(~clear) < 0.15
     np.testing.assert_array_equal(ours.predict(X)[clear], theirs.predict(X)[clear])
     if hasattr(theirs, "predict_proba"):
         np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
