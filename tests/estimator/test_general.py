@@ -44,13 +44,13 @@ def test_it_works_in_pipelines_and_searches_and_clones():
     pipeline = make_pipeline(StandardScaler(), LinearClassifier(penalty=fl.penalties.ElasticNet(0.01, 0.5)))
     grid = {"linearclassifier__penalty__lam": [0.001, 0.1], "linearclassifier__penalty__l1_ratio": [0.1, 0.9]}
     search = GridSearchCV(pipeline, grid, cv=3).fit(CANCER_X, CANCER_Y)
-    assert search.best_score_ > 0.92
+    assert 1.0 - search.best_score_ < 0.08
     best = search.best_estimator_[-1]
     assert best.penalty.lam == search.best_params_["linearclassifier__penalty__lam"]
     copy = clone(best)
     assert copy.penalty == best.penalty
     assert not hasattr(copy, "coef_")
-    assert cross_val_score(LinearClassifier(lam=0.01), CANCER_X, CANCER_Y).mean() > 0.93
+    assert 1.0 - cross_val_score(LinearClassifier(lam=0.01), CANCER_X, CANCER_Y).mean() < 0.07
 
 
 def test_parameters_of_losses_and_penalties_can_be_set():
@@ -140,7 +140,7 @@ def test_several_classes_one_against_the_rest():
     model = LinearClassifier(tol=1e-8).fit(X, names)
     assert model.coef_.shape == (3, 4)
     assert model.dual_coef_.shape == (3, 150)
-    assert model.score(X, names) > 0.85
+    assert 1.0 - model.score(X, names) < 0.15
     assert model.certificate_.ok
     assert len(model.certificate_.parts) == len(model.trace_) == 3
     for k, label in enumerate(model.classes_):
@@ -148,7 +148,7 @@ def test_several_classes_one_against_the_rest():
         np.testing.assert_allclose(model.coef_[k], alone.coef_[0], atol=1e-5)
     labels, proven = model.predict_certified(X)
     assert np.array_equal(labels, model.predict(X))
-    assert proven.mean() > 0.8
+    assert 1.0 - proven.mean() < 0.2
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
@@ -247,13 +247,13 @@ def test_copies_keep_what_was_proven():
 
     model = copy.deepcopy(LinearClassifier(tol=1e-6).fit(CANCER_X, CANCER_Y))
     labels, proven = model.predict_certified(CANCER_X)
-    assert proven.mean() > 0.9
+    assert 1.0 - proven.mean() < 0.1
     assert np.array_equal(labels, model.predict(CANCER_X))
 
 
 def test_any_loss_can_prove_labels():
     labels, proven = LinearClassifier(loss="squared", tol=1e-8).fit(CANCER_X, CANCER_Y).predict_certified(CANCER_X)
-    assert proven.mean() > 0.9
+    assert 1.0 - proven.mean() < 0.1
     assert set(labels) == {0, 1}
 
 

@@ -59,7 +59,7 @@ def test_inseparable_classes_warn_with_the_proof_and_are_fitted_all_the_same():
     with pytest.warns(fl.InseparableWarning, match="Proven: no linear classifier separates"):
         model = fl.MaxMarginClassifier().fit(X, y)
     assert model.separable_ == "refuted"
-    assert model.score(X, y) > 0.95
+    assert 1.0 - model.score(X, y) < 0.05
     assert model.margin_interval_.upper == 0.0
 
 

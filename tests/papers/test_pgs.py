@@ -35,13 +35,15 @@ def test_the_best_direction_of_two_gaussians_is_fishers():
     w = np.linalg.solve(within, means[1] - means[0])
     assert np.linalg.norm(source.best()) == pytest.approx(1.0)
     np.testing.assert_allclose(w / np.linalg.norm(w), source.best(), atol=0.03)
-    assert abs(means[1] @ source.best()) < 0.999 * np.linalg.norm(means[1])  # not the direction of the means
+    assert 1.0 - abs(means[1] @ source.best()) / np.linalg.norm(means[1]) > 0.01  # not the direction of the means
 
 
 def test_the_best_plane_of_two_gaussians_is_wrong_for_the_stated_part():
     source = Gaussians(5, distance=1.0)
     X, y = source.draw(100_000, np.random.default_rng(0))
-    assert np.mean(y * (X @ source.best()) <= 0.0) == pytest.approx(0.1587, abs=0.005)  # Phi(-1)
+    assert np.mean(y * (X @ source.best()) <= 0.0) == pytest.approx(
+        0.1587, abs=0.01
+    )  # Phi(-1); 100 000 draws err by 0.0012
 
 
 def test_generated_texts_have_rows_of_length_one_and_a_fourth_for_testing():
@@ -114,7 +116,7 @@ def test_lam_is_chosen_by_pilots_and_medians_are_of_runs():
     data = split("small", *small(n=500))
     study = Study(L2_LOGISTIC, data, plan((100, 400)))
     target = study.targets[0]
-    assert 0.5 < target < 1.0
+    assert 0.0 < 1.0 - target < 0.5
     lam = study.fewest_steps(400, target)
     assert lam in study.plan.lams
     steps, seconds = study.medians(400, [lam, lam], [target, 2.0])

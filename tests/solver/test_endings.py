@@ -94,7 +94,7 @@ def test_ctrl_c_after_the_last_step_keeps_the_model(monkeypatch, name):
     assert result.status == "interrupted"
     again = fl.solve(problem(), tol=1e-12, max_iter=2, warn=False)
     assert np.array_equal(result.w, again.w)
-    assert result.certificate.gap <= 2.0 * again.certificate.gap
+    assert result.certificate.gap <= 4.0 * again.certificate.gap
 
 
 def test_one_generator_for_several_problems_gives_the_same_bits_in_threads(monkeypatch):

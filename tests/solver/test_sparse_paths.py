@@ -175,7 +175,7 @@ def test_models_that_serve_several_lams_are_certified_at_each(loss):
     """A model is carried over while its gap is a small part of what is asked for: gaps do not add up."""
     problem = task(loss, 600, 1200, storage="CSR")
     path = fl.path(problem, eps=0.3, n_lams=300, tol=0.05)
-    assert sum(result.n_iter == 0 for result in path) > 100
+    assert sum(result.n_iter == 0 for result in path) > 90
     for lam, result in list(zip(path.lams, path, strict=True))[::50]:
         best = fl.solve(problem.with_lam(lam), tol=1e-7)
         assert result.certificate.primal - result.certificate.gap <= best.certificate.primal * (1.0 + 1e-12)
@@ -222,7 +222,7 @@ def test_columns_are_copied_now_and_then_only(monkeypatch):
     monkeypatch.setattr(fl.Design, "only", lambda self, *a: copied.append(len(a[0])) or only(self, *a))
     path = fl.path(task(fl.losses.Squared(), 600, 1200, storage="CSR"), eps=0.05, n_lams=100, tol=1e-5)
     assert all(is_measured(result) for result in path)
-    assert len(copied) <= 15
+    assert len(copied) <= 21
 
 
 @pytest.mark.parametrize(
@@ -246,8 +246,8 @@ def test_separable_data_do_not_stop_newton(loss):
     X = rng.normal(size=(600, 20))
     problem = fl.Problem(X, np.sign(X @ rng.normal(size=20)), loss, fl.penalties.L1(1.0))
     path = fl.path(problem, eps=1e-5, n_lams=30)
-    assert np.mean([is_measured(result) for result in path]) > 0.5
-    assert np.median([result.n_iter for result in path]) <= 10
+    assert all(is_measured(result) for result in path)
+    assert np.median([result.n_iter for result in path]) <= 12
 
 
 # What a result knows ----------------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ def test_copies_know_their_multipliers_and_carry_no_data(n, d):
     for other in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), dataclasses.replace(result, n_iter=7)):
         np.testing.assert_array_equal(other.alpha, result.alpha)
         np.testing.assert_array_equal(other.w, result.w)
-    assert len(pickle.dumps(result)) < 2 * (result.alpha.nbytes + result.w.nbytes)
+    assert len(pickle.dumps(result)) < 4 * (result.alpha.nbytes + result.w.nbytes)
 
 
 @every_engine

@@ -257,7 +257,7 @@ def test_the_steps_of_the_shifted_logistic_loss_are_short_enough_for_any_number_
         for state in run:
             assert state.point.q.sum() <= 1.0 / LOGISTIC_STEP + 1e-9
             before = replace(state.point)
-            assert before.psi <= np.log(n) + 0.55
+            assert before.psi <= np.log(n) + np.log(np.e - 1.0)  # at most that of w = 0, where L = n log(1 + 1 / n) < 1
 
 
 def test_the_shifted_logistic_loss_does_not_need_steps_of_1_over_n():
@@ -268,11 +268,11 @@ def test_the_shifted_logistic_loss_does_not_need_steps_of_1_over_n():
         "1/n": {"step_size": 1.0 / 2000, "shift": 0.0},
         "adaptive": {},
     }.items():
-        w = list(states(Margin(loss="logistic", **options), hard(X, y), 300))[-1].weights
+        w = list(states(Margin(loss="logistic", **options), hard(X, y), 1500))[-1].weights
         missing[name] = 1.0 - margin_of(-y[:, None] * X, w) / best
-    assert missing["shifted"] < 0.25
-    assert missing["adaptive"] < 0.04
-    assert missing["1/n"] > 0.4
+    assert missing["shifted"] < 0.08
+    assert missing["adaptive"] < 0.005
+    assert missing["1/n"] > 0.08
 
 
 # Adaptive steps -------------------------------------------------------------------------------------------------------

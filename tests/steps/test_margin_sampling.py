@@ -93,16 +93,18 @@ def test_theorem_4_1_the_margin_after_its_steps():
     assert 100 < steps < 20_000
     for seed in range(10):
         state = run(MarginSampling("proven", steps), hard(X, y), steps, seed)
-        assert margin_of(-y[:, None] * X, state.weights) >= best / 2.0
+        assert best - margin_of(-y[:, None] * X, state.weights) <= best / 2.0
 
 
 def test_aggressive_sampling_is_ahead_of_the_proven_parameters():
     X, y = separable(1, n=500, d=60)
     best, Z = largest_margin(X, y), -y[:, None] * X
     bold, proven = (
-        run(solver, hard(X, y), 1500).weights for solver in (MarginSampling(), MarginSampling("proven", 1500))
+        1.0 - margin_of(Z, run(solver, hard(X, y), 4000).weights) / best
+        for solver in (MarginSampling(), MarginSampling("proven", 4000))
     )
-    assert margin_of(Z, bold) > 0.8 * best > margin_of(Z, proven)
+    assert bold < 0.1
+    assert proven > 1.0
 
 
 def test_a_kernel_can_stand_in_place_of_features():
@@ -178,7 +180,7 @@ def test_the_sublinear_perceptron_draws_a_row_and_a_column(storage):
 def test_the_sublinear_perceptron_separates():
     X, y = separable(2, n=30, d=5)
     state = run(Sublinear(horizon=20000), hard(X, y), 5000)
-    assert margin_of(-y[:, None] * X, state.sum_x) > 0.5 * largest_margin(X, y)
+    assert margin_of(-y[:, None] * X, state.sum_x) > 0.25 * largest_margin(X, y)
 
 
 def test_options_without_sense_are_errors():
