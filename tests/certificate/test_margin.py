@@ -294,6 +294,41 @@ def test_json_round_trip(p):
     assert json.loads(found.to_json())["separable"] is True
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"lower": 2.0},
+        {"best": 2.0},
+        {"best": -1.0},
+        {"upper": "nan"},
+        {"lower": "nan"},
+        {"best": "nan"},
+        {"p": 0.5},
+        {"tol": "nan"},
+        {"samples": 100.5},
+        {"samples": True},
+        {"classes": "2"},
+        {"misclassified": 101},
+        {"misclassified": -1},
+        {"classes": 1},
+        {"intercept": 1},
+        {"how": 3},
+    ],
+    ids=str,
+)
+def test_numbers_that_cannot_be_those_of_an_interval_are_refused(wrong):
+    written = json.loads(fl.margin_interval((np.ones(4), -10.0), X2, y2).to_json())
+    assert written["upper"] < 2.0
+    with pytest.raises(ValueError, match="not a margin interval"):
+        fl.MarginInterval.from_json(json.dumps(written | wrong))
+
+
+def test_ends_may_be_infinite():
+    written = json.loads(fl.margin_interval((np.ones(4), -10.0), X2, y2).to_json())
+    found = fl.MarginInterval.from_json(json.dumps(written | {"lower": "-inf", "upper": "inf", "best": "inf"}))
+    assert (found.lower, found.best, found.upper) == (-np.inf, np.inf, np.inf)
+
+
 def test_other_json_is_an_error():
     with pytest.raises(ValueError, match="not a margin interval"):
         fl.MarginInterval.from_json("{}")
