@@ -48,7 +48,8 @@ def test_labels_are_learnt_from_batches(p, storage):
         assert model.n_samples_seen_ == len(y)
         assert model.predict_proba(X).shape == (len(y), len(np.unique(y)))
         certificate = fl.certify(model, X, y)
-        assert 0.0 < certificate.relative_gap < 3.0
+        best = fl.LpClassifier(p=p, lam=0.01).fit(X, y).certificate_
+        assert 0.1 * best.primal < certificate.primal - certificate.gap <= best.primal  # a bound, and not an empty one
 
 
 def test_several_classes_are_one_against_the_rest():
@@ -85,7 +86,8 @@ def test_lam_is_chosen_by_progressive_validation():
     for lam in stream.stream_.lams:
         scores[lam] = learnt(fl.LpClassifier(lam=lam), X, y, classes=np.arange(10)).score(X, y)
     assert max(scores.values()) - stream.score(X, y) < 0.03
-    assert model.lam_ in scores or model.lam_ > 0.0
+    family = 10.0**-1.5 * np.mean(np.square(X).sum(axis=1)) * 10.0 ** -np.arange(6.0)
+    assert np.count_nonzero(np.isclose(family, model.lam_)) == 1
 
 
 def test_a_model_of_a_stream_can_be_copied_and_stored():

@@ -22,6 +22,14 @@ def test_overlapping_intervals_are_not_separable_and_others_are():
     assert not found.verify(X, [0, 0, 1, 1])
 
 
+def test_a_design_is_decided_and_verified_as_its_matrix_is():
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    for y in ([0, 0, 1, 1], [0, 1, 0, 1]):
+        assert fl.separable(fl.Design(X), y).verify(fl.Design(X), y)
+    with pytest.raises(ValueError, match="without a constant column"):
+        fl.separable(X, y).verify(fl.Design(X, constant=1.0), y)
+
+
 def test_without_an_intercept_the_hyperplane_goes_through_zero():
     X, y = np.array([[1.0], [2.0]]), [0, 1]
     assert fl.separable(X, y).answer is True

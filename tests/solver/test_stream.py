@@ -82,7 +82,7 @@ def test_the_regret_bound_holds_for_one_ball_only(p):
     learner = Learner(squared, penalty)
     learner.learn(X[:500], T[:500])
     assert np.isfinite(learner.regret_bound)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="499 entries"):
         learner.learn(X[:500], T[:499])
     assert np.isfinite(learner.regret_bound)  # the batch that failed moved nothing
     learner.learn(X[500:600], T[500:600])

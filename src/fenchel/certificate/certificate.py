@@ -34,7 +34,10 @@ class Proof(Protocol):
 
 
 class CertificateError(AssertionError):
-    """A gap is negative beyond its rounding bound. This is a bug in fenchel; please report it."""
+    """A gap is negative beyond its rounding bound, or a lower bound above an upper one.
+
+    This is a bug in fenchel; please report it.
+    """
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,11 @@ class Design(Products):
             self.matrix.sum_duplicates()
             self.lines = lines_of(self.matrix, self.by_rows)
 
+    @classmethod
+    def of(cls, X: MatrixLike | Design, name: str = "X") -> Design:
+        """X itself if it is a Design, else a Design of X."""
+        return X if isinstance(X, Design) else cls(X, name=name)
+
     def using(self, threads: int | None) -> Self:
         """The same matrix, with another number of threads for its products."""
         usable = usable_threads(self.nnz, threads)

@@ -80,7 +80,7 @@ class MulticlassProblem(EmpiricalRisk):
             require_double(part)
         if isinstance(X, Products) and not isinstance(X, Design):
             raise TypeError(f"a MulticlassProblem needs a stored matrix (a Design), got a {type(X).__name__}")
-        matrix = X if isinstance(X, Design) else Design(X)
+        matrix = Design.of(X)
         n, d = matrix.shape
         codes, k = as_codes(y, n, n_classes)
         penalty.check(k * d)

@@ -10,7 +10,7 @@ import numpy as np
 from fenchel.certificate.margin.certify_margin import concluded
 from fenchel.certificate.margin.question import MarginQuestion, Model
 from fenchel.certificate.margin.search import EFFORTS, MarginSearch, basis_of
-from fenchel.certificate.margin.separability import Separability, binary_classes, question_of
+from fenchel.certificate.margin.separability import Separability, binary_classes, question_of, without_constant
 from fenchel.data.design import Design
 from fenchel.data.target import encode_labels
 from fenchel.data.typing import Array, MatrixLike, VectorLike
@@ -60,9 +60,7 @@ def separable(
     """
     require_flag(intercept, "intercept")
     require_flag(progress, "progress")
-    design = X if isinstance(X, Design) else Design(X)
-    if design.constant:
-        raise ValueError("pass X without a constant column; intercept=True adds a free intercept")
+    design = without_constant(X)
     clock, array = Clock(max_seconds), np.asarray(y)
     if array.ndim == 2 and array.shape[1] > 1:
         if array.shape[0] != design.shape[0]:

@@ -131,7 +131,7 @@ def _positive(tol: object) -> float:
 
 
 def _design(X: MatrixLike | Design, d: int, codes: Indices) -> Design:
-    design = X if isinstance(X, Design) else Design(X)
+    design = Design.of(X)
     if design.constant:
         raise ValueError("a margin has no penalised intercept: pass X without a constant column")
     if design.shape[1] != d:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, fields
 from html import escape
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from fenchel.certificate.certificate import closeness, rounded_down
+from fenchel.certificate.certificate import CertificateError, closeness, rounded_down
 from fenchel.certificate.interpolation.infeasible import FarkasCertificate
 from fenchel.data.typing import Indices, Vector
 
@@ -71,6 +72,26 @@ class MarginInterval:
     multipliers: Vector | None = field(default=None, repr=False, compare=False)
     support: Indices | None = field(default=None, repr=False, compare=False)
     contradiction: FarkasCertificate | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """The ends may be infinite, and the lower one negative; no end is NaN, and bounds do not contradict."""
+        if not (self.lower <= self.upper and 0.0 <= self.best <= self.upper):
+            raise CertificateError(
+                f"a margin of at least {self.lower}, and one of at least {self.best}, exceed {self.upper}, "
+                "which none does"
+            )
+        if not (self.p >= 1.0 and self.tol > 0.0):
+            raise ValueError(f"p must be at least 1 and tol positive; got {self.p!r} and {self.tol!r}")
+        for name, least in (("misclassified", 0), ("samples", 1), ("classes", 2)):
+            count = getattr(self, name)
+            if isinstance(count, bool) or not isinstance(count, Integral):
+                raise TypeError(f"{name} must be an integer, got {count!r}")
+            if count < least:
+                raise ValueError(f"{name} must be at least {least}, got {count}")
+        if self.misclassified > self.samples:
+            raise ValueError(f"{self.misclassified} of {self.samples} samples cannot be misclassified")
+        if not isinstance(self.intercept, bool) or not isinstance(self.how, str):
+            raise TypeError(f"intercept must be a bool and how a text; got {self.intercept!r} and {self.how!r}")
 
     @property
     def ok(self) -> bool:
@@ -153,7 +174,7 @@ class MarginInterval:
             values.pop("separable")
             numbers: dict[str, Any] = values | {k: float(values[k]) for k in ("lower", "upper", "best", "p", "tol")}
             return cls(**numbers)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, CertificateError) as error:
             raise ValueError(f"not a margin interval written by fenchel ({error})") from error
 
 

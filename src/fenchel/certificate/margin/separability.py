@@ -46,9 +46,9 @@ class Separability:
     b: Vector | None = field(default=None, repr=False, compare=False)
     multipliers: Vector | None = field(default=None, repr=False, compare=False)
 
-    def verify(self, X: MatrixLike, y: VectorLike) -> bool:
+    def verify(self, X: MatrixLike | Design, y: VectorLike) -> bool:
         """Whether the answer is proven for these samples, with rounding errors counted in; False if it is None."""
-        question = question_of(Design(X), y, self.classes, self.intercept)
+        question = question_of(without_constant(X), y, self.classes, self.intercept)
         if self.answer is True and self.w is not None and self.b is not None:
             if self.margin.upper == np.inf:  # one class only
                 return bool(not np.any(self.w) and np.all(question.y * self.b > 0.0))
@@ -72,6 +72,14 @@ class Separability:
     def _repr_html_(self) -> str:
         colour = "#9a6700" if self.answer is None else "#1a7f37"
         return f"<div style='border-left:4px solid {colour};padding:.3em .8em'><b>{escape(str(self))}</b></div>"
+
+
+def without_constant(X: MatrixLike | Design) -> Design:
+    """X as a Design; one with a constant column is an error."""
+    design = Design.of(X)
+    if design.constant:
+        raise ValueError("pass X without a constant column; intercept=True adds a free intercept")
+    return design
 
 
 def question_of(design: Design, y: VectorLike, classes: Array, intercept: bool) -> MarginQuestion:
