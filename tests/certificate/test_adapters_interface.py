@@ -18,6 +18,12 @@ import fenchel as fl
 from tests.helpers.models import classification, regression, weights
 
 
+def test_the_largest_margin_is_certified_by_its_interval():
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 0.5]]), [0, 1, 1, 0]
+    with pytest.raises(TypeError, match="margin_interval"):
+        fl.certify(fl.MaxMarginClassifier().fit(X, y), X, y)
+
+
 def test_a_problem_is_certified_as_before():
     X, y = regression()
     problem = fl.Problem(X, y, penalty=fl.penalties.L2(0.1), intercept=True)
@@ -65,6 +71,8 @@ def test_missing_data_and_missing_fit():
         fl.certify(Lasso(), X, y)
     with pytest.raises(ValueError, match="this LinearSVC is not fitted"):
         fl.certify(LinearSVC(), X, y)
+    with pytest.raises(ValueError, match="this LogisticRegression is not fitted"):
+        fl.certify(LogisticRegression(), X, y)
 
 
 def test_data_that_do_not_fit_the_model():

@@ -28,6 +28,15 @@ def test_a_design_is_decided_and_verified_as_its_matrix_is():
         assert fl.separable(fl.Design(X), y).verify(fl.Design(X), y)
     with pytest.raises(ValueError, match="without a constant column"):
         fl.separable(X, y).verify(fl.Design(X, constant=1.0), y)
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_equal_samples_with_different_labels_are_not_separable(storage, intercept):
+    points = rng.normal(size=(30, 10))
+    X, y = STORAGES[storage](np.vstack([points, points[:6]])), np.r_[points[:, 0] > 0, points[:6, 0] <= 0]
+    found = fl.separable(X, y, intercept=intercept)
+    assert found.answer is False
+    assert found.verify(X, y)
+    assert np.count_nonzero(found.multipliers) == 2
 
 
 def test_without_an_intercept_the_hyperplane_goes_through_zero():

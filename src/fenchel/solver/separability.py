@@ -13,7 +13,7 @@ from fenchel.certificate.margin.search import EFFORTS, MarginSearch, basis_of
 from fenchel.certificate.margin.separability import Separability, binary_classes, question_of, without_constant
 from fenchel.data.design import Design
 from fenchel.data.target import encode_labels
-from fenchel.data.typing import Array, MatrixLike, VectorLike
+from fenchel.data.typing import Array, Indices, MatrixLike, VectorLike
 from fenchel.problem.checks import require_flag
 from fenchel.solver.blas import blas_threads
 from fenchel.solver.progress import Bar
@@ -83,6 +83,26 @@ class _Decider:
         signs = np.zeros(self.design.shape[0], dtype=np.int64)
         return basis_of(MarginQuestion(self.design, signs, 2, self.intercept))
 
+    @cached_property
+    def same_points(self) -> list[Indices]:
+        """Groups of samples whose features are equal, as far as one product with random weights tells."""
+        design = self.design
+        z = design.matvec(np.random.default_rng(0).normal(size=design.shape[1]))
+        order = np.argsort(z, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(z[order]) != 0.0) + 1)
+        return [group for group in groups if len(group) > 1]
+
+    def opposite(self, codes: Indices) -> Indices | None:
+        """Two samples at the same point with different labels, if there are any."""
+        for group in self.same_points:
+            other = np.flatnonzero(codes[group] != codes[group[0]])
+            if len(other):
+                pair = group[[0, other[0]]]
+                first, second = self.design.rows(pair)
+                if np.array_equal(first, second):
+                    return pair
+        return None
+
     def all(self, labelings: Sequence[tuple[Array, Array]], progress: bool) -> list[Separability]:
         """The answers; None after Ctrl-C."""
         found: list[Separability] = []
@@ -109,6 +129,12 @@ class _Decider:
             return
         if search.late():
             return
+        if question.is_binary and (pair := self.opposite(question.codes)) is not None:
+            q = np.zeros(self.design.shape[0])
+            q[pair] = 1.0
+            search.prove(q)
+            if search.done:
+                return
         basis = self.shared if question.is_binary else basis_of(question)
         if basis is not None:
             search.separate(basis)

@@ -94,7 +94,8 @@ class StreamResult:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.n_samples} samples in {self.n_batches} batches, {self.seconds:.3g} s ({self.status}); "
+            f"{self.n_samples} samples in {self.n_batches} batch{'es' * (self.n_batches != 1)}, "
+            f"{self.seconds:.3g} s ({self.status}); "
             f"lam {self.lam:.3g}.",
             f"Loss of samples before they were learnt: {self.progressive_loss:.4g}; recently, by the average of the "
             f"models: {self.recent_loss:.4g}"

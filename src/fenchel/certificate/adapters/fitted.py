@@ -87,6 +87,7 @@ class ModelFit:
     @cached_property
     def labels(self) -> Codes:
         """The position of each label in the model's classes_."""
+        require_fitted(self.model, "classes_")
         return codes(self.model.classes_, self.y, self.n)
 
     def class_weights(self, sample_weight: VectorLike | None = None) -> Vector:
@@ -109,11 +110,16 @@ class ModelFit:
             raise TypeError(f"{type(self.model).__name__} is fitted without sample_weight; certify it without")
 
 
-def coefficients(model: object) -> tuple[Vector, Vector]:
+def require_fitted(model: object, has: str) -> None:
+    """Raise unless it has this attribute."""
+    if getattr(model, has, None) is None:
+        raise ValueError(f"this {type(model).__name__} is not fitted (it has no {has}); call its fit first")
+
+
+def coefficients(model: FittedModel) -> tuple[Vector, Vector]:
     """coef_ as a matrix with a row for each class or target, and as many intercepts."""
-    coef = getattr(model, "coef_", None)
-    if coef is None:
-        raise ValueError(f"this {type(model).__name__} is not fitted (it has no coef_); call its fit first")
+    require_fitted(model, "coef_")
+    coef = model.coef_
     coef = np.atleast_2d(np.asarray(coef.toarray() if sp.issparse(coef) else coef, dtype=np.float64))
     intercept = np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64).reshape(-1)
     for name, values in (("coef_", coef), ("intercept_", intercept)):

@@ -40,6 +40,11 @@ reject(
     package="sklearn.svm",
     because="the width of its margin or tube is a variable of the problem; the C-form (SVC, SVR) is supported",
 )
+reject(
+    "MaxMarginClassifier",
+    package="fenchel",
+    because="its objective is the margin: fl.margin_interval(model, X, y) says how much of the largest one it has",
+)
 reject("MCPRegression", package="skglm", because="its penalty is not convex")
 reject("CoxEstimator", package="skglm", because="its loss couples samples, which fenchel does not support")
 for package in ("sklearn.linear_model", "celer", "skglm"):

@@ -97,7 +97,8 @@ class Infeasible(ValueError):
     """
 
     def __init__(self, certificate: FarkasCertificate) -> None:
-        super().__init__(f'{certificate} For the model that violates them least: on_infeasible="least_violation".')
+        least = 'on_infeasible="least_violation", an option of Interpolation and of its estimators'
+        super().__init__(f"{certificate} For the model that violates them least: {least}.")
         self.certificate = certificate
 
 
