@@ -28,6 +28,8 @@ def test_a_design_is_decided_and_verified_as_its_matrix_is():
         assert fl.separable(fl.Design(X), y).verify(fl.Design(X), y)
     with pytest.raises(ValueError, match="without a constant column"):
         fl.separable(X, y).verify(fl.Design(X, constant=1.0), y)
+
+
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("intercept", [False, True])
 def test_equal_samples_with_different_labels_are_not_separable(storage, intercept):
@@ -231,3 +233,10 @@ def test_random_labels_of_800_features(n):
         found = fl.separable(X, y)
     assert found.answer is (n < 1800)
     assert found.verify(X, y)
+
+
+def test_columns_whose_squares_underflow_are_decided():
+    X = [[1e-170, 1.0], [-1e-170, 1.0], [1e-170, -1.0], [-1e-170, -1.0]]
+    found = fl.separable(X, [1, 1, -1, 1], intercept=False)
+    assert found.answer is False
+    assert found.verify(X, [1, 1, -1, 1])

@@ -210,7 +210,9 @@ def _independent_columns(rows: Matrix) -> Matrix | None:
     rows = np.unique(rows[:, np.any(rows != 0.0, axis=0)], axis=1)
     if not rows.size:
         return rows
-    scaled = rows / np.linalg.norm(rows, axis=0)
+    largest = np.abs(rows).max(axis=0)  # squares may underflow
+    scaled = rows / largest
+    scaled /= np.linalg.norm(scaled, axis=0)
     _, R, order = qr(scaled, mode="economic", pivoting=True)
     diagonal = np.abs(np.diagonal(R))
     rank = int(np.count_nonzero(diagonal > TUNING.dependent * diagonal[0]))
