@@ -374,3 +374,12 @@ def test_sparse_data_that_are_nearly_inseparable_are_separated():
     found = fl.margin_interval((np.zeros(30), 0.0), sp.csr_array(X), y)
     assert found.separable is True  # with a margin of 5e-6 beside rows of length 1000
     assert found.best > 1.8e-6
+
+
+def test_differences_of_rows_of_weights_count_their_rounding():
+    model = LogisticRegression()
+    model.classes_, model.n_features_in_ = np.array([0, 1, 2]), 2
+    model.coef_ = np.array([[3e-17, 0.0], [1.0, 1.0], [-5.0, -5.0]])
+    model.intercept_ = np.array([0.0, 1e-18, -9.0])
+    X = np.array([[1.0, -1.0], [-1.0, -2.0]])  # the first sample is on the wrong side by 2.9e-17
+    assert fl.margin_interval(model, X, [1, 0], effort="low").lower < 0.0

@@ -15,8 +15,10 @@ from fenchel.certificate.margin.search import EFFORTS, MarginEffort, MarginSearc
 from fenchel.certificate.margin.support import may_determine
 from fenchel.data.convert import unmasked
 from fenchel.data.design import Design
+from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Indices, MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import require_one_of, shown
+from fenchel.problem.vectors import p_norm
 
 
 def margin_interval(
@@ -76,7 +78,20 @@ def margin_interval(
     question = MarginQuestion(
         _design(found.X, found.model.w.shape[-1], found.codes), found.codes, found.k, found.intercept, exponent(p)
     )
-    return interval_of(question, found.model, plan, _given(multipliers, question))
+    interval = interval_of(question, found.model, plan, _given(multipliers, question))
+    return (
+        replace(interval, lower=_of_differences(interval.lower, question, found.model)) if found.rounded else interval
+    )
+
+
+def _of_differences(lower: float, question: MarginQuestion, model: Model) -> float:
+    """A bound below the margin before weights and intercept were rounded, each by a relative error of u at most.
+
+    They change y_i (x_i.w + b) / |w|_p by at most u (|x_i|_p* + |b| / |w|_p), and |w|_p by a factor of 1 + u.
+    """
+    length = p_norm(model.w, question.p)
+    shift = abs(float(model.b[0])) / length if length > 0.0 else 0.0
+    return lower - 4.0 * UNIT_ROUNDOFF * (abs(lower) + question.farthest + shift)
 
 
 def interval_of(

@@ -30,6 +30,7 @@ class LinearModel:
     codes: Indices
     k: int
     intercept: bool
+    rounded: bool = False  # the weights are differences of the model's, rounded
 
 
 def linear_model(subject: object, X: MatrixLike, y: VectorLike) -> LinearModel:
@@ -94,6 +95,7 @@ def _fitted(subject: Any, X: MatrixLike, y: VectorLike) -> LinearModel:
     present = np.unique(labels)
     if len(present) < 2:
         raise ValueError("y has one class only; a margin needs two")
+    rounded = len(present) == 2 < k
     if len(present) < k:  # classes without samples are left out
         if len(present) == 2:
             coef, b = coef[present[1:]] - coef[present[:1]], b[present[1:]] - b[present[:1]]
@@ -102,7 +104,7 @@ def _fitted(subject: Any, X: MatrixLike, y: VectorLike) -> LinearModel:
         labels, k = np.searchsorted(present, labels), len(present)
     w = coef[0] if k == 2 else coef
     has_intercept = bool(getattr(last, "fit_intercept", True)) or bool(np.any(b))
-    return LinearModel(Model(w, b), X, np.asarray(labels, dtype=np.int64), k, has_intercept)
+    return LinearModel(Model(w, b), X, np.asarray(labels, dtype=np.int64), k, has_intercept, rounded)
 
 
 def _last(model: FittedModel, X: MatrixLike) -> tuple[FittedModel, MatrixLike]:
