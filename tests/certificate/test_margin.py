@@ -327,6 +327,7 @@ def test_ends_may_be_infinite():
     written = json.loads(fl.margin_interval((np.ones(4), -10.0), X2, y2).to_json())
     found = fl.MarginInterval.from_json(json.dumps(written | {"lower": "-inf", "upper": "inf", "best": "inf"}))
     assert (found.lower, found.best, found.upper) == (-np.inf, np.inf, np.inf)
+    assert not fl.MarginInterval.from_json(json.dumps(written | {"lower": 0.1, "upper": "inf"})).ok
 
 
 def test_other_json_is_an_error():

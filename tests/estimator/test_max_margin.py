@@ -4,11 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import optimize
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import scale
 
 import fenchel as fl
+from fenchel.certificate.margin.search import MarginSearch
 from tests.helpers.margins import best_margin
 
 X, y = load_iris(return_X_y=True)
@@ -66,6 +68,67 @@ def test_inseparable_classes_warn_with_the_proof_and_are_fitted_all_the_same():
 def test_inseparable_classes_raise_on_request():
     with pytest.raises(fl.Infeasible, match="Proven"):
         fl.MaxMarginClassifier(on_inseparable="raise").fit(X, y == 1)
+
+
+@pytest.mark.parametrize("p", [1.0, np.inf])
+def test_a_linear_program_has_the_time_that_is_left(p, monkeypatch):
+    limits, linprog = [], optimize.linprog
+
+    def recorded(*args, options, **others):
+        limits.append(options.get("time_limit"))
+        return linprog(*args, options=options, **others)
+
+    monkeypatch.setattr(optimize, "linprog", recorded)
+    fl.MaxMarginClassifier(p=p).fit(X[:100], y[:100])
+    fl.MaxMarginClassifier(p=p, max_seconds=1e5).fit(X[:100], y[:100])
+    assert limits[0] is None
+    assert 0.0 < limits[1] <= 1e5
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_search_ends_within_a_few_steps_of_its_time(p, classes, clock):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(classes, size=200)
+    Z = rng.normal(size=(200, 300))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fl.MaxMarginClassifier(p=p, tol=1e-14, max_seconds=0.5).fit(Z, codes)
+    assert any("stopped by max_seconds" in str(one.message) for one in caught)
+    assert clock.elapsed < 1.5  # a question advances this clock by 0.01
+
+
+@pytest.mark.parametrize("at", [1, 3])
+def test_an_interrupt_keeps_the_best_known(at, monkeypatch):
+    offered, offer = [], MarginSearch.offer
+
+    def interrupted(self, model):
+        kept = offer(self, model)
+        offered.append(self.best)
+        if len(offered) == at:
+            raise KeyboardInterrupt
+        return kept
+
+    monkeypatch.setattr(MarginSearch, "offer", interrupted)
+    with pytest.warns(fl.NotCertifiedWarning, match="interrupted"):
+        model = fl.MaxMarginClassifier(tol=1e-14).fit(X[:100], y[:100])
+    assert model.margin_interval_.best == offered[at - 1] > 0.0
+    assert len(offered) == at
+    assert model.margin_interval_.upper < np.inf
+
+
+def test_an_interrupt_before_any_model_is_found(monkeypatch):
+    def interrupted(self, passes):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MarginSearch, "run", interrupted)
+    with pytest.warns(fl.InseparableWarning, match="interrupted"):
+        model = fl.MaxMarginClassifier().fit(X[:100], y[:100])
+    assert np.all(np.isfinite(model.coef_))
+    assert model.separable_ == "unknown"
+    found = fl.margin_interval((np.zeros(4), 0.0), X[:100], y[:100])
+    assert found.best == 0.0
+    assert 0.0 < found.upper < np.inf  # by equal multipliers
 
 
 def test_time_that_is_over_is_said(clock):

@@ -107,10 +107,10 @@ class _Decider:
         """The answers; None after Ctrl-C."""
         found: list[Separability] = []
         questions = [question_of(self.design, column, classes, self.intercept) for column, classes in labelings]
-        interrupted = False
+        interrupted, late, left = False, lambda: self.clock.over, lambda: self.clock.left
         with blas_threads(1), Bar(f"separable {self.design.shape[0]} x {self.design.shape[1]}", progress) as bar:
             for question, (_, classes) in zip(questions, labelings, strict=True):
-                search = MarginSearch(question, EFFORTS["auto"].tol, late=lambda: self.clock.over, any_margin=True)
+                search = MarginSearch(question, EFFORTS["auto"].tol, any_margin=True, late=late, left=left)
                 try:
                     if not interrupted:
                         self.decide(search)

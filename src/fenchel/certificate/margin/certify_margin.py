@@ -38,7 +38,8 @@ def margin_interval(
 
         margin(w, b)  <=  best margin  <=  |sum_i q_i y_i x_i|  in the dual norm
 
-    Sample weights have no meaning here: every sample must be on its side.
+    Sample weights have no meaning here: every sample must be on its side. Ctrl-C ends the search; the interval is what
+    is proven by then.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def interval_of(
         search.try_multipliers(multipliers, "given multipliers")
         search.try_contradiction()
     search.guess(model)
-    search.run(plan.passes)
+    search.run_or_interrupt(plan.passes)
     return concluded(search, lower, wrong)
 
 

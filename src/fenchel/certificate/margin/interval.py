@@ -96,7 +96,7 @@ class MarginInterval:
     @property
     def ok(self) -> bool:
         """Whether the margin is proven to be the best one, to the tolerance."""
-        return self.lower > 0.0 and self.upper - self.lower <= self.tol * self.upper
+        return self.lower > 0.0 and self.upper < np.inf and self.upper - self.lower <= self.tol * self.upper
 
     @property
     def separable(self) -> bool | None:

@@ -23,6 +23,7 @@ class ProgramTuning:
     most_entries: float = 4e6  # of its matrix
     most_rows: int = 4000  # or columns, the fewer of them
     iterations: int = 200_000
+    share: float = 0.5  # of the time that is left: a program that is broken off leaves nothing, reweighted problems do
 
 
 TUNING = ProgramTuning()
@@ -35,8 +36,8 @@ def fits(question: MarginQuestion) -> bool:
     return small and (question.k - 1) * 2.0 * question.design.nnz <= TUNING.most_entries
 
 
-def linear_program(question: MarginQuestion) -> tuple[Model, Vector] | None:
-    """Weights and multipliers, or None where HiGHS fails."""
+def linear_program(question: MarginQuestion, seconds: float | None = None) -> tuple[Model, Vector] | None:
+    """Weights and multipliers, or None where HiGHS fails, or is not done within a share of the seconds."""
     from scipy.optimize import linprog
 
     A, E = question.rows
@@ -56,6 +57,8 @@ def linear_program(question: MarginQuestion) -> tuple[Model, Vector] | None:
     cost = np.zeros(matrix.shape[1])
     cost[-1] = -1.0
     options: dict[str, Any] = {"maxiter": TUNING.iterations}
+    if seconds is not None:
+        options["time_limit"] = TUNING.share * seconds
     found = linprog(cost, A_ub=matrix, b_ub=right, bounds=bounds, method="highs", options=options)
     if found.x is None or found.ineqlin is None:
         return None

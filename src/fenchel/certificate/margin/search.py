@@ -85,9 +85,11 @@ class MarginSearch:
     how: str = ""
     contradiction: FarkasCertificate | None = None
     late: Callable[[], bool] = lambda: False
+    left: Callable[[], float | None] = lambda: None  # seconds; None without a limit
     any_margin: bool = False  # whether a positive margin is all that is asked for
     cancelled: float = field(default=np.inf, init=False)
     tried: bool = field(default=False, init=False)  # whether `separate` came to its end
+    interrupted: bool = field(default=False, init=False)  # by Ctrl-C
 
     def offer(self, model: Model) -> bool:
         """Keep a model whose margin is the largest so far; whether it is."""
@@ -146,13 +148,20 @@ class MarginSearch:
                     self.try_multipliers(np.exp(-(m - least) / spread), "soft minimum of the model's scores")
                 self.try_multipliers(np.maximum(least + spread - m, 0.0), "the model's least scores")
 
+    def run_or_interrupt(self, passes: int) -> None:
+        """`run`; Ctrl-C ends it and keeps what is known by then."""
+        try:
+            self.run(passes)
+        except KeyboardInterrupt:
+            self.interrupted = True
+
     @np.errstate(all="ignore")  # what overflows or underflows proves nothing, and is nothing worse
     def run(self, passes: int) -> None:
         """Look for better models and multipliers."""
         if self.done or not passes or self.late():
             return
         if self.question.p in (1.0, np.inf) and fits(self.question):
-            found = linear_program(self.question)
+            found = linear_program(self.question, self.left())
             if found is not None:
                 self.offer(found[0])
                 self.try_multipliers(found[1], "linear program")
@@ -170,7 +179,7 @@ class MarginSearch:
         for _ in range(TUNING.rounds):
             if not rows.fits or self.late():
                 return
-            model, q = rows.solve()
+            model, q = rows.solve(self.late)
             better = self.offer(model)
             if self.try_multipliers(q, "dual ascent"):
                 better = True
@@ -302,8 +311,10 @@ def _offers(
     """What the solvers that raise the dual of a problem offer, until neither end moves."""
     start = np.zeros(problem.shapes[0]), problem.first_intercept(), problem.in_domain(signed(search.question, q))
     for stated, method in dual_solvers(problem, may_copy=False):
+        if search.late():
+            return
         patience = TUNING.patience
-        for candidate, used in offers(stated, method, *start):
+        for candidate, used in offers(stated, method, *start, search.late):
             if candidate.alpha is None:
                 continue
             q, model = np.abs(candidate.alpha), _restored(search.question, candidate, scale, constant)

@@ -7,6 +7,7 @@ has a margin over all rows, which is a lower one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,8 +64,8 @@ class WorkingSet:
         which = np.sort(order[place < TUNING.first])
         return cls(question, constant, tol, which, np.zeros(len(d)), Model(means, np.zeros(k)))
 
-    def solve(self) -> tuple[Model, Vector]:
-        """The model and the multipliers of the present rows."""
+    def solve(self, late: Callable[[], bool] = lambda: False) -> tuple[Model, Vector]:
+        """The model and the multipliers of the present rows, as far as they are found before it is `late`."""
         question, k = self.question, self.question.k
         rows = Design(self._rows())
         centre = np.zeros((k, rows.shape[1] // k))
@@ -73,7 +74,7 @@ class WorkingSet:
         problem = Interpolation(rows, HalfLine(1.0), L2(1.0), centre=centre.ravel() if centre.any() else None)
         w, q = np.zeros(rows.shape[1]), self.q[self.which]
         for stated, method in dual_solvers(problem, may_copy=False)[:1]:
-            for count, (candidate, _) in enumerate(offers(stated, method, w, 0.0, q)):
+            for count, (candidate, _) in enumerate(offers(stated, method, w, 0.0, q, late)):
                 if candidate.alpha is not None:
                     w, q = np.asarray(candidate.w), np.abs(candidate.alpha)
                 if count >= TUNING.offers or problem.violation(w) <= 0.1 * TUNING.satisfied * self.tol:

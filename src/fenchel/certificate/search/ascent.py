@@ -5,7 +5,7 @@ D does not depend on w, so anyone's model can wait for it: at worst a certificat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,17 @@ from fenchel.steps import Candidate, Overflow, Solver, Start
 
 
 def offers(
-    problem: Statement, method: Solver[Any], w: Vector, b: float | Vector, alpha: Vector
+    problem: Statement,
+    method: Solver[Any],
+    w: Vector,
+    b: float | Vector,
+    alpha: Vector,
+    late: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[Candidate, int]]:
-    """The candidates of a method, rarer as it goes on, and the passes made so far; the last where it gives up."""
+    """The candidates of a method, rarer as it goes on, and the passes made so far.
+
+    The last ones where it gives up, or after the step in which it is `late`.
+    """
     if not np.isfinite(problem.penalty.value(np.ravel(w))):
         w = np.zeros_like(w)
     steps, goes_on = 0, True
@@ -34,6 +42,9 @@ def offers(
                 goes_on = False
                 break
             steps += 1
+            if late():
+                goes_on = False
+                break
         if steps:
             for candidate in method.candidates(state):
                 yield candidate, steps * method.passes_per_step

@@ -22,6 +22,9 @@ from fenchel.solver import NotCertifiedWarning, solve
 from fenchel.solver.blas import blas_threads
 from fenchel.solver.solve import Clock
 
+#: Seconds for what comes after Ctrl-C: the first step.
+AT_ONCE = 1e-9
+
 
 @documented("margin_interval")
 class MaxMarginClassifier(LabelScores):
@@ -66,16 +69,22 @@ class MaxMarginClassifier(LabelScores):
         question = MarginQuestion(
             design, codes.astype(np.int64), len(self.classes_), bool(self.fit_intercept), exponent(self.p)
         )
-        search = MarginSearch(question, float(self.tol), late=lambda: clock.over)
+        search = MarginSearch(question, float(self.tol), late=lambda: clock.over, left=lambda: clock.left)
         with blas_threads(1):
-            search.run(EFFORTS["high"].passes)
+            search.run_or_interrupt(EFFORTS["high"].passes)
+        if search.model is not None and search.upper == np.inf:  # broken off
+            with np.errstate(all="ignore"):
+                search.guess(search.model)
         if search.contradiction is not None and self.on_inseparable == "raise":
             raise Infeasible(search.contradiction)
-        model = search.model if search.model is not None else _least_violation(question, clock)
-        self._conclude(search, model)
+        reason = "interrupted" if search.interrupted else "stopped by max_seconds" if clock.over else ""
+        model = search.model
+        if model is None:
+            model = _least_violation(question, AT_ONCE if search.interrupted else clock.left)
+        self._conclude(search, model, reason)
         return self
 
-    def _conclude(self, search: MarginSearch, model: Model) -> None:
+    def _conclude(self, search: MarginSearch, model: Model, stopped: str) -> None:
         question = search.question
         lower, wrong = (search.best, 0) if model is search.model else question.margin(model)
         interval = concluded(search, lower, wrong)
@@ -92,21 +101,22 @@ class MaxMarginClassifier(LabelScores):
         self.support_ = used if interval.support is None else interval.support
         last = str(interval).splitlines()[-1]
         if self.separable_ != "proven":
-            because = last if search.contradiction is not None else f"No separating classifier was found: {last}"
+            found = f"No separating classifier was found{stopped and f' ({stopped})'}: {last}"
+            because = last if search.contradiction is not None else found
             model_is = "The model has the least mean squared violation of a margin of 1."
             warn_caller(f"{because} {model_is}", InseparableWarning)
         elif not interval.ok:
             warn_caller(
                 f"tol={self.tol:g} was not reached: the margin is at least {interval.lower:.6g}, and none exceeds "
-                f"{interval.upper:.6g}; raise max_seconds, or scale the features",
+                f"{interval.upper:.6g}; {stopped or 'scale the features, or take a larger tol'}",
                 NotCertifiedWarning,
             )
 
 
-def _least_violation(question: MarginQuestion, clock: Clock) -> Model:
-    """The model whose differences have the least mean squared distance to at least 1."""
+def _least_violation(question: MarginQuestion, seconds: float | None) -> Model:
+    """The model whose differences have the least mean squared distance to at least 1, as far as the time allows."""
     problem = hard_margin(question).replace(on_infeasible="least_violation")
-    result = solve(problem, tol=1e-3, max_seconds=clock.left, warn=False)
+    result = solve(problem, tol=1e-3, max_seconds=seconds, warn=False)
     w = np.asarray(result.w)
     if question.is_binary:
         return Model(w, np.atleast_1d(result.b))
