@@ -8,6 +8,7 @@ import numpy as np
 
 from fenchel.certificate.bounds.dual_point import LowerBound
 from fenchel.certificate.bounds.rounding import DualPoint, PrimalBound, dual_bound
+from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.judge import Judge, judge_of
 from fenchel.data.typing import Vector
 from fenchel.problem import KernelProblem
@@ -31,6 +32,11 @@ class KernelJudge(Judge):
         """With v by the multipliers, which are its coefficients, not by the weights."""
         found, own = super()._residual_bound(point, w, primal, residual), dual_bound(self.problem, point)
         return replace(found, v=own.v, error=own.error, distance=None)
+
+    def certificate(self, tol: float, atol: float = 0.0) -> Certificate:
+        """What has been proven, and what of the kernel it assumes."""
+        found, assumption = super().certificate(tol, atol), self.problem.gram.assumption
+        return replace(found, how=f"{found.how}, {assumption}") if assumption else found
 
 
 judge_of.register(KernelProblem, KernelJudge)

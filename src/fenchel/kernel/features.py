@@ -103,7 +103,7 @@ class NewFeatures(KernelRows):
             values, errors = self._own, np.zeros(len(self._own))
             if values.shape != (len(self.new),) or not np.all(values >= 0.0):
                 raise ValueError(f"the diagonal must be {len(self.new)} numbers k(x, x) >= 0")
-        return np.asarray(np.sqrt(np.maximum(values + errors, 0.0)) * UP)
+        return np.asarray(np.sqrt(np.maximum(values + errors + self.gram.definite.shift, 0.0)) * UP)
 
     def matvec_bounded(self, w: ArrayLike) -> Rounded:
         """The scores of a function with these coefficients."""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dpotrf
 
 from fenchel.data.design import Design
 from fenchel.data.products import EVALUATION, Rounded, gamma
 from fenchel.data.typing import Indices, Matrix, MatrixLike, StoredMatrix, Vector
 from fenchel.kernel.base import UP, Accuracy, Kernel, NotPositiveSemidefinite
 from fenchel.kernel.cache import RowCache
-from fenchel.kernel.functions import Precomputed
+from fenchel.kernel.functions import Precomputed, is_proven
 from fenchel.kernel.samples import Samples
+from fenchel.kernel.semidefinite import Semidefinite, verify
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class GramTuning:
     block: int = 2**18  # values computed at a time: 2 MB
     remembered: int = 4  # products
     minor: float = 1e-7  # a 2 x 2 minor below minus this, relative to the product of the diagonal, is no rounding
+    verified: int = 6000  # rows of a matrix that is factorised: 288 MB, and a few seconds on one core
 
 
 TUNING = GramTuning()
@@ -33,8 +34,11 @@ TUNING = GramTuning()
 class Gram:
     """K_ij = k(x_i, x_j) for n samples. The whole matrix is kept only if it fits into the cache.
 
-    That the kernel is positive semidefinite is not proven. An error is raised where it shows: a negative k(x, x), a
-    2 x 2 minor of values from elsewhere, a quadratic form below its rounding error, a pivot of a factorisation.
+    The kernels by name are positive semidefinite. For a precomputed one, a function and kernels of one's own this is
+    verified by a factorisation, once, for at most 6000 samples (`Semidefinite`). What is proven holds for the kernel
+    with `definite.shift` added to the diagonal, which is counted as an error of the values. For more samples it is
+    assumed, and certificates say so (`assumption`); an error is raised where it shows: a negative k(x, x), a 2 x 2
+    minor, a quadratic form below its rounding error.
 
     Parameters
     ----------
@@ -57,6 +61,9 @@ class Gram:
         self._check_diagonal()
         self.cache = RowCache(len(self.samples), float(cache_size))
         self._known: tuple[tuple[Vector, Rounded], ...] = ()
+        self.is_verified = is_proven(self.kernel) or len(self) <= TUNING.verified
+        self.definite = Semidefinite() if is_proven(self.kernel) or not self.is_verified else self._verified()
+        self.diagonal_error = self.diagonal_error + self.definite.shift
 
     def _check_diagonal(self) -> None:
         bad = np.flatnonzero(~np.isfinite(self.diagonal))
@@ -70,6 +77,33 @@ class Gram:
             raise NotPositiveSemidefinite(
                 f"the kernel is not positive semidefinite: k(x, x) is {self.diagonal[i]:g} for row {i} of X"
             )
+
+    def _verified(self) -> Semidefinite:
+        """How far the matrix is from a positive semidefinite one; raise if that is more than rounding.
+
+        The errors e_ij of values that are not the kernel itself change eigenvalues by at most max_i sum_j e_ij.
+        """
+        n, errors = len(self), 0.0
+        K = self.whole.copy() if self.cache.holds_all else np.empty((n, n))
+        for start in range(0, n, self._step(n)):
+            part = slice(start, min(start + self._step(n), n))
+            if not self.cache.holds_all:
+                self._compute_into(part, K[part])
+            if not self.kernel.is_given:
+                accuracy = self.kernel.accuracy(self.samples.take(part), self.samples)
+                errors = max(errors, float(accuracy.errors(K[part]).sum(axis=1).max()))
+        if self.kernel.is_given:
+            self.diagonal = np.diagonal(K).copy()
+        else:
+            errors += float(np.max(self.diagonal_error))
+        found = verify(K)
+        asymmetry = 0.0 if is_precomputed(self) else found.asymmetry  # which counts its own
+        return Semidefinite(asymmetry, found.shift + errors * UP)
+
+    @property
+    def assumption(self) -> str:
+        """What proofs assume of the kernel; empty if nothing."""
+        return "" if self.is_verified else "taking the kernel to be symmetric and positive semidefinite"
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -86,7 +120,8 @@ class Gram:
 
     def accuracy(self, rows: Samples, columns: Samples) -> Accuracy:
         """A bound on the errors of a block."""
-        return self.kernel.accuracy(rows, columns)
+        found = self.kernel.accuracy(rows, columns)
+        return replace(found, constant=found.constant + self.definite.asymmetry)
 
     # Values -------------------------------------------------------------------------------------------------------
 
@@ -115,10 +150,6 @@ class Gram:
         rest = np.setdiff1d(np.arange(len(which)), at)
         out[rest] = self._values(self.samples.take(which[rest]), self.samples.take(columns))
         return out
-
-    def submatrix(self, which: Indices) -> Matrix:
-        """Some rows and the same columns."""
-        return self.block(which, which)
 
     def _compute(self, which: Indices) -> Matrix:
         out = np.empty((len(which), len(self)))
@@ -180,9 +211,17 @@ class Gram:
             scaled = _multiple(vector, known, product)
             if scaled is not None:
                 return scaled
-        product = self._product(vector)
+        product = self._shifted(self._product(vector), vector)
         self._known = ((vector.copy(), product), *self._known[: TUNING.remembered - 1])
         return _copy(product)
+
+    def _shifted(self, product: Rounded, a: Vector) -> Rounded:
+        """The same with a bound that holds for K + shift I as well."""
+        shift = self.definite.shift
+        if shift == 0.0:
+            return product
+        extra = shift * np.abs(a) * UP
+        return Rounded(product.value, (product.absolute + extra / product.relative) * UP, product.depth)
 
     def _product(self, a: Vector) -> Rounded:
         support = np.flatnonzero(a)
@@ -230,18 +269,6 @@ class Gram:
                 f"{error:.1g} of it"
             )
         return max(value, 0.0), error
-
-    def factor(self, which: Indices, ridge: Vector | float) -> Matrix:
-        """The lower Cholesky factor of the submatrix plus a diagonal; raise if a pivot is negative."""
-        matrix = self.submatrix(which)
-        matrix[np.diag_indices_from(matrix)] += ridge
-        lower, place = dpotrf(matrix, lower=1, overwrite_a=1)
-        if place > 0:
-            raise NotPositiveSemidefinite(
-                f"the kernel is not positive semidefinite: pivot {place} of a {len(which)} x {len(which)} submatrix is "
-                "negative"
-            )
-        return np.asarray(lower)
 
     def __reduce__(self) -> tuple[type[Gram], tuple[StoredMatrix, Kernel, float]]:
         """Without the rows."""

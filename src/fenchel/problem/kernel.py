@@ -31,8 +31,9 @@ class KernelProblem(Problem):
         link     beta = a / lam
 
     It is a `Problem` whose samples are the functions k(x_i, .), so that for every beta, b and feasible alpha P >= D.
-    `Certificate.weights_radius` is in the norm of H, and |f(x) - f*(x)| <= sqrt(k(x, x)) times that. The proofs
-    assume that the kernel is positive semidefinite; an error is raised where it shows that it is not.
+    `Certificate.weights_radius` is in the norm of H, and |f(x) - f*(x)| <= sqrt(k(x, x)) times that.
+    That a kernel is positive semidefinite is verified unless it is known (see `Gram`); beyond 6000 samples, and for
+    functions and matrices at new samples, it is assumed.
 
     Parameters
     ----------

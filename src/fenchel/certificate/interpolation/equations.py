@@ -7,12 +7,13 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fenchel.certificate.bounds.rounding import UNDERFLOW
 from fenchel.certificate.interpolation.rational import implied_rows
-from fenchel.data.products import EVALUATION, UNIT_ROUNDOFF, gamma
+from fenchel.data.products import EVALUATION, gamma
 from fenchel.data.typing import Matrix, StoredMatrix, Vector
+from fenchel.kernel.semidefinite import eigenvalues_above
 from fenchel.problem import Interpolation
 from fenchel.problem.penalties.base import LinkDerivative
 from fenchel.problem.vectors import p_norm
@@ -164,19 +165,17 @@ def _times(M: sp.csr_array, problem: Interpolation) -> StoredMatrix:
 def smallest_eigenvalue(C: Matrix, terms: int) -> float:
     """A bound below the smallest eigenvalue of the exact matrix whose entries C has up to gamma_(terms + 8)."""
     m = len(C)
-    spare = 1.1 * m * (gamma(terms + 16) + (m + 8) * UNIT_ROUNDOFF)
+    spare = 1.1 * m * gamma(terms + 16)
     try:
         factor, x = cho_factor(C, lower=True), np.random.default_rng(0).normal(size=m)
         for _ in range(8):  # inverse iterations
             x = cho_solve(factor, x / np.linalg.norm(x))
         guess = 1.0 / float(np.linalg.norm(x))
+        work, diagonal = np.array(C, order="C"), np.diagonal(C).copy()
         for part in (0.8, 0.3, 0.03, 1e-3):
-            shift = part * guess
-            try:
-                cholesky(C - shift * np.eye(m), lower=True)
-            except LinAlgError:
-                continue
-            return shift - spare
+            found = eigenvalues_above(work, diagonal, -part * guess)
+            if found is not None:
+                return found - spare
     except (LinAlgError, ValueError):
         pass
     return 0.0
