@@ -178,7 +178,20 @@ def test_a_model_whose_first_batch_failed_is_not_fitted():
         model.partial_fit(X[TWO], y, classes=[0, 7])
     with pytest.raises(NotFittedError):
         model.predict(X[TWO])
+    assert vars(model) == vars(fl.LpClassifier(lam=0.01))
     assert model.partial_fit(X[TWO][:, :9], y, classes=[0, 1]).n_features_in_ == 9
+
+
+@pytest.mark.parametrize("make", [fl.LpClassifier, fl.LpRegressor])
+def test_an_error_of_a_batch_keeps_its_kind(make):
+    y, first = DIGITS.target[TWO], {} if make is fl.LpRegressor else {"classes": [0, 1]}
+    model = make(lam=0.01)
+    with pytest.raises(TypeError, match="batch 1: "):
+        model.partial_fit(X[TWO], y, **first, sample_weight={"a": 1})
+    assert vars(model) == vars(make(lam=0.01))
+    with pytest.raises(ValueError, match="batch 1: "):
+        model.partial_fit(X[TWO], y, **first, sample_weight=[1.0])
+    assert vars(model) == vars(make(lam=0.01))
 
 
 @pytest.mark.parametrize("make", [fl.LpClassifier, fl.LpRegressor])

@@ -30,7 +30,7 @@ class ClassDifferences(Products):
     Parameters
     ----------
     of : Design
-        X, without a constant column.
+        X; the weights of a constant column are penalised intercepts.
     codes : array of n integers
         The classes, 0 .. k - 1.
     k : int
@@ -47,8 +47,6 @@ class ClassDifferences(Products):
             raise ValueError(f"codes must be {self.of.shape[0]} integers; got shape {codes.shape}, {codes.dtype}")
         if self.k < 2 or (codes.size and not (codes.min() >= 0 and codes.max() < self.k)):
             raise ValueError(f"codes must be from 0 to k - 1, with k = {self.k} at least 2")
-        if self.of.constant:
-            raise ValueError("X must not have a constant column")
         object.__setattr__(self, "codes", codes.astype(np.int64))
 
     @property
@@ -74,38 +72,41 @@ class ClassDifferences(Products):
     def _blocks(self) -> BlockProducts:
         return BlockProducts(self.of, np.ones(self.of.shape[0]))
 
-    def _differences(self, scores: Vector, sign: float = -1.0) -> Vector:
-        """s_ic + sign s_ij of n x k numbers."""
-        i = np.arange(len(scores))
-        return np.asarray(scores[i, self.codes][:, None] + sign * scores[i[:, None], self.others]).ravel()
+    def differences(self, Z: Vector, sign: float = -1.0) -> Vector:
+        """z_ic + sign z_ij of n x k numbers, n x (k - 1)."""
+        own = np.take_along_axis(Z, self.codes[:, None], axis=1)
+        return np.asarray(own + sign * np.take_along_axis(Z, self.others, axis=1))
 
-    def _by_class(self, a: ArrayLike, sign: float = -1.0) -> Matrix:
-        """The n x k matrix of a."""
+    def spread(self, a: ArrayLike, sign: float = -1.0) -> Matrix:
+        """sum_r a_r (e_c + sign e_j) for every sample, n x k."""
         each = np.reshape(np.asarray(a, dtype=np.float64), (-1, self.k - 1))
-        out, i = np.zeros((len(each), self.k)), np.arange(len(each))
-        out[i[:, None], self.others] = sign * each
-        out[i, self.codes] = each.sum(axis=1)
+        out = np.zeros((len(each), self.k))
+        np.put_along_axis(out, self.others, sign * each, axis=1)
+        np.put_along_axis(out, self.codes[:, None], each.sum(axis=1, keepdims=True), axis=1)
         return out
 
     def matvec(self, w: ArrayLike) -> Vector:
-        return self._differences(self._blocks.scores(np.reshape(w, (self.k, -1))))
+        return self.differences(self._blocks.scores(np.reshape(np.asarray(w, dtype=np.float64), (self.k, -1)))).ravel()
 
     def rmatvec(self, a: ArrayLike) -> Vector:
-        return self._blocks.combination(self._by_class(a)).ravel()
+        return self._blocks.combination(self.spread(a)).ravel()
 
     def matvec_bounded(self, w: ArrayLike) -> Rounded:
         parts = [self.of.matvec_bounded(u) for u in np.reshape(np.asarray(w, dtype=np.float64), (self.k, -1))]
-        value, absolute = (np.column_stack([getattr(part, name) for part in parts]) for name in ("value", "absolute"))
-        depth = max(part.depth for part in parts) + 2
-        return Rounded(self._differences(value), self._differences(absolute, 1.0), depth)
+        value, absolute = (np.stack([getattr(part, name) for part in parts], axis=1) for name in ("value", "absolute"))
+        depth = max(part.depth for part in parts) + 4
+        return Rounded(self.differences(value).ravel(), self.differences(absolute, 1.0).ravel(), depth)
 
     def rmatvec_bounded(self, a: ArrayLike) -> Rounded:
-        """A sum of k - 1 numbers more for every term, whose error is that of a sum of absolute values."""
-        coefficients, sizes = self._by_class(a), self._by_class(np.abs(a), 1.0)
-        values = [self.of.rmatvec_bounded(np.ascontiguousarray(column)) for column in coefficients.T]
-        absolute = [self.of.rmatvec_bounded(np.ascontiguousarray(column)).absolute for column in sizes.T]
-        depth = max(part.depth for part in values) + self.k + 2
-        return Rounded(np.concatenate([part.value for part in values]), np.concatenate(absolute), depth)
+        """The sum over the classes of a sample adds k - 1 roundings."""
+        array = np.asarray(a, dtype=np.float64)
+        parts = [self.of.rmatvec_bounded(np.ascontiguousarray(one)) for one in self.spread(array).T]
+        absolute = [part.absolute for part in parts]
+        if np.any(array < 0.0):  # terms of both signs may cancel in that sum
+            sizes = self.spread(np.abs(array), 1.0).T
+            absolute = [self.of.rmatvec_bounded(np.ascontiguousarray(one)).absolute for one in sizes]
+        depth = max(part.depth for part in parts) + self.k + 4
+        return Rounded(np.concatenate([part.value for part in parts]), np.concatenate(absolute), depth)
 
     def row_norms(self, p: float = 2.0) -> Vector:
         """2^(1/p) |x_i|_p."""
@@ -115,7 +116,7 @@ class ClassDifferences(Products):
         """Column j of X counts with the weights of the rows that have x_i in the place of their class."""
         n = self.of.shape[0]
         given = np.ones((n, self.k - 1)) if weights is None else np.reshape(weights, (n, self.k - 1))
-        shares = self._by_class(np.asarray(given, dtype=np.float64), 1.0)
+        shares = self.spread(given, 1.0)
         return np.concatenate([self.of.column_norms(p, np.ascontiguousarray(one)) for one in shares.T])
 
     def rows(self, which: NDArray[np.intp]) -> Matrix:
@@ -133,7 +134,7 @@ class ClassDifferences(Products):
         scores = np.zeros((self.of.shape[0], self.k))
         scores[:, own] = self.of.gram_row(sample)
         scores[:, other] = -scores[:, own]
-        return self._differences(scores)
+        return self.differences(scores).ravel()
 
     def using(self, threads: int | None) -> Self:
         return type(self)(self.of.using(threads), self.codes, self.k)

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.certificate.bounds.rounding import DOWN, UP
-from fenchel.data.class_pairs import ClassPairs
+from fenchel.data.class_differences import ClassDifferences
 from fenchel.data.design import Design
 from fenchel.data.products import EVALUATION, UNIT_ROUNDOFF
 from fenchel.data.typing import Indices, StoredMatrix, Vector
@@ -68,9 +68,9 @@ class MarginQuestion:
         return np.where(self.codes == 1, 1.0, -1.0)
 
     @cached_property
-    def pairs(self) -> ClassPairs:
+    def pairs(self) -> ClassDifferences:
         """The rows of differences, for more than two classes."""
-        return ClassPairs(self.design, self.codes, self.k)
+        return ClassDifferences(self.design, self.codes, self.k)
 
     @property
     def is_binary(self) -> bool:
@@ -219,9 +219,13 @@ class MarginQuestion:
         """The largest 2-norm of a sample."""
         return float(self.design.row_norms(2.0).max(initial=0.0))
 
-    def pairs_with(self, constant: float) -> ClassPairs:
+    def pairs_with(self, constant: float) -> ClassDifferences:
         """The rows of differences, with the intercepts as weights of a constant column, if it is not zero."""
-        return ClassPairs(Design(self.design.matrix, constant=constant), self.codes, self.k) if constant else self.pairs
+        return (
+            ClassDifferences(Design(self.design.matrix, constant=constant), self.codes, self.k)
+            if constant
+            else self.pairs
+        )
 
     @property
     def may_form_rows(self) -> bool:

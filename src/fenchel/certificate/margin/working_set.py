@@ -38,6 +38,15 @@ class WorkingSetTuning:
 TUNING = WorkingSetTuning()
 
 
+def nearest_mean(question: MarginQuestion) -> Model:
+    """The class whose mean is nearest; without intercepts, the one with the largest inner product."""
+    k, X = question.k, question.design
+    counts = np.bincount(question.codes, minlength=k)
+    means = np.stack([X.rmatvec((question.codes == c) / max(counts[c], 1)) for c in range(k)])
+    b = -0.5 * np.square(means).sum(axis=1) if question.intercept else np.zeros(k)
+    return Model(means[1] - means[0], b[1:] - b[:1]) if question.is_binary else Model(means, b)
+
+
 @dataclass
 class WorkingSet:
     """Some rows of differences, their multipliers, and the centre of the intercepts."""
@@ -53,16 +62,13 @@ class WorkingSet:
     @classmethod
     def of(cls, question: MarginQuestion, constant: float, tol: float) -> WorkingSet:
         """The least differences of each pair of classes for the model of class means."""
-        k, X = question.k, question.design
-        counts = np.bincount(question.codes, minlength=k)
-        means = np.stack([X.rmatvec((question.codes == c) / max(counts[c], 1)) for c in range(k)])
-        model = Model(means, -0.5 * np.square(means).sum(axis=1) if question.intercept else np.zeros(k))
+        k, model = question.k, nearest_mean(question)
         d = question.differences(model)[0].ravel()
         pair = (np.repeat(question.codes, k - 1) * k + question.pairs.others.ravel()).astype(np.int64)
         order = np.lexsort((d, pair))
         place = np.arange(len(order)) - np.searchsorted(pair[order], pair[order])
         which = np.sort(order[place < TUNING.first])
-        return cls(question, constant, tol, which, np.zeros(len(d)), Model(means, np.zeros(k)))
+        return cls(question, constant, tol, which, np.zeros(len(d)), Model(model.w, np.zeros(k)))
 
     def solve(self, late: Callable[[], bool] = lambda: False) -> tuple[Model, Vector]:
         """The model and the multipliers of the present rows, as far as they are found before it is `late`."""

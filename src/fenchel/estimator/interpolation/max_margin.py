@@ -11,6 +11,7 @@ from fenchel.certificate import Infeasible, InseparableWarning
 from fenchel.certificate.margin.certify_margin import concluded, exponent
 from fenchel.certificate.margin.question import MarginQuestion, Model
 from fenchel.certificate.margin.search import EFFORTS, MarginSearch, hard_margin
+from fenchel.certificate.margin.working_set import nearest_mean
 from fenchel.data import Design
 from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.estimator.base import warn_caller
@@ -22,8 +23,7 @@ from fenchel.solver import NotCertifiedWarning, solve
 from fenchel.solver.blas import blas_threads
 from fenchel.solver.solve import Clock
 
-#: Seconds for what comes after Ctrl-C: the first step.
-AT_ONCE = 1e-9
+LEAST = "has the least mean squared violation of a margin of 1"
 
 
 @documented("margin_interval")
@@ -72,16 +72,17 @@ class MaxMarginClassifier(LabelScores):
         search = MarginSearch(question, float(self.tol), late=lambda: clock.over, left=lambda: clock.left)
         with blas_threads(1):
             search.run_or_interrupt(EFFORTS["high"].passes)
-        if search.model is not None and search.upper == np.inf:  # broken off
-            with np.errstate(all="ignore"):
-                search.guess(search.model)
         if search.contradiction is not None and self.on_inseparable == "raise":
             raise Infeasible(search.contradiction)
-        reason = "interrupted" if search.interrupted else "stopped by max_seconds" if clock.over else ""
+        stopped = "interrupted" if search.interrupted else "stopped by max_seconds" if clock.over else ""
         model = search.model
-        if model is None:
-            model = _least_violation(question, AT_ONCE if search.interrupted else clock.left)
-        self._conclude(search, model, reason)
+        with np.errstate(all="ignore"):
+            if model is None:  # a step of the least violation may take long: none where the time is over
+                model = nearest_mean(question) if stopped else _least_violation(question, clock.left)
+            if stopped and search.upper == np.inf:
+                search.offer(model)
+                search.guess(model)
+        self._conclude(search, model, stopped)
         return self
 
     def _conclude(self, search: MarginSearch, model: Model, stopped: str) -> None:
@@ -103,7 +104,8 @@ class MaxMarginClassifier(LabelScores):
         if self.separable_ != "proven":
             found = f"No separating classifier was found{stopped and f' ({stopped})'}: {last}"
             because = last if search.contradiction is not None else found
-            model_is = "The model has the least mean squared violation of a margin of 1."
+            kind = "predicts the class with the nearest mean" if stopped else LEAST
+            model_is = f"The model {kind}."
             warn_caller(f"{because} {model_is}", InseparableWarning)
         elif not interval.ok:
             warn_caller(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
@@ -143,7 +145,7 @@ class StreamModel(LinearEstimator):
             )
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether there are weights; a first batch that failed leaves other attributes."""
+        """Whether there are weights; a fit that failed leaves other attributes."""
         return "coef_" in self.__dict__
 
     def _forget(self) -> None:
@@ -161,9 +163,19 @@ class StreamModel(LinearEstimator):
         learner.learn(X[order], y[order], weights[order])  # type: ignore[index]
         self.lam_ = learner.lam
 
-    def _of_batch(self, error: Exception) -> ValueError:
-        """The error, with the number of the batch."""
-        return ValueError(f"batch {int(self.__dict__.get('n_batches_', 0)) + 1}: {error}")
+    @contextmanager
+    def _one_batch(self) -> Iterator[None]:
+        """If learning a batch fails, the model is what it was before, and the error has the number of the batch."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException as error:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            if not isinstance(error, ValueError | TypeError | OverflowError):
+                raise
+            kind = ValueError if isinstance(error, ValueError | OverflowError) else TypeError
+            raise kind(f"batch {int(before.get('n_batches_', 0)) + 1}: {error}") from error
 
 
 def _is_auto(lam: object) -> bool:
@@ -246,10 +258,8 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
     ) -> Self:
         """Predict a batch, then learn it; `classes` are all labels, needed in the first call."""
         self._check_parameters()
-        try:
+        with self._one_batch():
             self._partial_fit(X, y, classes, sample_weight)
-        except (ValueError, OverflowError) as error:
-            raise self._of_batch(error) from error
         return self
 
     def _partial_fit(
@@ -355,10 +365,8 @@ class LpRegressor(StreamParameters, StreamModel, Regression):
     def partial_fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Predict a batch, then learn it."""
         self._check_parameters()
-        try:
+        with self._one_batch():
             features, targets = self._checked(X, y, reset="coef_" not in self.__dict__)
             self._learn(features, targets, sample_weights(sample_weight, features), None)
-        except (ValueError, OverflowError) as error:
-            raise self._of_batch(error) from error
-        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+            self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
         return self

@@ -116,8 +116,9 @@ class GradientModels:
         drawn = np.zeros((self.width + 2, self.count)) if draw > self.t else None
         kernel = loss.kernel()
         if kernel is None:
+            share = weights / mean_weight
             for first in range(0, len(order), batch):
-                self._take_step(loss, rows, y, weights / mean_weight, order[first : first + batch], first, sums)
+                self._take_step(loss, rows, y, share, order[first : first + batch], first, sums)
                 if drawn is not None and self.t == draw:
                     drawn[:] = self.last()
             return sums, drawn if drawn is not None and self.t >= draw else None
