@@ -81,12 +81,40 @@ def exact(kernel, x, y):
 def test_error_bounds_hold_in_exact_arithmetic(name, scale, shift, storage, gamma):
     X = data(8, 5, scale=scale) + shift
     gram = Gram(storage(X), kernel_of(name, gamma, **({"coef0": 0.5} if name == "poly" else {})))
+    bound = check_bounds(gram, X)
+    assert bound.max() <= 1e-6 * max(1.0, float(np.abs(gram.diagonal).max()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("scale", [1e-160, 1e-150, 1e-100, 1e100, 1e150])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_error_bounds_hold_where_terms_underflow_or_nearly_overflow(name, scale, storage):
+    gamma = "scale"
+    if name in ("rbf", "laplacian", "poly"):
+        gamma = min(0.3 / scale / (1.0 if name == "laplacian" else scale), 1e308)
+    for options in [{"coef0": 0.5}, {}] if name == "poly" else [{}]:
+        X = data(8, 5, scale=scale)
+        bound = check_bounds(Gram(storage(X), kernel_of(name, gamma, **options)), X)
+        assert np.all(np.isfinite(bound))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("low", [-161.0, -110.0])
+def test_error_bounds_hold_for_samples_of_many_scales(name, low):
+    X = data(8, 5) * np.logspace(low, 40.0, 8)[:, None]
+    check_bounds(Gram(X, kernel_of(name, **({"gamma": 1.0} if name in ("rbf", "laplacian", "poly") else {}))), X)
+
+
+def check_bounds(gram, X):
+    """Those of values, products and quadratic forms, in rationals."""
     n, K = len(X), gram.whole
     with localcontext() as context:
         context.prec = 60
         truth = [[exact(gram.kernel, x, y) for y in X] for x in X]
     bound = gram.accuracy(gram.samples, gram.samples).errors(K)
     for i in range(n):
+        off = abs(Fraction(float(gram.diagonal[i])) - truth[i][i]) - Fraction(float(gram.diagonal_error[i]))
+        assert off <= truth[i][i] / 10**50  # the digits of `exact`
         for j in range(n):
             assert abs(Fraction(float(K[i, j])) - truth[i][j]) <= Fraction(float(bound[i, j]))
     beta = np.random.default_rng(1).normal(size=n) * np.geomspace(1e-3, 1e3, n)
@@ -96,7 +124,28 @@ def test_error_bounds_hold_in_exact_arithmetic(name, scale, shift, storage, gamm
     value, error = gram.quadratic(beta)
     total = sum(b[i] * truth[i][j] * b[j] for i in range(n) for j in range(n))
     assert abs(total - Fraction(value)) <= Fraction(error)
-    assert bound.max() <= 1e-6 * max(1.0, float(np.abs(gram.diagonal).max()))
+    return bound
+
+
+def test_rows_too_small_or_large_for_the_cosine_are_an_error():
+    for size in (5e-324, 1e-310, 1e-295, 1e295, 1.7e308):
+        for storage in (np.asarray, sp.csr_array):
+            with pytest.raises(ValueError, match=r"row 1 of X has the length .*rescale the features"):
+                Gram(storage(np.array([[1.0, 2.0], [size, size]])), kernel_of("cosine"))
+    gram = Gram(np.array([[1.0, 2.0], [1e-289, 3e-289], [0.0, 0.0], [1e289, 3e289]]), kernel_of("cosine"))
+    check_bounds(gram, gram.samples.matrix)
+    with pytest.raises(ValueError, match="row 0 of X has the length"):
+        gram.cross_product(Samples.of(np.array([[1e-310, 0.0]])), np.ones(4))
+
+
+def test_values_that_overflow_are_an_error():
+    gram = Gram(np.array([[1.0, 2.0], [1e100, 1.0]]), kernel_of("linear"))
+    with pytest.raises(ValueError, match="the kernel has inf for rows 0 and 1"):
+        gram.cross_product(Samples.of(np.array([[1e250, 0.0]])), np.ones(2))
+    far = np.array([[1e160], [-1e160]])
+    np.testing.assert_array_equal(Gram(far, kernel_of("rbf", 1e-300)).whole, np.eye(2))
+    with pytest.raises(ValueError, match="distances of samples overflow"):
+        Gram(far, kernel_of("rbf", 1e-321)).whole  # noqa: B018
 
 
 def test_products_of_multiples_are_remembered_with_their_error():

@@ -19,13 +19,19 @@ from fenchel.kernel.semidefinite import check_symmetry
 BlockFunction = Callable[[StoredMatrix, StoredMatrix], Any]
 #: Relative error of a function of the C library, such as exp.
 FUNCTION = 64 * UNIT_ROUNDOFF
-#: Bounds what is lost where values or terms underflow.
+#: Bounds what is lost where values underflow.
 TINY = 1e-300
+#: The spacing of the smallest numbers: a product that underflows is off by at most half of it.
+SUBNORMAL = 5e-324
+#: From here on exp(-gamma t) is below TINY for every t that overflows.
+SMALL_GAMMA = 1e-300
 
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """k(x, x') = x.x'. A computed product of d terms is off by at most gamma_d |x|_2 |x'|_2 (Cauchy and Schwarz)."""
+    """k(x, x') = x.x'. A computed product of d terms is off by at most gamma_d |x|_2 |x'|_2 (Cauchy and Schwarz), and
+    5e-324 for each term that underflows; a few more of them for the lengths, which may underflow in this bound.
+    """
 
     def block(self, A: Samples, B: Samples) -> Matrix:
         return inner_products(A.values, B.values)
@@ -33,10 +39,10 @@ class Linear(Kernel):
     def accuracy(self, A: Samples, B: Samples) -> Accuracy:
         depth = gamma(min(A.depth, B.depth) + 4) * UP
         none = np.zeros(len(A)), np.zeros(len(B))
-        return Accuracy(none, (depth * A.lengths, B.lengths), min(A.depth, B.depth) * 5e-324)
+        return Accuracy(none, (depth * A.lengths, B.lengths), (min(A.depth, B.depth) + 8) * SUBNORMAL)
 
     def diagonal(self, A: Samples) -> tuple[Vector, Vector]:
-        return A.squares, gamma(A.depth + 4) * UP * A.squares + A.depth * 5e-324
+        return A.squares, gamma(A.depth + 4) * UP * A.squares + (A.depth + 8) * SUBNORMAL
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,13 @@ class WithGamma(Kernel):
             raise TypeError(f"{self!r} has no number for gamma yet; Gram(X, kernel) sets it from X")
         return float(self.gamma)
 
+    def _decayed(self, t: Matrix) -> Matrix:
+        """exp(-gamma t); raise where t has overflowed and that matters."""
+        if self._gamma < SMALL_GAMMA and not np.all(np.isfinite(t)):
+            raise ValueError(f"gamma is {self._gamma:.3g}, and distances of samples overflow; rescale the features")
+        t *= -self._gamma
+        return np.exp(t, out=t)
+
 
 @dataclass(frozen=True)
 class RBF(WithGamma):
@@ -65,14 +78,16 @@ class RBF(WithGamma):
     The squared distance as |x|^2 + |x'|^2 - 2 x.x' is off by at most 2 gamma_{d+4} (|x|^2 + |x'|^2), so that the value
     is off by the factor expm1 of gamma times that. Where this is above 1e-6 (points far from 0 beside their distances),
     distances are computed from differences: with a relative error e = gamma_{d+4} of t = gamma |x - x'|^2, exp(-t) is
-    off by at most e t exp(-t (1 - e)) <= e / 2.
+    off by at most e t exp(-t (1 - e)) <= e / 2. Squares that underflow change t, and so the value, by at most
+    gamma (4 d + 8) 5e-324. A distance that overflows is above 1e308, and the value below 1e-300 for gamma >= 1e-300;
+    a smaller gamma is an error there.
     """
 
     nonnegative = True
 
     def block(self, A: Samples, B: Samples) -> Matrix:
         if not self._expands(A, B):
-            return np.exp(-self._gamma * distances(A, B, "sqeuclidean"))
+            return self._decayed(distances(A, B, "sqeuclidean"))
         K = inner_products(A.values, B.values)
         K *= -2.0
         K += A.squares[:, None]
@@ -91,12 +106,13 @@ class RBF(WithGamma):
         return bool(self._rates(A, B) * largest * largest <= 5e-7) and largest < 1e150
 
     def accuracy(self, A: Samples, B: Samples) -> Accuracy:
+        underflow = self._gamma * ((4 * A.width + 8) * SUBNORMAL) + TINY
         if not self._expands(A, B):
-            constant = gamma(A.width + 8) * 0.5 + TINY
+            constant = gamma(A.width + 8) * 0.5 + underflow
             return Accuracy.uniform(len(A), len(B), FUNCTION * UP, constant)
         rate = self._rates(A, B) * (1.0 + 1e-5)  # expm1(x) <= x (1 + x) for x <= 1e-6
-        u, v = (rate * np.square(part.lengths) + FUNCTION for part in (A, B))
-        return Accuracy((u, v), (np.zeros(len(A)), np.zeros(len(B))), TINY)
+        u, v = (rate * part.lengths * part.lengths + FUNCTION for part in (A, B))
+        return Accuracy((u, v), (np.zeros(len(A)), np.zeros(len(B))), underflow)
 
     def diagonal(self, A: Samples) -> tuple[Vector, Vector]:
         return np.ones(len(A)), np.zeros(len(A))
@@ -109,7 +125,7 @@ class Laplacian(WithGamma):
     nonnegative = True
 
     def block(self, A: Samples, B: Samples) -> Matrix:
-        return np.exp(-self._gamma * distances(A, B, "cityblock"))
+        return self._decayed(distances(A, B, "cityblock"))
 
     def accuracy(self, A: Samples, B: Samples) -> Accuracy:
         return Accuracy.uniform(len(A), len(B), FUNCTION * UP, gamma(A.width + 8) * 0.5 + TINY)
@@ -124,6 +140,9 @@ class Polynomial(WithGamma):
 
     The base t is off by at most e s with e = gamma_{d+8} and s = gamma |x| |x'| + coef0 >= |t|, so that the power is
     off by at most degree e (1 + e)^(degree - 1) s^degree. By Cauchy and Schwarz s <= h h', h^2 = gamma |x|^2 + coef0.
+    Products that underflow change t by at most f = (gamma (d + 8) + 4) 5e-324, and the power by at most
+    degree f (s + f)^(degree - 1).
+    Powers of h that underflow are replaced by 1e-290, from above.
     """
 
     degree: int = 3
@@ -146,23 +165,48 @@ class Polynomial(WithGamma):
         each = gamma(depth + 8)
         return self.degree * each * (1.0 + each) ** self.degree * UP + FUNCTION
 
-    def _powers(self, A: Samples) -> Vector:
+    def _bases(self, A: Samples) -> Vector:
+        """h, from above."""
+        root = np.sqrt(self._gamma) * A.lengths + np.sqrt(self._gamma) * (4.0 * SUBNORMAL)
+        return np.asarray(np.hypot(root, np.sqrt(self.coef0)) * UP)
+
+    def _powers(self, h: Vector) -> Vector:
         """h^degree, from above."""
-        return np.asarray(np.sqrt(self._gamma * np.square(A.lengths) * UP + self.coef0) ** int(self.degree) * UP)
+        with np.errstate(under="ignore", over="ignore"):
+            return np.asarray(np.maximum(h ** int(self.degree), 1e-290) * self._upwards)
+
+    @property
+    def _upwards(self) -> float:
+        """Covers the error of h^degree."""
+        return UP * (1.0 + 1e-9) ** int(self.degree)
+
+    def _underflow(self, depth: int, largest: float) -> float:
+        """What terms that underflow change, where s is at most `largest`."""
+        each = self._gamma * ((depth + 8) * SUBNORMAL) + 4.0 * SUBNORMAL
+        with np.errstate(under="ignore", over="ignore"):
+            power = np.float64(largest * self._upwards + each) ** (int(self.degree) - 1) * self._upwards
+        return float(self.degree * each * power) * UP + TINY
 
     def accuracy(self, A: Samples, B: Samples) -> Accuracy:
         none = np.zeros(len(A)), np.zeros(len(B))
-        relative = self._relative(min(A.depth, B.depth))
-        return Accuracy(none, (relative * self._powers(A), self._powers(B)), TINY)
+        depth = min(A.depth, B.depth)
+        h, other = self._bases(A), self._bases(B)
+        constant = self._underflow(depth, float(h.max()) * float(other.max()))
+        return Accuracy(none, (self._relative(depth) * self._powers(h), self._powers(other)), constant)
 
     def diagonal(self, A: Samples) -> tuple[Vector, Vector]:
         values = (self._gamma * A.squares + self.coef0) ** int(self.degree)
-        return values, self._relative(A.depth) * values * UP + TINY
+        largest = float(self._bases(A).max())
+        underflow = self._underflow(A.depth, largest * largest)
+        return values, self._relative(A.depth) * values * UP + underflow
 
 
 @dataclass(frozen=True)
 class Cosine(Kernel):
-    """k(x, x') = x.x' / (|x|_2 |x'|_2), 0 for x = 0: a product of rows of length 1, off by at most gamma_{3 d + 32}."""
+    """k(x, x') = x.x' / (|x|_2 |x'|_2), 0 for x = 0: a product of rows of length 1, off by at most gamma_{3 d + 32}.
+
+    Lengths other than 0 must lie in [1e-290, 1e290].
+    """
 
     def block(self, A: Samples, B: Samples) -> Matrix:
         return inner_products(A.unit, B.unit)
@@ -171,6 +215,7 @@ class Cosine(Kernel):
         return Accuracy.uniform(len(A), len(B), constant=gamma(3 * max(A.depth, B.depth) + 32) * UP)
 
     def diagonal(self, A: Samples) -> tuple[Vector, Vector]:
+        A.check_lengths()
         return np.where(A.lengths > 0.0, 1.0, 0.0), np.zeros(len(A))
 
 

@@ -177,15 +177,13 @@ class Gram:
                 for start in range(0, len(A), step):
                     rows = slice(start, min(start + step, len(A)))
                     out[rows, columns] = self.kernel.block(A.take(rows), part)
+        check_finite(out, A, B)
         if self.kernel.is_given:
             self._check_given(A, B, out)
         return out
 
     def _check_given(self, A: Samples, B: Samples, K: Matrix) -> None:
-        """Raise for values that are not finite, or larger than sqrt(k(x, x) k(x', x'))."""
-        if not np.all(np.isfinite(K)):
-            i, j = np.argwhere(~np.isfinite(K))[0]
-            raise ValueError(f"the kernel has {K[i, j]} for rows {A.index[i]} and {B.index[j]} of X")
+        """Raise for values that are larger than sqrt(k(x, x) k(x', x'))."""
         largest = np.sqrt(np.maximum(self.diagonal[A.index], 0.0))[:, None] * np.sqrt(
             np.maximum(self.diagonal[B.index], 0.0)
         )
@@ -251,7 +249,10 @@ class Gram:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for start in range(0, len(new), step):
                 rows = slice(start, min(start + step, len(new)))
-                yield rows, self.kernel.block(new.take(rows), columns)
+                part = new.take(rows)
+                K = self.kernel.block(part, columns)
+                check_finite(K, part, columns)
+                yield rows, K
 
     def quadratic(self, a: Vector) -> tuple[float, float]:
         """a'K a, at least 0, and a bound on its error; raise if it is negative beyond that.
@@ -278,6 +279,16 @@ class Gram:
         return f"Gram({len(self)} samples, {self.kernel!r}, {self.cache.megabytes:g} MB)"
 
 
+def check_finite(K: Matrix, A: Samples, B: Samples) -> None:
+    """Raise for values of a kernel that overflow."""
+    if not np.all(np.isfinite(K)):
+        i, j = np.argwhere(~np.isfinite(K))[0]
+        raise ValueError(
+            f"the kernel has {K[i, j]} for rows {A.index[i]} and {B.index[j]} of X; a kernel by name overflows there: "
+            "rescale the features"
+        )
+
+
 def bounded_product(
     gram: Gram, rows: Samples, columns: Samples, a: Vector, blocks: Iterator[tuple[slice, Matrix]]
 ) -> Rounded:
@@ -285,7 +296,8 @@ def bounded_product(
 
         gamma_k (|K| |a|)_i + u_i (|K| |a|)_i + (|K| |v a|)_i + p_i (q.|a|) + constant |a|_1.
 
-    All but the first term are divided by gamma_k and added to the sum of absolute values.
+    All but the first term are divided by gamma_k and added to the sum of absolute values. So that q.|a| does not
+    underflow beside a large p, q is divided by its largest entry.
     """
     accuracy = gram.accuracy(rows, columns)
     (u, v), (p, q) = accuracy.relative, accuracy.product
@@ -297,7 +309,9 @@ def bounded_product(
         absolute[part] = sizes @ size
         weighted[part] = v[0] * absolute[part] if is_uniform else sizes @ (v * size)
     depth = len(a) + 8
-    extra = u * absolute + weighted + p * float(q @ size) + accuracy.constant * float(size.sum())
+    top = float(q.max())
+    total = float((q / top) @ size) + len(a) * 5e-324 if top > 0.0 else 0.0
+    extra = u * absolute + weighted + p * top * total + accuracy.constant * float(size.sum())
     return Rounded(value, (absolute * (1.0 + 2.0 * gamma(depth)) + extra / gamma(depth)) * UP, depth)
 
 

@@ -19,6 +19,7 @@ class SamplesTuning:
     """
 
     block: int = 2**22  # entries that are converted at a time: 32 MB
+    normal: tuple[float, float] = (1e-290, 1e290)  # lengths of rows that are divided by them
 
 
 TUNING = SamplesTuning()
@@ -86,13 +87,21 @@ class Samples:
     @property
     def unit(self) -> StoredMatrix:
         """The rows divided by their lengths, each entry to a relative error gamma_{d + 10}; rows of zeros stay."""
+        self.check_lengths()
         inverse = 1.0 / np.where(self.lengths > 0.0, self.lengths, 1.0)
-        tiny = ~np.isfinite(inverse)  # lengths below 1e-308
-        scale = np.where(tiny, 2.0**-1000, 1.0)  # exact: such rows are multiplied twice
-        inverse = 1.0 / np.where(self.lengths > 0.0, self.lengths / scale, 1.0)
         if self.is_sparse:
-            return sp.diags_array(inverse) @ (sp.diags_array(1.0 / scale) @ self.values)
-        return self.values / scale[:, None] * inverse[:, None]
+            return sp.diags_array(inverse) @ self.values
+        return self.values * inverse[:, None]
+
+    def check_lengths(self) -> None:
+        """Raise for lengths that are close to overflow, or to underflow, where they are not accurate."""
+        smallest, largest = TUNING.normal
+        bad = np.flatnonzero((self.lengths != 0.0) & ~((self.lengths >= smallest) & (self.lengths <= largest)))
+        if bad.size:
+            raise ValueError(
+                f"row {self.index[bad[0]]} of X has the length {self.lengths[bad[0]]:.3g}, outside "
+                f"[{smallest:g}, {largest:g}]: it cannot be divided by it accurately; rescale the features"
+            )
 
     def dense(self, columns: Indices | slice) -> Matrix:
         """Some columns, dense."""
@@ -121,19 +130,21 @@ def used_columns(A: Samples, B: Samples) -> list[Indices | slice]:
 
 
 def _lengths(matrix: StoredMatrix) -> Vector:
-    """The 2-norm of every row, scaled against overflow; relative error gamma_{d + 8}."""
+    """The 2-norm of every row, scaled against overflow; relative error gamma_{d + 8}, and absolute 5e-324."""
     n, d = matrix.shape
     if sp.issparse(matrix):
         largest = np.asarray(abs(matrix).max(axis=1).toarray(), dtype=np.float64).ravel()
         scale = np.where(largest > 0.0, largest, 1.0)
         rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
         ratio = matrix.data / scale[rows]
-        return np.asarray(largest * np.sqrt(np.bincount(rows, ratio * ratio, minlength=n)))
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(largest * np.sqrt(np.bincount(rows, ratio * ratio, minlength=n)))
     lengths = np.empty(n)
     step = max(1, TUNING.block // d)
     for start in range(0, n, step):
         part = np.asarray(matrix[start : start + step], dtype=np.float64)
         largest = np.abs(part).max(axis=1)
         ratio = part / np.where(largest > 0.0, largest, 1.0)[:, None]
-        lengths[start : start + step] = largest * np.sqrt(np.einsum("ij,ij->i", ratio, ratio))
+        with np.errstate(over="ignore", under="ignore"):
+            lengths[start : start + step] = largest * np.sqrt(np.einsum("ij,ij->i", ratio, ratio))
     return lengths

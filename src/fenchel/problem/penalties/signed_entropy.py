@@ -65,21 +65,26 @@ class SignedEntropy(Penalty):
         return kernels.Entropic(self.radius)
 
     def _scaled(self, w: Vector) -> tuple[float, float]:
-        """R(w) / (lam B) and a bound on how far it is below the exact value, inside the ball.
+        """R(w) / (lam B) and a bound on how far it is from the exact value, inside the ball.
 
         The formula is a lower bound for every c (Lagrange), and concave in t with the derivative sum_j s_j - B. So at
         any t its error is at most |sum_j s_j - B| times the distance to the best t; both lie in
         [0, -log(1 - |w|_1 / B)], because sum_j s_j is at most |w|_1 + 2 c d.
+
+        Near the sphere, at w = (1 - x) u with |u|_1 = B, the slope along u is at most asinh(d / x) <= log(3 d / x), as
+        t <= -log x. So R on the sphere, at u, is above R(w) by at most x (log(3 d / x) + 1), the integral.
         """
         a = np.abs(w) / self.radius
         total = float(a.sum())
         if total == 0.0:
             return 0.0, 0.0
         if total >= NEAR_SPHERE:  # R increases along rays: its value on the sphere is a bound
+            x = max(0.0, 1.0 - total) + 2.0 * EVALUATION  # the total is rounded, too
+            beyond = x * (float(np.log(3.0 * len(w) / x)) + 1.0) * 1.01
             ratio = a / total
             with np.errstate(under="ignore"):
                 terms = ratio * np.log(np.maximum(ratio * (2.0 * len(w)), UNDERFLOW))
-            return float(terms.sum()), EVALUATION * (1.0 + float(np.abs(terms).sum()))
+            return float(terms.sum()), EVALUATION * (1.0 + float(np.abs(terms).sum())) + beyond
         most = -float(np.log1p(-total))
         t = bracketed_root(lambda t: float(np.expm1(-t)) + float(_excess(a, _half(t, len(w))).sum()), 0.0, most)
         c = _half(t, len(w))
