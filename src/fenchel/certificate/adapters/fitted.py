@@ -90,6 +90,12 @@ class ModelFit:
         require_fitted(self.model, "classes_")
         return codes(self.model.classes_, self.y, self.n)
 
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        require_fitted(self.model, "classes_")
+        return len(self.model.classes_)
+
     def class_weights(self, sample_weight: VectorLike | None = None) -> Vector:
         """A weight for each class."""
         return class_weights(self.model.class_weight, self.model.classes_, self.labels, sample_weight)
@@ -101,7 +107,7 @@ class ModelFit:
 
     def require_rows(self) -> None:
         """Raise unless coef_ has a row for each class, or one row for two classes."""
-        rows, k = len(self.coef), len(self.model.classes_)
+        rows, k = len(self.coef), self.n_classes
         require(self.model, rows == (1 if k == 2 else k), f"coef_ has {rows} rows for {k} classes")
 
     def require_no_weights(self) -> None:

@@ -43,7 +43,7 @@ def logistic_regression_cv(fit: ModelFit) -> list[Claim]:
 
 
 def _claims(fit: ModelFit, intercept_scaling: float) -> list[Claim]:
-    model, k = fit.model, len(fit.model.classes_)
+    model, k = fit.model, fit.n_classes
     C, ratio = _parameters(fit)
     require(
         model,
