@@ -60,7 +60,7 @@ def _sets(n: int, d: int, p: float, kind: str, intercept: bool) -> Run:
         "half-lines": fl.sets.HalfLine(1.0, labels),
         "equations": fl.sets.Point(scores),
     }
-    return _solve(fl.Interpolation(X, sets[kind], fl.penalties.LpSquared(1.0, p), intercept=intercept), warn=False)
+    return _solve(fl.Interpolation(X, sets[kind], fl.penalties.LpSquared(1.0, p), intercept=intercept))
 
 
 def _balls(n: int, d: int, p: float, intercept: bool = False) -> Run:
@@ -75,7 +75,7 @@ def _repeated(n: int, d: int) -> Run:
     """Equations for small integers, half of which follow from the others."""
     X = np.round(2.0 * _numbers(n // 2, d)[0])
     X = np.vstack([X, X[::-1] + X])
-    return _solve(fl.Interpolation(X, fl.sets.Point(X @ np.arange(d))), warn=False)
+    return _solve(fl.Interpolation(X, fl.sets.Point(X @ np.arange(d))))
 
 
 def _infeasible(kind: str) -> Run:
@@ -94,7 +94,7 @@ def _infeasible(kind: str) -> Run:
 
     def run() -> Any:
         with suppress(fl.Infeasible):
-            return fl.solve(problem, warn=False)
+            return fl.solve(problem)
 
     return run
 
@@ -123,6 +123,15 @@ def _kernel(tol: float, **options: Any) -> Run:
     )
 
 
+def _precomputed(dtype: type) -> Run:
+    """A matrix of values rounded to a type, which is verified to be semidefinite."""
+    X, y = curved(1000, 4)
+    K = np.exp(-0.25 * np.square(X[:, None] - X).sum(axis=2)).astype(dtype)
+    penalty = fl.penalties.L2(1.0 / len(y))
+    stated = partial(fl.KernelProblem, K, y, fl.losses.Hinge(), penalty, kernel="precomputed")
+    return lambda: fl.solve(stated(), tol=1e-3, warn=False).certificate
+
+
 def _predict() -> Run:
     X, y = curved(2000, 20)
     model = fl.KernelClassifier(tol=1e-2).fit(X, y)
@@ -132,6 +141,12 @@ def _predict() -> Run:
 def _multiclass(loss: Any, lam: float, tol: float, intercept: bool) -> Run:
     X, y = _digits(10)
     return _solve(fl.MulticlassProblem(X, y, loss, fl.penalties.L2(lam), intercept=intercept), tol=tol)
+
+
+def _tall_multiclass(n: int, d: int) -> Run:
+    X, noise = _numbers(n, d)
+    y = (X[:, :4] + 0.5 * noise[:, None] * np.arange(4)).argmax(axis=1)
+    return _solve(fl.MulticlassProblem(X, y, fl.losses.Multinomial(), fl.penalties.L2(1e-5)), solver="newton", tol=1e-6)
 
 
 def _huber(certify: bool) -> Run:
@@ -241,6 +256,7 @@ ROWS: dict[str, Callable[[], Run]] = {
     **{f"sets balls 60 x 300 p={p:g}": partial(_balls, 60, 300, p) for p in (2.0, 1.5)},
     "sets balls 60 x 300 p=2 intercept": lambda: _balls(60, 300, 2.0, intercept=True),
     "sets equations repeated": lambda: _repeated(60, 200),
+    "sets equations repeated 30 x 100": lambda: _repeated(30, 100),
     "sets balls 300 x 60 p=1.5": lambda: _balls(300, 60, 1.5),
     **{f"sets balls 120 x 80 p={p:g}": partial(_balls, 120, 80, p) for p in (2.0, 1.5, 1.2)},
     **{f"infeasible {kind}": partial(_infeasible, kind) for kind in ("half-lines", "equations", "integers")},
@@ -262,11 +278,13 @@ ROWS: dict[str, Callable[[], Run]] = {
     "kernel working set": lambda: _kernel(1e-3, working_set=256),
     "kernel pgs": lambda: _kernel(1e-1, solver="pgs", max_iter=3),
     "kernel predict": _predict,
+    **{f"kernel precomputed {dtype.__name__}": partial(_precomputed, dtype) for dtype in (np.float64, np.float32)},
     **{
         f"multiclass {name} lam={lam:g}{' intercept' if b else ''}": partial(_multiclass, loss, lam, 1e-4, b)
         for name, loss in (("softmax", fl.losses.Multinomial()), ("hinge", fl.losses.CrammerSinger()))
         for lam, b in ((1e-2, False), (1e-3, True), (1e-4, False))
     },
+    "multiclass softmax 12000 x 20": lambda: _tall_multiclass(12_000, 20),
     "huber fit": lambda: _huber(False),
     "huber certify": lambda: _huber(True),
     "lasso fista 500 x 200": lambda: _lasso("fista", 500, 200),

@@ -13,7 +13,12 @@ from fenchel.problem.losses import Loss
 
 @dataclass(frozen=True)
 class ShiftTuning:
-    """Limits of the search for an intercept. Not measured."""
+    """Limits of the search for an intercept.
+
+    `python -m benchmarks.tuning problem.intercept negligible 1e-14 1e-12 1e-10 --rows "^hinge intercept|^quantile"`:
+    1.00, 0.98 and 0.97 of the time. `samples` 5000 20000 with --rows "^absolute|^logistic 20": 0.91 and 1.05.
+    `farthest` is not measured.
+    """
 
     farthest: float = 1e12  # largest |t| relative to the scores: beyond it the minimum counts as infinite
     negligible: float = 1e-13  # relative tolerance of the slope; certificates balance the rest exactly

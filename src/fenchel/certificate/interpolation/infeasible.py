@@ -36,7 +36,16 @@ from fenchel.problem.vectors import p_norm, row_lengths
 
 @dataclass(frozen=True)
 class FarkasTuning:
-    """Not measured: what a proof may cost."""
+    """What a proof may cost.
+
+    `python -m benchmarks.tuning certificate.interpolation.infeasible most_columns 0 --rows "^infeasible"`: without the
+    factorisation nothing is proven, and solvers go on for 8 to 138 times as long. `dependent` 5e-10 2e-9: 0.92 to 1.00
+    of the time; `negligible` "(1e-7,)": 1.00 to 1.17, and all is proven.
+
+    The limits bound G'G of d columns: 8 d^2 bytes are 128 MB for 4000, and m d^2 = 2e11 multiplications are 4 s at the
+    5.7e10 a second of one core; for m = 4 d, least squares take 5 times as long, and QR with pivoting 9 times. Rational
+    arithmetic on 40 rows of 2e6 random entries takes 5.3 s. `denominator` is not measured.
+    """
 
     most_columns: int = 4000  # of a factorisation
     most_work: float = 2e11

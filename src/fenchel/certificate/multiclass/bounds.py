@@ -24,7 +24,11 @@ from fenchel.problem.penalties.base import EVALUATION, NormPenalty
 
 @dataclass(frozen=True)
 class BalanceTuning:
-    """When a dual point is balanced between the classes. Not measured."""
+    """When a dual point is balanced between the classes.
+
+    `python -m benchmarks.tuning certificate.multiclass.bounds negligible_mix 5e-13 2e-12 0.0 --rows
+    "^multiclass hinge lam=0.001 intercept"`: 0.99, 0.98 and 1.02 of the time.
+    """
 
     negligible_mix: float = 1e-12  # largest mixing weight that is left to the error bound
 
