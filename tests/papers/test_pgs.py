@@ -9,7 +9,17 @@ import fenchel as fl
 from fenchel.cli import main
 from fenchel.papers import pgs
 from fenchel.papers.datasets import Gaussians, split, topics
-from fenchel.papers.descent import KINDS, L2_LOGISTIC, L2_SQUARES, Run, descend, journal, looks, nearness, quasi_newton
+from fenchel.papers.descent import (
+    KINDS,
+    L2_LOGISTIC,
+    L2_SQUARES,
+    Run,
+    checkpoints,
+    descend,
+    journal,
+    nearness,
+    quasi_newton,
+)
 from fenchel.papers.studies import Plan, Shape, Study, Toy, halved
 from fenchel.solver.theory import pgs_error
 
@@ -73,8 +83,8 @@ def test_the_crossing_is_the_first_look_with_the_quality():
 
 
 def test_looks_grow_from_the_first_to_the_last():
-    assert looks(1000, 4) == [1, 10, 100, 1000]
-    assert looks(3, 50, first=10) == [3]
+    assert checkpoints(1000, 4) == [1, 10, 100, 1000]
+    assert checkpoints(3, 50, first=10) == [3]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.label)

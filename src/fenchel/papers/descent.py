@@ -1,4 +1,4 @@
-"""Runs of the Primal Gradient Solver as its paper looks at them: seen at some of their steps, within a pass.
+"""Runs of the Primal Gradient Solver as in its paper: the model at checkpoints within a pass.
 
 A run draws samples uniformly with replacement and returns to us after given numbers of gradient steps. The steps are
 those of `solver="pgs"` (`GradientModels.learn`); the clock runs in them only. The model is that of the solver, the mean
@@ -53,7 +53,7 @@ KINDS = (L2_LOGISTIC, POWER_LOGISTIC, L2_SQUARES)
 
 @dataclass(frozen=True)
 class Run:
-    """Gradient steps, seconds and quality at each look."""
+    """Gradient steps, seconds and quality at each checkpoint."""
 
     steps: Vector
     seconds: Vector
@@ -65,14 +65,14 @@ class Run:
         return float(self.quality.max())
 
     def crossing(self, target: float) -> tuple[float, float]:
-        """Steps and seconds at the first look with at least this quality; infinite if there is none."""
+        """Steps and seconds at the first checkpoint with at least this quality; infinite if there is none."""
         reached = np.flatnonzero(self.quality >= target)
         if not len(reached):
             return np.inf, np.inf
         return float(self.steps[reached[0]]), float(self.seconds[reached[0]])
 
 
-def looks(last: int, count: int, first: int = 1) -> list[int]:
+def checkpoints(last: int, count: int, first: int = 1) -> list[int]:
     """At most `count` numbers of steps from `first` to `last`, in equal ratios."""
     return sorted({round(step) for step in np.geomspace(min(first, last), last, count).tolist()})
 
@@ -88,7 +88,7 @@ def nearness(best: Vector) -> Quality:
 
 
 def descend(problem: Problem, quality: Quality, at: Sequence[int], seed: int = 0, enough: float = np.inf) -> Run:
-    """Run from zero, with a look after each of these numbers of gradient steps; no further than the quality `enough`.
+    """Run from zero, with checkpoints after these numbers of gradient steps; no further than the quality `enough`.
 
     Batches are as in `solver="pgs"`: 1 for p = 2, and for p < 2 as many samples as have d entries together, which is
     the paper's k = n / d in its notation.
@@ -130,7 +130,7 @@ def _take(state: DescentState, rng: np.random.Generator, steps: int) -> tuple[Ve
 
 
 def quasi_newton(problem: Problem, quality: Quality, enough: float = np.inf, steps: int = 1000) -> tuple[Run, Vector]:
-    """scipy's L-BFGS from zero, with a look after each iteration; and its last w. Looks do not count as time."""
+    """scipy's L-BFGS from zero, with a checkpoint after each iteration, which takes no time; and its last w."""
     problem = problem.replace(X=problem.X.using(1))
     w0, lost = np.zeros(problem.shape[1]), 0.0
     rows: list[tuple[float, float, float]] = []
@@ -199,7 +199,7 @@ def journal(problem: Problem, steps: int, seed: int = 0, marks: int = 12) -> Jou
     """Take single steps from zero, and write down what the theorems speak of."""
     state, rng, n = _begin(problem, seed, "last"), np.random.default_rng(seed), problem.shape[0]
     q, v, drawn = 1.0 / (1.0 - 1.0 / problem.penalty.norm), state.models.v[:, 0].copy(), np.zeros(n)
-    best, kept = reference(problem, "auto", tol=1e-8).dual, looks(steps, marks, min(10, steps))
+    best, kept = reference(problem, "auto", tol=1e-8).dual, checkpoints(steps, marks, min(10, steps))
     rows, counts = [], []
     for step in range(1, steps + 1):
         w = np.ascontiguousarray(state.models.last()[: problem.shape[1], 0])

@@ -11,7 +11,7 @@ from scipy import optimize
 
 from fenchel.data.typing import Matrix, Vector
 from fenchel.papers.datasets import Dataset, Gaussians
-from fenchel.papers.descent import L2_LOGISTIC, Kind, Quality, Run, accuracy, batch_of, descend, looks, nearness
+from fenchel.papers.descent import L2_LOGISTIC, Kind, Quality, Run, accuracy, batch_of, checkpoints, descend, nearness
 from fenchel.problem import Problem
 from fenchel.solver.theory import pgs_steps
 
@@ -39,8 +39,8 @@ class Plan:
     runs: int
     seed: int
     tick: Callable[[], None]
-    pilot_looks: int = 25
-    looks: int = 100
+    pilot_checkpoints: int = 25
+    checkpoints: int = 100
 
 
 def halved(largest: int, times: int) -> tuple[int, ...]:
@@ -77,14 +77,14 @@ class Study:
         largest = self.plan.sizes[-1]
         return max(self.plan.passes * largest // batch_of(self.problem(largest, self.plan.lams[0])), 1)
 
-    def looks(self, count: int) -> list[int]:
+    def checkpoints(self, count: int) -> list[int]:
         """The steps after which a run is looked at."""
-        return looks(self.steps, count, max(self.steps // 2000, 1))
+        return checkpoints(self.steps, count, max(self.steps // 2000, 1))
 
     @cached_property
     def pilots(self) -> dict[int, dict[float, Run]]:
         """A run for each size and lam."""
-        at, found = self.looks(self.plan.pilot_looks), {}
+        at, found = self.checkpoints(self.plan.pilot_checkpoints), {}
         for m in self.plan.sizes:
             problem = self.problem(m, self.plan.lams[0])
             found[m] = {
@@ -116,7 +116,7 @@ class Study:
 
     def medians(self, m: int, lams: Sequence[float], targets: Sequence[float]) -> tuple[Vector, Vector]:
         """Median steps and seconds on m samples to each target, with the lam for it; infinite if half the runs fail."""
-        at, crossings = self.looks(self.plan.looks), np.full((2, len(targets), self.plan.runs), np.inf)
+        at, crossings = self.checkpoints(self.plan.checkpoints), np.full((2, len(targets), self.plan.runs), np.inf)
         for run in range(self.plan.runs):
             problem = self.problem(m, lams[0], run)
             for lam in set(lams):
@@ -145,7 +145,7 @@ class Toy:
 
     def crossings(self, m: int, lams: Sequence[float], runs: Sequence[int]) -> Matrix:
         """Steps on m samples to the distance, a row for each lam, a column for each run."""
-        at, found = looks(self.plan.passes * self.plan.sizes[-1], self.plan.looks, 10), []
+        at, found = checkpoints(self.plan.passes * self.plan.sizes[-1], self.plan.checkpoints, 10), []
         for run in runs:
             X, y = self.source.draw(m, np.random.default_rng([self.source.d, m, run]))
             problem = L2_LOGISTIC.problem(X, y, lams[0])

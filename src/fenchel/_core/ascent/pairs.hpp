@@ -10,11 +10,11 @@ namespace fenchel {
 
 // The kink where a multiplier's score is balanced as it moves up or down, and how far it can move; none beyond the domain.
 struct Side {
-    double kink, room;
+    double kink, distance;
 };
 
-inline Side upwards(double kink, double room) { return room > 0 ? Side{kink, room} : Side{-infinity, 0}; }
-inline Side downwards(double kink, double room) { return room > 0 ? Side{kink, room} : Side{infinity, 0}; }
+inline Side upwards(double kink, double distance) { return distance > 0 ? Side{kink, distance} : Side{-infinity, 0}; }
+inline Side downwards(double kink, double distance) { return distance > 0 ? Side{kink, distance} : Side{infinity, 0}; }
 
 inline Side up(const Hinge &, double a, double y) { return upwards(y, std::max(y, 0.0) - a); }
 inline Side down(const Hinge &, double a, double y) { return downwards(y, a - std::min(y, 0.0)); }
@@ -86,15 +86,15 @@ class PairAscent {
         // the rise of D, times 2 step; -infinity where there is none
         const Index j = argmax(n_, [&](Index k) {
             const double slope = top - (down_[k] - f_[k]);
-            const double bend = std::max(own + diagonal_[k] - 2 * row[k], least);
-            return slope > enough ? slope * slope / bend : -infinity;
+            const double curvature = std::max(own + diagonal_[k] - 2 * row[k], least);
+            return slope > enough ? slope * slope / curvature : -infinity;
         });
         if (j < 0 || j == i) return false;
-        const double slope = top - (down_[j] - f_[j]), bend = std::max(own + diagonal_[j] - 2 * row[j], least);
-        const double room_i = s_[i] * up(loss_, alpha_[i], y_[i]).room, room_j = s_[j] * down(loss_, alpha_[j], y_[j]).room;
-        const double t = std::min({slope / (step_ * bend), room_i, room_j});
+        const double slope = top - (down_[j] - f_[j]), curvature = std::max(own + diagonal_[j] - 2 * row[j], least);
+        const double distance_i = s_[i] * up(loss_, alpha_[i], y_[i]).distance, distance_j = s_[j] * down(loss_, alpha_[j], y_[j]).distance;
+        const double t = std::min({slope / (step_ * curvature), distance_i, distance_j});
         if (!(t > 0)) return false;
-        move(i, t, t == room_i), move(j, -t, t == room_j);
+        move(i, t, t == distance_i), move(j, -t, t == distance_j);
         const double *other = K_ + j * n_, scaled = step_ * t;
 #pragma omp simd
         for (Index k = 0; k < n_; ++k) f_[k] += scaled * (row[k] - other[k]);
@@ -104,8 +104,8 @@ class PairAscent {
     // To the end of its piece exactly where that is reached.
     void move(Index i, double t, bool to_end) {
         if (to_end) {
-            const double room = t > 0 ? up(loss_, alpha_[i], y_[i]).room : -down(loss_, alpha_[i], y_[i]).room;
-            alpha_[i] = rounded(alpha_[i] + room, y_[i], room);
+            const double distance = t > 0 ? up(loss_, alpha_[i], y_[i]).distance : -down(loss_, alpha_[i], y_[i]).distance;
+            alpha_[i] = rounded(alpha_[i] + distance, y_[i], distance);
         } else {
             alpha_[i] += t / s_[i];
             if constexpr (std::is_same_v<Loss, Hinge>) alpha_[i] = clip(alpha_[i], std::min(y_[i], 0.0), std::max(y_[i], 0.0));
@@ -113,9 +113,9 @@ class PairAscent {
         place(i);
     }
     // a + (end - a) may differ from the end by rounding.
-    double rounded(double a, double y, double room) const {
-        if constexpr (std::is_same_v<Loss, Hinge>) return room > 0 ? std::max(y, 0.0) : std::min(y, 0.0);
-        else if constexpr (std::is_same_v<Loss, Pinball>) return room > 0 ? loss_.tau : loss_.tau - 1;
+    double rounded(double a, double y, double distance) const {
+        if constexpr (std::is_same_v<Loss, Hinge>) return distance > 0 ? std::max(y, 0.0) : std::min(y, 0.0);
+        else if constexpr (std::is_same_v<Loss, Pinball>) return distance > 0 ? loss_.tau : loss_.tau - 1;
         else return std::round(a);
     }
 

@@ -110,16 +110,16 @@ class SemismoothNewton:
 
         From the given point; where that fails, along p-norms from the solution for p = 2.
         """
-        way = stages(self.problem.penalty)
-        found = self._along(way[-1:], beta, b)
-        return found if found is not None or len(way) == 1 else self._along(way, beta, b)
+        penalties = stages(self.problem.penalty)
+        found = self._along(penalties[-1:], beta, b)
+        return found if found is not None or len(penalties) == 1 else self._along(penalties, beta, b)
 
-    def _along(self, way: list[Penalty], beta: Vector, b: Vector) -> Solution | None:
-        point, before = self._start(way[-1], beta, b), np.inf
+    def _along(self, penalties: list[Penalty], beta: Vector, b: Vector) -> Solution | None:
+        point, before = self._start(penalties[-1], beta, b), np.inf
         before = point.relative
-        for penalty in way:
+        for penalty in penalties:
             point = self._descend(penalty, self._start(penalty, point.beta, point.b))
-        after = self._start(way[-1], point.beta, point.b).relative
+        after = self._start(penalties[-1], point.beta, point.b).relative
         return Solution(point.beta, point.b, after <= TUNING.settled) if after < TUNING.useful * before else None
 
     def _start(self, penalty: Penalty, beta: Vector, b: Vector) -> Point:
