@@ -10,7 +10,6 @@ from fenchel.certificate import (
     MarginInterval,
     Separability,
     certify,
-    margin_interval,
 )
 from fenchel.data import Design, read
 from fenchel.estimator import (
@@ -54,6 +53,7 @@ from fenchel.solver import (
     StreamResult,
     certified_path,
     explain,
+    margin_interval,
     path,
     separable,
     solve,

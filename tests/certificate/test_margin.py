@@ -17,7 +17,8 @@ from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import SVC, LinearSVC
 
 import fenchel as fl
-from fenchel.certificate.margin.question import MarginQuestion, Model
+from fenchel.certificate.margin.bounds import exceeded_by_none, margin_of
+from fenchel.problem.margin import LargestMargin, Model
 from tests.matrix.statements import STORAGES
 
 iris = load_iris(return_X_y=True)
@@ -124,10 +125,10 @@ def test_bounds_hold_in_rational_arithmetic(p, intercept, k):
     n, d = 12, 5
     X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-8, 8, size=(n, d))
     codes = np.arange(n) % k
-    question = MarginQuestion(fl.Design(X), codes, k, intercept, p)
-    w, b = rng.normal(size=question.shape), rng.normal(size=1 if k == 2 else k)
+    problem = LargestMargin(fl.Design(X), codes, k, intercept, p)
+    w, b = rng.normal(size=problem.weights_shape), rng.normal(size=1 if k == 2 else k)
     w *= 1.0 / np.abs(X).max(axis=0)
-    lower, _ = question.margin(Model(w, b if intercept else 0.0 * b))
+    lower = margin_of(problem, Model(w, b if intercept else 0.0 * b)).lower
     scores = [
         [sum(Fraction(x) * Fraction(c) for x, c in zip(row, u, strict=True)) for u in np.atleast_2d(w)] for row in X
     ]
@@ -156,8 +157,8 @@ def test_upper_bounds_hold_in_rational_arithmetic(p):
         q = rng.exponential(size=8) * 10.0 ** rng.integers(-6, 6, size=8)
         # a combination that nearly cancels
         X[-1] = -y[-1] / q[-1] * ((y * q)[:-1] @ X[:-1])
-        question = MarginQuestion(fl.Design(X), (y > 0).astype(np.int64), 2, False, p)
-        upper = Fraction(question.exceeded_by_none(q))
+        problem = LargestMargin(fl.Design(X), (y > 0).astype(np.int64), 2, False, p)
+        upper = Fraction(exceeded_by_none(problem, q))
         v = [sum(Fraction(s * t) * Fraction(x) for s, t, x in zip(y, q, X[:, j], strict=True)) for j in range(3)]
         total = sum(Fraction(t) for t in q)
         if p == 2.0:
@@ -173,15 +174,15 @@ def test_unbalanced_multipliers_cost_what_the_intercept_could_gain():
     for _ in range(50):
         X, y = rng.normal(size=(10, 3)) + 5.0, np.where(np.arange(10) % 2, 1.0, -1.0)
         X += 4.0 * y[:, None]
-        question = MarginQuestion(fl.Design(X), (y > 0).astype(np.int64), 2, True, 2.0)
+        problem = LargestMargin(fl.Design(X), (y > 0).astype(np.int64), 2, True, 2.0)
         w, b = 4.0 * np.ones(3) + rng.normal(size=3), -60.0 + 10.0 * rng.normal()
-        assert question.margin(Model(w, np.array([b])))[0] <= question.exceeded_by_none(rng.exponential(size=10))
+        assert margin_of(problem, Model(w, np.array([b]))).lower <= exceeded_by_none(problem, rng.exponential(size=10))
     codes = np.arange(12) % 3
     X = 3.0 * np.eye(3)[codes] + 0.3 * rng.normal(size=(12, 3))
-    question = MarginQuestion(fl.Design(X), codes, 3, True, 2.0)
+    problem = LargestMargin(fl.Design(X), codes, 3, True, 2.0)
     best = fl.margin_interval((np.eye(3), np.zeros(3)), X, codes).best
     for _ in range(50):
-        assert best <= question.exceeded_by_none(rng.exponential(size=24) * (rng.random(24) < 0.5))
+        assert best <= exceeded_by_none(problem, rng.exponential(size=24) * (rng.random(24) < 0.5))
 
 
 @pytest.mark.parametrize("storage", STORAGES)

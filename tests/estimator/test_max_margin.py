@@ -10,7 +10,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import scale
 
 import fenchel as fl
-from fenchel.certificate.margin.search import MarginSearch
+from fenchel.certificate.margin import MarginJudge
+from fenchel.steps import HardMargins
 from tests.helpers.margins import best_margin
 
 X, y = load_iris(return_X_y=True)
@@ -93,35 +94,35 @@ def test_a_search_ends_within_a_few_steps_of_its_time(p, classes, clock):
     Z = rng.normal(size=(200, 300))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fl.MaxMarginClassifier(p=p, tol=1e-14, max_seconds=0.5).fit(Z, codes)
+        fl.MaxMarginClassifier(p=p, tol=1e-14, max_seconds=0.2).fit(Z, codes)
     assert any("stopped by max_seconds" in str(one.message) for one in caught)
-    assert clock.elapsed < 1.5  # a question advances this clock by 0.01
+    assert clock.elapsed < 0.6  # a question advances this clock by 0.01
 
 
 @pytest.mark.parametrize("at", [1, 3])
 def test_an_interrupt_keeps_the_best_known(at, monkeypatch):
-    offered, offer = [], MarginSearch.offer
+    offered, keep = [], MarginJudge.keep_model
 
-    def interrupted(self, model):
-        kept = offer(self, model)
-        offered.append(self.best)
+    def interrupted(self, *found):
+        kept = keep(self, *found)
+        offered.append(self.margin)
         if len(offered) == at:
             raise KeyboardInterrupt
         return kept
 
-    monkeypatch.setattr(MarginSearch, "offer", interrupted)
+    monkeypatch.setattr(MarginJudge, "keep_model", interrupted)
     with pytest.warns(fl.NotCertifiedWarning, match="interrupted"):
         model = fl.MaxMarginClassifier(tol=1e-14).fit(X[:100], y[:100])
     assert model.margin_interval_.best == offered[at - 1] > 0.0
-    assert len(offered) <= at + 1  # the model of the result
+    assert len(offered) <= at + 2  # the start of the run, and the model of the result
     assert model.margin_interval_.upper < np.inf
 
 
 def test_an_interrupt_before_any_model_is_found(monkeypatch):
-    def interrupted(self, passes):
+    def interrupted(self, state):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(MarginSearch, "run", interrupted)
+    monkeypatch.setattr(HardMargins, "step", interrupted)
     for codes in (y[:100], y[50:]):  # the nearest mean separates the first two classes, and not the others
         Z = X[:100] if codes[0] == 0 else X[50:]
         with pytest.warns(fl.NotCertifiedWarning if codes[0] == 0 else fl.InseparableWarning, match="interrupted"):

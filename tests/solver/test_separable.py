@@ -7,7 +7,7 @@ import pytest
 
 import fenchel as fl
 from fenchel.solver import separability
-from fenchel.steps.interpolation.separation import Basis, best_step, separations
+from fenchel.steps.interpolation.separation import Basis, Separation, best_step
 from tests.matrix.statements import SHAPES, STORAGES, for_every_storage
 
 rng = np.random.default_rng(0)
@@ -177,11 +177,11 @@ def test_time_that_is_over_leaves_labelings_undecided(clock):
 def test_an_interrupt_leaves_the_rest_undecided(monkeypatch):
     decided, decide = [], separability._Decider.decide
 
-    def interrupted(self, search):
-        decided.append(search)
+    def interrupted(self, judge):
+        decided.append(judge)
         if len(decided) == 3:
             raise KeyboardInterrupt
-        decide(self, search)
+        return decide(self, judge)
 
     monkeypatch.setattr(separability._Decider, "decide", interrupted)
     found = fl.separable(rng.normal(size=(10, 8)), rng.choice([-1, 1], size=(10, 5)))
@@ -219,8 +219,10 @@ def test_steps_end_for_random_labels_at_the_capacity():
     basis = Basis.of(fl.Design(X), intercept=False)
     np.testing.assert_allclose(basis.Q.T @ basis.Q, np.eye(40), atol=1e-8)
     for _ in range(20):
-        *_, last = separations(rng.choice([-1.0, 1.0], size=80)[:, None] * basis.Q)
-        assert last.u is not None or last.r is not None
+        steps = Separation.of(rng.choice([-1.0, 1.0], size=80)[:, None] * basis.Q)
+        while not steps.ended:
+            steps.step()
+        assert steps.steps < 50
 
 
 @pytest.mark.slow

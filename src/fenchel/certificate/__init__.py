@@ -5,7 +5,7 @@ from fenchel.certificate.adapters import certify
 from fenchel.certificate.certificate import Certificate, CertificateError
 from fenchel.certificate.certify import certify_weights
 from fenchel.certificate.interpolation import Infeasible
-from fenchel.certificate.margin import InseparableWarning, MarginInterval, Separability, margin_interval
+from fenchel.certificate.margin import InseparableWarning, MarginInterval, Separability
 
 __all__ = [
     "Certificate",
@@ -16,5 +16,4 @@ __all__ = [
     "Separability",
     "certify",
     "certify_weights",
-    "margin_interval",
 ]

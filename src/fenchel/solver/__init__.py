@@ -3,6 +3,7 @@
 from fenchel.solver import theory
 from fenchel.solver.explain import Explanation, explain
 from fenchel.solver.many import solve_many
+from fenchel.solver.margins import margin_interval
 from fenchel.solver.paths.certified import certified_path
 from fenchel.solver.paths.grid import Path, path
 from fenchel.solver.paths.intervals import CertifiedPath, Knot
@@ -33,6 +34,7 @@ __all__ = [
     "Trace",
     "certified_path",
     "explain",
+    "margin_interval",
     "path",
     "separable",
     "solve",

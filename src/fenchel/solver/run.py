@@ -60,6 +60,7 @@ class Fit:
     interrupted: threading.Event | None = None  # set after Ctrl-C in another thread
     penalties: Sequence[Penalty] = ()  # those to come, the present one first
     supports: Supports | None = None
+    known: Record | None = None  # a judge that has seen models or bounds already
     trace: Trace = field(default_factory=Trace)
     n_iter: int = 0
     ended: bool = False  # by Ctrl-C, whatever the model is worth
@@ -87,7 +88,7 @@ class Fit:
     @cached_property
     def judge(self) -> Record:
         """Keeps the best model and the best bound."""
-        judge = judge_of(self.problem)
+        judge = judge_of(self.problem) if self.known is None else self.known
         judge.late = lambda: self.late
         return judge
 

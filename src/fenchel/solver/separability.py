@@ -7,18 +7,19 @@ from functools import cached_property
 
 import numpy as np
 
-from fenchel.certificate.margin.certify_margin import concluded
-from fenchel.certificate.margin.question import MarginQuestion, Model
-from fenchel.certificate.margin.search import EFFORTS, MarginSearch, basis_of
-from fenchel.certificate.margin.separability import Separability, binary_classes, question_of, without_constant
+from fenchel.certificate.margin import MarginInterval, MarginJudge
+from fenchel.certificate.margin.separability import Separability, binary_classes, problem_of, without_constant
 from fenchel.data.design import Design
 from fenchel.data.target import encode_labels
 from fenchel.data.typing import Array, Indices, MatrixLike, VectorLike
 from fenchel.problem.checks import require_flag
+from fenchel.problem.margin import LargestMargin
 from fenchel.solver.blas import blas_threads
+from fenchel.solver.margins import EFFORTS, search
 from fenchel.solver.progress import Bar
 from fenchel.solver.solve import Clock
-from fenchel.steps.interpolation.separation import Basis
+from fenchel.steps import SquaredHinge
+from fenchel.steps.interpolation.separation import basis_fits, basis_of
 
 
 def separable(
@@ -60,7 +61,7 @@ def separable(
     """
     require_flag(intercept, "intercept")
     require_flag(progress, "progress")
-    design = without_constant(X)
+    design = without_constant(X).using(1)
     clock, array = Clock(max_seconds), np.asarray(y)
     if array.ndim == 2 and array.shape[1] > 1:
         if array.shape[0] != design.shape[0]:
@@ -78,10 +79,11 @@ class _Decider:
         self.design, self.intercept, self.clock = design, intercept, clock
 
     @cached_property
-    def shared(self) -> Basis | None:
-        """The basis of all labelings with two labels."""
+    def shared(self) -> SquaredHinge | None:
+        """The solver for all labelings with two labels, with their basis; None where that is too large."""
         signs = np.zeros(self.design.shape[0], dtype=np.int64)
-        return basis_of(MarginQuestion(self.design, signs, 2, self.intercept))
+        problem = LargestMargin(self.design, signs, 2, self.intercept)
+        return SquaredHinge(basis_of(problem)) if basis_fits(problem) else None
 
     @cached_property
     def same_points(self) -> list[Indices]:
@@ -106,52 +108,51 @@ class _Decider:
     def all(self, labelings: Sequence[tuple[Array, Array]], progress: bool) -> list[Separability]:
         """The answers; None after Ctrl-C."""
         found: list[Separability] = []
-        questions = [question_of(self.design, column, classes, self.intercept) for column, classes in labelings]
-        interrupted, late, left = False, lambda: self.clock.over, lambda: self.clock.left
+        problems = [problem_of(self.design, column, classes, self.intercept) for column, classes in labelings]
+        interrupted, separated = False, 0
         with blas_threads(1), Bar(f"separable {self.design.shape[0]} x {self.design.shape[1]}", progress) as bar:
-            for question, (_, classes) in zip(questions, labelings, strict=True):
-                search = MarginSearch(question, EFFORTS["auto"].tol, any_margin=True, late=late, left=left)
+            for problem, (_, classes) in zip(problems, labelings, strict=True):
+                judge = MarginJudge(problem)
                 try:
                     if not interrupted:
-                        self.decide(search)
+                        interrupted = self.decide(judge) == "interrupted"
                 except KeyboardInterrupt:
                     interrupted = True
-                found.append(_answer(search, classes))
-                bar.show(len(found) / len(questions), f"{sum(one.answer is True for one in found)} separable")
+                found.append(_answer(judge, classes))
+                separated += found[-1].answer is True
+                bar.show(len(found) / len(problems), f"{separated} separable")
         return found
 
-    def decide(self, search: MarginSearch) -> None:
-        """A model that separates, or a proof that there is none."""
-        question = search.question
-        if self.intercept and question.has_one_class:
-            search.best = search.upper = np.inf
-            search.model = Model(np.zeros(self.design.shape[1]), question.y[:1])
-            return
-        if search.late():
-            return
-        if question.is_binary and (pair := self.opposite(question.codes)) is not None:
+    def decide(self, judge: MarginJudge) -> str:
+        """Let the judge see a model that separates, or a proof that there is none; how the search ended."""
+        problem = judge.problem
+        if self.clock.over or _is_trivial(problem):
+            return ""
+        if problem.is_binary and (pair := self.opposite(problem.codes)) is not None:
             q = np.zeros(self.design.shape[0])
             q[pair] = 1.0
-            search.prove(q)
-            if search.done:
-                return
-        basis = self.shared if question.is_binary else basis_of(question)
-        if basis is not None:
-            search.separate(basis)
-        if not search.done and not search.late():
-            search.run(EFFORTS["high"].passes)
-        if search.model is not None:
-            search.guess(search.model)
+            judge.try_multipliers(q, "two samples at the same point")
+        result = search(judge, EFFORTS["high"], self.clock, chosen=self.shared if problem.is_binary else None)
+        if judge.model is not None:
+            judge.try_gradient()
+        return "" if result is None else result.status
 
 
-def _answer(search: MarginSearch, classes: Array) -> Separability:
-    proof, model = search.contradiction, search.model
-    margin = concluded(search, search.best, 0)
-    answer = True if model is not None else False if proof is not None else None
+def _is_trivial(problem: LargestMargin) -> bool:
+    """Whether an intercept alone separates the samples: all have one label."""
+    return problem.intercept and problem.has_one_class
+
+
+def _answer(judge: MarginJudge, classes: Array) -> Separability:
+    problem, proof, model, tol = judge.problem, judge.contradiction, judge.model, EFFORTS["auto"].tol
+    if _is_trivial(problem):
+        n, d, inf = *problem.X.shape, np.inf
+        margin = MarginInterval(inf, inf, inf, problem.p, 0, n, problem.k, True, "one label", tol)
+        return Separability(True, margin, True, classes, np.zeros(d), problem.y[:1])
     return Separability(
-        answer,
-        margin,
-        search.question.intercept,
+        True if model is not None else False if proof is not None else None,
+        judge.interval(judge.margin, 0, tol),
+        problem.intercept,
         classes,
         None if model is None else model.w,
         None if model is None else model.b,

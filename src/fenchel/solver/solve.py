@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from fenchel.certificate.judge import Record
 from fenchel.data.typing import Seed
 from fenchel.problem import Statement
 from fenchel.problem.checks import require_count, require_flag
@@ -175,11 +176,15 @@ def solve_request(
     start: Any = None,
     clock: Clock | None = None,
     chosen: Solver[Any] | None = None,
+    judge: Record | None = None,
 ) -> Result:
-    """`solve`, without its warning; by a solver that was chosen for this problem already, if there is one."""
+    """`solve`, without its warning; by a solver that was chosen for this problem already, if there is one.
+
+    A `judge` may know models and bounds already; what is found is kept there.
+    """
     if not isinstance(problem, Statement):
         raise TypeError(f"problem must be a fenchel.Problem, got {type(problem).__name__}")
-    (result,) = follow(problem, [problem.penalty], request, start, clock or Clock(None), chosen)
+    (result,) = follow(problem, [problem.penalty], request, start, clock or Clock(None), chosen, judge)
     return result
 
 
@@ -190,10 +195,11 @@ def follow(
     start: Any,
     clock: Clock,
     chosen: Solver[Any] | None = None,
+    judge: Record | None = None,
 ) -> Iterator[Result]:
     """Solve a problem with one penalty after the other; the solver continues from its state, or from the last result.
 
-    If the solver chosen by "auto" fails, another one continues.
+    If the solver chosen by "auto" fails, others continue. A `judge` is that of the first penalty.
     """
     problem = problem.replace(X=problem.X.using(request.n_threads))
     seed, done = seed_of(request.random_state), 0
@@ -219,14 +225,17 @@ def follow(
             request.interrupted,
             penalties[done:],
             request.supports,
+            judge if done == 0 else None,
         )
-        found = run(fit, carried)
-        if request.is_auto and found[0].status in ("overflow", "gave_up"):
-            # if P overflows at the start, no solver helps
-            other = another(problem, carried.solver) if np.isfinite(found[0].certificate.primal) else None
-            if other is not None:
-                fit.begin_at, carried = found[0], Carried(other)
-                found = [replace(found[0], status="max_seconds")] if fit.late else run(fit, carried)
+        found, tried = run(fit, carried), [carried.solver]
+        # if P overflows at the start, no solver helps
+        while found[0].status in ("overflow", "gave_up") and np.isfinite(found[0].certificate.primal):
+            other = another(problem, tried) if request.is_auto else None
+            if other is None:
+                break
+            fit.begin_at, carried = found[0], Carried(other)
+            found = [replace(found[0], status="max_seconds")] if fit.late else run(fit, carried)
+            tried.append(other)
         done, last = done + len(found), found[-1]
         yield from found
         if fit.ended:

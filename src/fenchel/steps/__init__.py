@@ -12,10 +12,14 @@ from fenchel.steps.interpolation.dykstra import Dykstra
 from fenchel.steps.interpolation.gradient import DualGradient
 from fenchel.steps.interpolation.mirror import EuclideanDescent, Mirror, Perceptron
 from fenchel.steps.interpolation.newton import IntervalNewton
+from fenchel.steps.interpolation.separation import SquaredHinge
 from fenchel.steps.kernel.ascent import KernelAscent
 from fenchel.steps.kernel.pgs import KernelPGS
 from fenchel.steps.margin.baselines import BatchPerceptron, Sublinear
 from fenchel.steps.margin.descent import GradientDescent, Margin, NormalizedGradient
+from fenchel.steps.margin.growing import Growing
+from fenchel.steps.margin.program import LinearProgram
+from fenchel.steps.margin.rounds import HardMargins
 from fenchel.steps.margin.sampling import MarginSampling
 from fenchel.steps.newton.multiclass import MatrixNewton
 from fenchel.steps.newton.newton import Newton
@@ -37,9 +41,12 @@ __all__ = [
     "Dykstra",
     "EuclideanDescent",
     "GradientDescent",
+    "Growing",
+    "HardMargins",
     "IntervalNewton",
     "KernelAscent",
     "KernelPGS",
+    "LinearProgram",
     "Margin",
     "MarginSampling",
     "MatrixNewton",
@@ -55,6 +62,7 @@ __all__ = [
     "Scores",
     "Solver",
     "SparsePath",
+    "SquaredHinge",
     "Start",
     "Sublinear",
     "TotalVariation",

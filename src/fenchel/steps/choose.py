@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
 from fenchel.data.design import Design
 from fenchel.problem import Interpolation, KernelProblem, MulticlassProblem, Problem, Statement, Trait
+from fenchel.problem.margin import LargestMargin
 from fenchel.problem.penalties import Penalty
 from fenchel.steps import (
     APPROX,
@@ -23,9 +25,12 @@ from fenchel.steps import (
     Dykstra,
     EuclideanDescent,
     GradientDescent,
+    Growing,
+    HardMargins,
     IntervalNewton,
     KernelAscent,
     KernelPGS,
+    LinearProgram,
     Margin,
     MarginSampling,
     MatrixNewton,
@@ -37,6 +42,7 @@ from fenchel.steps import (
     PrimalCD,
     Solver,
     SparsePath,
+    SquaredHinge,
     Sublinear,
     TotalVariation,
     Trend,
@@ -101,6 +107,11 @@ def _(problem: Interpolation) -> Solvers:
     )
 
 
+@solvers_of.register
+def _(problem: LargestMargin) -> Solvers:
+    return Solvers((LinearProgram, Growing, HardMargins, SquaredHinge))
+
+
 def choose(
     problem: Statement,
     solver: str | Solver[Any],
@@ -124,11 +135,12 @@ def choose(
     return _require_fit(problem, _build(known[solver], options))
 
 
-def another(problem: Statement, than: Solver[Any]) -> Solver[Any] | None:
-    """A solver to try when the one that "auto" chose has given up."""
-    if than.is_final:
+def another(problem: Statement, tried: Sequence[Solver[Any]]) -> Solver[Any] | None:
+    """A solver to try when those that "auto" chose have given up."""
+    if tried[-1].is_final:
         return None
-    kind = next((kind for kind in _able(problem) if kind is not type(than) and not kind().ignores_start), None)
+    kinds = {type(solver) for solver in tried}
+    kind = next((kind for kind in _able(problem) if kind not in kinds and not kind().ignores_start), None)
     return None if kind is None else _build(kind, {})
 
 

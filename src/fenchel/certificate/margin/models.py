@@ -10,10 +10,10 @@ import scipy.sparse as sp
 
 from fenchel.certificate.adapters.fitted import FittedModel, codes, coefficients
 from fenchel.certificate.adapters.registry import require_same_columns
-from fenchel.certificate.margin.question import Model
 from fenchel.data.convert import unmasked
 from fenchel.data.target import encode_labels
 from fenchel.data.typing import Indices, MatrixLike, Vector, VectorLike
+from fenchel.problem.margin import Model
 
 #: Meta-estimators that hold their fitted model in `best_estimator_`.
 SEARCHES = frozenset({"GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV"})

@@ -9,12 +9,12 @@ import numpy as np
 
 from fenchel.certificate.interpolation.bounds import Multipliers, dual_bound
 from fenchel.certificate.interpolation.infeasible import prove
+from fenchel.certificate.margin.bounds import margin_of
 from fenchel.certificate.margin.interval import MarginInterval
-from fenchel.certificate.margin.question import MarginQuestion, Model
-from fenchel.certificate.margin.search import hard_margin, signed
 from fenchel.data.design import Design
 from fenchel.data.target import as_vector
 from fenchel.data.typing import Array, Indices, MatrixLike, Vector, VectorLike
+from fenchel.problem.margin import LargestMargin, Model
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,14 @@ class Separability:
 
     def verify(self, X: MatrixLike | Design, y: VectorLike) -> bool:
         """Whether the answer is proven for these samples, with rounding errors counted in; False if it is None."""
-        question = question_of(without_constant(X), y, self.classes, self.intercept)
+        problem = problem_of(without_constant(X), y, self.classes, self.intercept)
         if self.answer is True and self.w is not None and self.b is not None:
             if self.margin.upper == np.inf:  # one class only
-                return bool(not np.any(self.w) and np.all(question.y * self.b > 0.0))
-            return question.margin(Model(self.w, self.b))[0] > 0.0
+                return bool(not np.any(self.w) and np.all(problem.y * self.b > 0.0))
+            return margin_of(problem, Model(self.w, self.b)).lower > 0.0
         if self.answer is False and self.multipliers is not None:
-            problem = hard_margin(question)
-            alpha = signed(question, self.multipliers)
-            return prove(problem, dual_bound(problem, Multipliers.of(problem, alpha, "multipliers"))) is not None
+            hard, alpha = problem.hard_margin, problem.signed(self.multipliers)
+            return prove(hard, dual_bound(hard, Multipliers.of(hard, alpha, "multipliers"))) is not None
         return False
 
     def __str__(self) -> str:
@@ -82,8 +81,8 @@ def without_constant(X: MatrixLike | Design) -> Design:
     return design
 
 
-def question_of(design: Design, y: VectorLike, classes: Array, intercept: bool) -> MarginQuestion:
-    """The question for labels among some classes."""
+def problem_of(design: Design, y: VectorLike, classes: Array, intercept: bool) -> LargestMargin:
+    """The problem for labels among some classes, any margin being enough."""
     position = {label: k for k, label in enumerate(classes.tolist())}
     labels = np.asarray(y).ravel().tolist()
     if len(labels) != design.shape[0]:
@@ -92,7 +91,7 @@ def question_of(design: Design, y: VectorLike, classes: Array, intercept: bool) 
     if missing is not None:
         raise ValueError(f"y has {missing!r}, which is none of {', '.join(map(repr, list(position)[:10]))}")
     codes: Indices = np.array([position[label] for label in labels], dtype=np.int64)
-    return MarginQuestion(design, codes, max(len(classes), 2), intercept)
+    return LargestMargin(design, codes, max(len(classes), 2), intercept, any_margin=True)
 
 
 def binary_classes(column: VectorLike, n: int) -> Array:

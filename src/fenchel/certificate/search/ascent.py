@@ -13,6 +13,7 @@ import numpy as np
 from fenchel.data.typing import Vector
 from fenchel.problem import Statement
 from fenchel.steps import Candidate, Overflow, Solver, Start
+from fenchel.steps.inner import Inner
 
 
 def offers(
@@ -29,22 +30,14 @@ def offers(
     """
     if not np.isfinite(problem.penalty.value(np.ravel(w))):
         w = np.zeros_like(w)
-    steps, goes_on = 0, True
     try:
-        state = method.begin(problem, Start(w, b, alpha), seed=0)
+        inner = Inner.of(problem, method, Start(w, b, alpha))
     except Overflow:
         return
-    while goes_on:
-        for _ in range(max(2, steps // 8)):
-            try:
-                state = method.step(state)
-            except Overflow:
-                goes_on = False
-                break
-            steps += 1
-            if late():
-                goes_on = False
-                break
-        if steps:
-            for candidate in method.candidates(state):
-                yield candidate, steps * method.passes_per_step
+    ended = False
+    while not ended:
+        due = inner.step()
+        ended = inner.ended or late()
+        if due or ended:
+            for candidate in inner.candidates:
+                yield candidate, inner.passes

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Self
 
 import numpy as np
 
 from fenchel.certificate import Infeasible, InseparableWarning
-from fenchel.certificate.margin.certify_margin import concluded, exponent
-from fenchel.certificate.margin.question import MarginQuestion, Model
-from fenchel.certificate.margin.search import EFFORTS, MarginSearch, hard_margin
-from fenchel.certificate.margin.working_set import nearest_mean
+from fenchel.certificate.margin import MarginJudge
+from fenchel.certificate.margin.bounds import margin_of
 from fenchel.data import Design
 from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.estimator.base import warn_caller
 from fenchel.estimator.classification import LabelScores, encoded
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import one_of, positive
+from fenchel.problem.margin import LargestMargin, Model
 from fenchel.problem.vectors import p_norm
 from fenchel.solver import NotCertifiedWarning, solve
-from fenchel.solver.blas import blas_threads
+from fenchel.solver.margins import EFFORTS, exponent, search
 from fenchel.solver.solve import Clock
+from fenchel.steps.margin.growing import nearest_mean
 
 LEAST = "has the least mean squared violation of a margin of 1"
 
@@ -66,30 +66,34 @@ class MaxMarginClassifier(LabelScores):
         """Fit to the labels y."""
         features, codes = encoded(self, X, y)
         design, clock = Design(features, threads=1).stored_by_rows(), Clock(self.max_seconds)
-        question = MarginQuestion(
+        problem = LargestMargin(
             design, codes.astype(np.int64), len(self.classes_), bool(self.fit_intercept), exponent(self.p)
         )
-        search = MarginSearch(question, float(self.tol), late=lambda: clock.over, left=lambda: clock.left)
-        with blas_threads(1):
-            search.run_or_interrupt(EFFORTS["high"].passes)
-        if search.contradiction is not None and self.on_inseparable == "raise":
-            raise Infeasible(search.contradiction)
-        stopped = "interrupted" if search.interrupted else "stopped by max_seconds" if clock.over else ""
-        model = search.model
+        judge = MarginJudge(problem)
+        result = search(judge, replace(EFFORTS["high"], tol=float(self.tol)), clock)
+        if judge.contradiction is not None and self.on_inseparable == "raise":
+            raise Infeasible(judge.contradiction)
+        stopped = "interrupted" if result is not None and result.status == "interrupted" else ""
+        stopped = stopped or ("stopped by max_seconds" if clock.over else "")
+        model = judge.model
         with np.errstate(all="ignore"):
             if model is None:  # a step of the least violation may take long: none where the time is over
-                model = nearest_mean(question) if stopped else _least_violation(question, clock.left)
-            if stopped and search.upper == np.inf:
-                search.offer(model)
-                search.guess(model)
-        self._conclude(search, model, stopped)
+                model = nearest_mean(problem) if stopped else _least_violation(problem, clock.left)
+            if stopped and judge.upper == np.inf:
+                found = judge.consider(model.w, model.b)
+                judge.try_gradient(found.z)
+        self._conclude(judge, model, stopped)
         return self
 
-    def _conclude(self, search: MarginSearch, model: Model, stopped: str) -> None:
-        question = search.question
-        lower, wrong = (search.best, 0) if model is search.model else question.margin(model)
-        interval = concluded(search, lower, wrong)
-        least = lower * p_norm(np.ravel(model.w), question.p)
+    def _conclude(self, judge: MarginJudge, model: Model, stopped: str) -> None:
+        problem, best = judge.problem, judge.model
+        if best is None:
+            own = margin_of(problem, model)
+            lower, wrong = own.lower, own.misclassified
+        else:
+            lower, wrong, model = judge.margin, 0, best
+        interval = judge.interval(lower, wrong, float(self.tol))
+        least = lower * p_norm(np.ravel(model.w), problem.p)
         with np.errstate(all="ignore"):
             w, b = (x / least if least > 0.0 else x for x in (model.w, model.b))
         if not (np.all(np.isfinite(w)) and np.all(np.isfinite(b))):
@@ -103,7 +107,7 @@ class MaxMarginClassifier(LabelScores):
         last = str(interval).splitlines()[-1]
         if self.separable_ != "proven":
             found = f"No separating classifier was found{stopped and f' ({stopped})'}: {last}"
-            because = last if search.contradiction is not None else found
+            because = last if judge.contradiction is not None else found
             kind = "predicts the class with the nearest mean" if stopped else LEAST
             model_is = f"The model {kind}."
             warn_caller(f"{because} {model_is}", InseparableWarning)
@@ -115,12 +119,12 @@ class MaxMarginClassifier(LabelScores):
             )
 
 
-def _least_violation(question: MarginQuestion, seconds: float | None) -> Model:
+def _least_violation(problem: LargestMargin, seconds: float | None) -> Model:
     """The model whose differences have the least mean squared distance to at least 1, as far as the time allows."""
-    problem = hard_margin(question).replace(on_infeasible="least_violation")
-    result = solve(problem, tol=1e-3, max_seconds=seconds, warn=False)
+    hard = problem.hard_margin.replace(on_infeasible="least_violation")
+    result = solve(hard, tol=1e-3, max_seconds=seconds, warn=False)
     w = np.asarray(result.w)
-    if question.is_binary:
+    if problem.is_binary:
         return Model(w, np.atleast_1d(result.b))
-    U = w.reshape(question.k, -1)
-    return Model(U[:, :-1], U[:, -1]) if question.intercept else Model(U, np.zeros(question.k))
+    U = w.reshape(problem.k, -1)
+    return Model(U[:, :-1], U[:, -1]) if problem.intercept else Model(U, np.zeros(problem.k))

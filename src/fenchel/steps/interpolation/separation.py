@@ -11,7 +11,7 @@ Both answers do not depend on the basis of the columns. So they are orthonormal,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh, qr,
 
 from fenchel.data.design import Design
 from fenchel.data.typing import Indices, Matrix, StoredMatrix, Vector
+from fenchel.problem.margin import LargestMargin, Model
+from fenchel.problem.traits import Trait
+from fenchel.steps.base import Candidate, GaveUp, Progress, Solver, Start
 
 
 @dataclass(frozen=True)
@@ -117,44 +120,54 @@ def _of_columns(X: StoredMatrix) -> tuple[Matrix, Callable[[Vector], Vector]]:
     return np.ascontiguousarray(Q), weights
 
 
-@dataclass(frozen=True, eq=False)
-class Separated:
-    """u with A u > 0 as computed, or multipliers r >= 0 with A'r = 0 as computed; neither where the steps end early.
+@dataclass
+class Separation:
+    """Newton steps for the signed rows A of a basis.
 
-    `residual` is max(0, 1 - A u) before the last step.
+    They come to u with A u > 0 as computed, `separates`, or to multipliers r >= 0 with A'r = 0 as computed.
+    `before` is the residual max(0, 1 - A u) before the last step.
     """
 
-    u: Vector | None
-    r: Vector | None
+    A: Matrix
+    u: Vector
+    z: Vector
     residual: Vector
+    before: Vector
+    separates: bool = False
+    r: Vector | None = None
+    steps: int = 0
 
+    @classmethod
+    def of(cls, A: Matrix) -> Separation:
+        """Before the first step."""
+        n, d = A.shape
+        return cls(A, np.zeros(d), np.zeros(n), np.ones(n), np.ones(n))
 
-def separations(A: Matrix) -> Iterator[Separated]:
-    """The state after each step for the signed rows of a basis; the last one has an answer, if there is one."""
-    n, r = A.shape
-    u, z, residual = np.zeros(r), np.zeros(n), np.ones(n)
-    for step in range(TUNING.steps):
-        m = 1.0 - z
+    @property
+    def ended(self) -> bool:
+        """Whether there is an answer."""
+        return self.separates or self.r is not None
+
+    def step(self) -> None:
+        """One step."""
+        A, m = self.A, 1.0 - self.z
         violated = np.flatnonzero(m > 0.0)
-        change, left = _newton_step(A, m, violated, identity=step == 0)
+        change, left = _newton_step(A, m, violated, identity=self.steps == 0)
+        self.steps += 1
         largest = float(left.max(initial=0.0))
         if largest > TUNING.left * m.max() and left.min(initial=np.inf) > TUNING.positive * largest:
-            multipliers = np.zeros(n)
-            multipliers[violated] = left
-            yield Separated(None, multipliers, residual)
+            self.r = np.zeros(len(m))
+            self.r[violated] = left
             return
-        along = A @ change
-        t = best_step(m, along)
-        u, before = u + t * change, residual
-        z = A @ u
-        if z.min() > 0.0:
-            yield Separated(u, None, before)
+        t = best_step(m, A @ change)
+        self.u, self.before = self.u + t * change, self.residual
+        self.z = A @ self.u
+        if self.z.min() > 0.0:
+            self.separates = True
             return
-        residual = np.maximum(1.0 - z, 0.0)
+        self.residual = residual = np.maximum(1.0 - self.z, 0.0)
         if not t > 0.0 or np.linalg.norm(A.T @ residual) <= TUNING.stationary * np.linalg.norm(residual):
-            yield Separated(None, residual, residual)
-            return
-        yield Separated(None, None, residual)
+            self.r = residual
 
 
 def _newton_step(A: Matrix, m: Vector, violated: Indices, identity: bool) -> tuple[Vector, Vector]:
@@ -192,3 +205,81 @@ def best_step(m: Vector, a: Vector) -> float:
     inner = np.flatnonzero(roots <= ends)
     t = float(max(roots[inner[0]], starts[inner[0]])) if len(inner) else float(starts[-1])
     return t if np.isfinite(t) else float(starts[-1])
+
+
+@dataclass
+class SquaredHingeState:
+    """The steps for a problem."""
+
+    problem: LargestMargin
+    basis: Basis
+    steps: Separation
+
+
+@dataclass(frozen=True)
+class SquaredHinge(Solver[SquaredHingeState]):
+    """A classifier that separates the samples, or multipliers that prove that there is none; no largest margin.
+
+    Parameters
+    ----------
+    basis : Basis, optional
+        That of other labels of the same points.
+    """
+
+    basis: Basis | None = None
+    name = "squared_hinge"
+    summary = "any positive margin, or a proof that there is none: Newton steps on the squared hinge loss"
+    requires = frozenset[Trait]()
+    steps_per_check = 1
+    passes_per_step = 1
+
+    def obstacle(self, problem: LargestMargin) -> str | None:
+        return None if self.basis is not None or basis_fits(problem) else "needs a basis of the columns, too large here"
+
+    @staticmethod
+    def suits(problem: LargestMargin, tol: float) -> bool:
+        return problem.any_margin
+
+    def begin(self, problem: LargestMargin, start: Start, seed: int) -> SquaredHingeState:
+        if start.w.any() and problem.differences(Model(start.w, np.atleast_1d(start.b)))[0].min() > 0.0:
+            raise GaveUp("a classifier that separates the samples is known")
+        basis = basis_of(problem) if self.basis is None else self.basis
+        A = problem.y[:, None] * basis.Q if problem.is_binary else basis.Q
+        return SquaredHingeState(problem, basis, Separation.of(A))
+
+    def step(self, state: SquaredHingeState) -> SquaredHingeState:
+        if state.steps.ended or state.steps.steps >= TUNING.steps:
+            raise GaveUp("the squared hinge loss is at its minimum")
+        state.steps.step()
+        return state
+
+    def progress(self, state: SquaredHingeState) -> Progress:
+        """A certificate is due when the steps have come to an end."""
+        return Progress(np.inf, np.inf, float(state.steps.ended))
+
+    def candidates(self, state: SquaredHingeState) -> Sequence[Candidate]:
+        steps, basis, problem = state.steps, state.basis, state.problem
+        if not steps.ended:
+            return ()
+        if steps.r is not None:
+            return [Candidate(np.zeros(problem.weights_shape), problem.first_intercept(), basis.T * steps.r)]
+        w, b = basis.weights(steps.u), problem.first_intercept()
+        if problem.intercept and problem.is_binary:
+            w, b = w[:-1], float(w[-1])
+        elif not problem.is_binary:
+            w = w.reshape(problem.k, -1)
+            w, b = (w[:, :-1], w[:, -1]) if problem.intercept else (w, b)
+        return [Candidate(w, b, basis.T * steps.before)]
+
+
+def basis_fits(problem: LargestMargin) -> bool:
+    """Whether a basis of the columns of the data, or of the rows of differences, may be made."""
+    columns = int(np.prod(problem.weights_shape)) + problem.intercept * (problem.k - 1)
+    return Basis.fits(problem.n_constraints, columns) and (problem.is_binary or problem.may_form_rows)
+
+
+def basis_of(problem: LargestMargin) -> Basis:
+    """Of the columns of the data, or of the rows of differences."""
+    if problem.is_binary:
+        return Basis.of(problem.design, problem.intercept)
+    return Basis.of(problem.formed_rows(None, float(problem.intercept)), intercept=False)

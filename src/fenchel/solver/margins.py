@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fenchel.certificate.margin.interval import MarginInterval
+from fenchel.certificate.margin import MarginInterval, MarginJudge
+from fenchel.certificate.margin.bounds import margin_of
 from fenchel.certificate.margin.models import linear_model
-from fenchel.certificate.margin.question import MarginQuestion, Model
-from fenchel.certificate.margin.search import EFFORTS, MarginEffort, MarginSearch
-from fenchel.certificate.margin.support import may_determine
 from fenchel.data.convert import unmasked
 from fenchel.data.design import Design
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Indices, MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import require_one_of, shown
+from fenchel.problem.margin import LargestMargin, Model
 from fenchel.problem.vectors import p_norm
+from fenchel.solver.result import Callback, Result
+from fenchel.solver.solve import Clock, Request, solve_request
+from fenchel.steps import Solver
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to look for the largest margin."""
+
+    tol: float  # the relative width of the interval at which the search ends
+    steps: int
+
+
+EFFORTS = {"low": Effort(1e-3, 0), "auto": Effort(1e-3, 2000), "high": Effort(1e-10, 20_000)}
+#: Margins are bounded to this part of the tolerance, which takes longer than a plain product.
+ACCURACY = 0.01
 
 
 def margin_interval(
@@ -29,6 +44,9 @@ def margin_interval(
     multipliers: ArrayLike | None = None,
     effort: str = "auto",
     tol: float | None = None,
+    max_seconds: float | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
 ) -> MarginInterval:
     """Bound the margin of a linear classifier, and that of every other one, in exact arithmetic.
 
@@ -59,6 +77,13 @@ def margin_interval(
         the best margin as well (`MarginInterval.model`).
     tol : float, optional
         Another relative width.
+    max_seconds : float, optional
+        For the search.
+    callback : callable, optional
+        Called with a `Check` at every certificate of the search, in which `primal` is minus the best margin and `dual`
+        minus the upper bound; returning True ends the search.
+    progress : bool, default False
+        Show a progress bar.
 
     Returns
     -------
@@ -74,63 +99,44 @@ def margin_interval(
     True
     """
     require_one_of(effort, tuple(EFFORTS), "effort")
-    plan = EFFORTS[effort] if tol is None else replace(EFFORTS[effort], tol=_positive(tol))
+    plan, clock = EFFORTS[effort] if tol is None else replace(EFFORTS[effort], tol=_positive(tol)), Clock(max_seconds)
     found = linear_model(model_or_weights, X, y)
-    question = MarginQuestion(
-        _design(found.X, found.model.w.shape[-1], found.codes), found.codes, found.k, found.intercept, exponent(p)
-    )
-    interval = interval_of(question, found.model, plan, _given(multipliers, question))
-    return (
-        replace(interval, lower=_of_differences(interval.lower, question, found.model)) if found.rounded else interval
-    )
+    design = _design(found.X, found.model.w.shape[-1], found.codes)
+    problem = LargestMargin(design, found.codes, found.k, found.intercept, exponent(p))
+    given, judge = _given(multipliers, problem), MarginJudge(problem)
+    own = margin_of(problem, found.model, ACCURACY * plan.tol)
+    judge.keep_model(found.model, own)
+    if given is not None:
+        judge.try_multipliers(given, "given multipliers")
+    judge.try_gradient(own.differences)
+    search(judge, plan, clock, callback=callback, progress=progress)
+    lower = _of_differences(own.lower, problem, found.model) if found.rounded else own.lower
+    return judge.interval(lower, own.misclassified, plan.tol)
 
 
-def _of_differences(lower: float, question: MarginQuestion, model: Model) -> float:
+def search(
+    judge: MarginJudge,
+    plan: Effort,
+    clock: Clock,
+    callback: Callback | None = None,
+    progress: bool = False,
+    chosen: Solver[Any] | None = None,
+) -> Result | None:
+    """Look for a larger margin and for a smaller bound than the judge knows; None if there is nothing to look for."""
+    if not plan.steps or clock.over or judge.reached(plan.tol):
+        return None
+    request = Request(tol=plan.tol, max_iter=plan.steps, callback=callback, progress=progress)
+    return solve_request(judge.problem, request, clock=clock, chosen=chosen, judge=judge)
+
+
+def _of_differences(lower: float, problem: LargestMargin, model: Model) -> float:
     """A bound below the margin before weights and intercept were rounded, each by a relative error of u at most.
 
     They change y_i (x_i.w + b) / |w|_p by at most u (|x_i|_p* + |b| / |w|_p), and |w|_p by a factor of 1 + u.
     """
-    length = p_norm(model.w, question.p)
+    length = p_norm(model.w, problem.p)
     shift = abs(float(model.b[0])) / length if length > 0.0 else 0.0
-    return lower - 4.0 * UNIT_ROUNDOFF * (abs(lower) + question.farthest + shift)
-
-
-def interval_of(
-    question: MarginQuestion, model: Model, plan: MarginEffort, multipliers: Vector | None = None
-) -> MarginInterval:
-    """The interval of a model, after the search that the plan asks for."""
-    lower, wrong = question.margin(model)
-    search = MarginSearch(question, plan.tol)
-    search.offer(model)
-    if multipliers is not None:
-        search.try_multipliers(multipliers, "given multipliers")
-        search.try_contradiction()
-    search.guess(model)
-    search.run_or_interrupt(plan.passes)
-    return concluded(search, lower, wrong)
-
-
-def concluded(search: MarginSearch, lower: float, wrong: int) -> MarginInterval:
-    """What has been found, beside the margin of a model and the number of its mistakes."""
-    question, best = search.question, search.model
-    mask = None if best is None else may_determine(question, best, search.best, search.upper)
-    n = question.design.shape[0]
-    return MarginInterval(
-        lower,
-        0.0 if search.contradiction is not None else search.upper,
-        search.best,
-        question.p,
-        wrong,
-        n,
-        question.k,
-        question.intercept,
-        search.how,
-        search.tol,
-        None if best is None else (best.w, best.b),
-        None if search.q is None else search.q.reshape((n,) if question.is_binary else (n, -1)),
-        None if mask is None else np.flatnonzero(mask),
-        search.contradiction,
-    )
+    return lower - 4.0 * UNIT_ROUNDOFF * (abs(lower) + problem.farthest + shift)
 
 
 def exponent(p: object) -> float:
@@ -157,11 +163,11 @@ def _design(X: MatrixLike | Design, d: int, codes: Indices) -> Design:
     return design
 
 
-def _given(multipliers: ArrayLike | None, question: MarginQuestion) -> Vector | None:
+def _given(multipliers: ArrayLike | None, problem: LargestMargin) -> Vector | None:
     if multipliers is None:
         return None
-    array, n = unmasked(multipliers, "multipliers"), question.design.shape[0]
-    shape = (n,) if question.is_binary else (n, question.k - 1)
+    array, n = unmasked(multipliers, "multipliers"), len(problem.codes)
+    shape = (n,) if problem.is_binary else (n, problem.k - 1)
     if array.shape != shape or array.dtype.kind not in "fiub":
         raise ValueError(f"multipliers must be numbers of shape {shape}, got {array.dtype} of shape {array.shape}")
     q = np.array(array, dtype=np.float64)

@@ -1,44 +1,37 @@
-"""The question of a margin: data, classes and a norm; what a model reaches, and what no model exceeds.
-
-The margin of (w, b), with the p-norm, is the least over all samples of y_i (x_i.w + b) / |w|_p; for k > 2 classes, of
-(z_(c_i) - z_c) / |U|_p over all other classes c, with scores z = U x_i + b. With a_r the rows of these differences and
-e_r those of the intercepts, every q >= 0 with sum_r q_r = 1 and r = sum_r q_r e_r gives
-
-    margin(w, b) |w|_p <= sum_r q_r (a_r.w + e_r.b) = (A'q).w + r.b <= |A'q|_p* |w|_p + |r.b|.
-
-A classifier with |w|_p <= 1 and a margin that is not negative has |b| <= F for two classes, and |b_a - b_c| <= F for
-more, F = max_r |a_r|_p*: a sample of each class bounds b from its side. So |r.b| <= |r| F, or F sum_c |r_c| / 2, since
-sum_c r_c = 0: multipliers need not satisfy r = 0 exactly, and
-
-    best margin <= (|A'q|_p* + |r| F) / sum_r q_r.
-"""
+"""The problem of the largest margin: samples, their classes, and a norm of the weights."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.certificate.bounds.rounding import DOWN, UP
 from fenchel.data.class_differences import ClassDifferences
 from fenchel.data.design import Design
-from fenchel.data.products import EVALUATION, UNIT_ROUNDOFF
+from fenchel.data.products import UNIT_ROUNDOFF, Products
 from fenchel.data.typing import Indices, StoredMatrix, Vector
-from fenchel.problem.vectors import dual_exponent, p_norm
+from fenchel.problem.interpolation import Interpolation
+from fenchel.problem.margin.ball import UnitBall
+from fenchel.problem.penalties import L2
+from fenchel.problem.sets import HalfLine
+from fenchel.problem.statement import Shape, Statement
+from fenchel.problem.traits import Trait
+from fenchel.problem.vectors import dual_exponent
 
-#: Lengths of weights outside of these powers of two are scaled first.
-FAR = 300
+#: Features whose exponents are farther from that of 1 are scaled first.
+FAR = 100
 #: What `Design.row_norms` may be off by, and more.
 NORMS = 1.0 + 1e-8
 
 
 @dataclass(frozen=True)
-class QuestionTuning:
+class MarginTuning:
     """What may be stored: 2e7 entries with their columns are 240 MB.
 
-    `python -m benchmarks.tuning certificate.margin.question most_entries 0.0 --rows "^margin interval digits 3 p=1.5"
+    `python -m benchmarks.tuning problem.margin.largest most_entries 0.0 --rows "^margin interval digits 3 p=1.5"
     --rounds 1`: without these rows 0.46 of the time, but the interval is from 0.1629 to 0.1733 in the place of 0.1687
     to 0.1689.
     """
@@ -46,7 +39,7 @@ class QuestionTuning:
     most_entries: float = 2e7  # of the rows of differences that are formed for norms other than p = 2
 
 
-TUNING = QuestionTuning()
+TUNING = MarginTuning()
 
 
 @dataclass(frozen=True)
@@ -58,14 +51,70 @@ class Model:
 
 
 @dataclass(frozen=True, eq=False)
-class MarginQuestion:
-    """n samples of k classes; with two classes the second is the positive one. With an intercept all of them occur."""
+class LargestMargin(Statement):
+    """Maximise the least difference of scores, over the weights of length 1 at most.
 
-    design: Design
+    The rows a_r of the differences are y_i x_i for two classes, and x_i (e_c - e_j)' for more, c being the class of
+    sample i and j any other one; e_r are those of the intercepts. As a minimum, the simplex of q having a row each::
+
+        primal   P(w, b) = -min_r (a_r.w + e_r.b)   subject to   |w|_p <= 1
+        dual     D(q)    = -|A'q|_p*                subject to   q >= 0, sum_r q_r = 1, sum_r q_r e_r = 0
+
+    Weights of any other length stand for those divided by their length, and multipliers for q times a number. -P is the
+    margin of the classifier; the best margin is 0 if none separates the samples.
+
+    Parameters
+    ----------
+    X : Design of n rows
+    codes : array of n integers
+        The classes from 0 to k - 1; with two classes the second is the positive one. All occur if there is an
+        intercept.
+    k : int
+    intercept : bool
+    p : float, default 2.0
+    any_margin : bool, default False
+        Whether a positive margin, or a proof that there is none, is all that is asked for.
+    """
+
+    X: Products
     codes: Indices
     k: int
     intercept: bool
     p: float = 2.0
+    any_margin: bool = False
+    penalty: UnitBall = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "penalty", UnitBall(self.p))
+
+    @property
+    def traits(self) -> frozenset[Trait]:
+        """None: its solvers look at the statement itself."""
+        return frozenset()
+
+    @property
+    def described(self) -> str:
+        """For messages."""
+        return f"the largest margin of {self.k} classes (p = {self.p:g})"
+
+    @property
+    def shapes(self) -> tuple[Shape, Shape, Shape]:
+        """Of weights, intercepts and multipliers."""
+        return self.weights_shape, () if self.is_binary else (self.k,), (self.n_constraints,)
+
+    def in_domain(self, alpha: Vector) -> Vector:
+        return np.maximum(alpha, 0.0)
+
+    def first_intercept(self) -> float | Vector:
+        return 0.0 if self.is_binary else np.zeros(self.k)
+
+    def replace(self, **changes: Any) -> Self:
+        """The same problem with other samples; there is one penalty only."""
+        changed = {name: value for name, value in changes.items() if value is not getattr(self, name)}
+        if not changed:
+            return self
+        fields = {name: getattr(self, name) for name in ("X", "codes", "k", "intercept", "p", "any_margin")}
+        return type(self)(**fields | changed)
 
     @cached_property
     def y(self) -> Vector:
@@ -90,12 +139,12 @@ class MarginQuestion:
     @property
     def n_constraints(self) -> int:
         """One for each sample, or for each sample and each other class."""
-        return self.design.shape[0] * (self.k - 1)
+        return len(self.codes) * (self.k - 1)
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def weights_shape(self) -> Shape:
         """Of the weights."""
-        d = self.design.shape[1]
+        d = self.X.shape[1]
         return (d,) if self.is_binary else (self.k, d)
 
     @cached_property
@@ -103,7 +152,7 @@ class MarginQuestion:
         """F: a bound on the intercepts of models with |w|_p <= 1 and a margin that is not negative."""
         q = dual_exponent(self.p)
         doubled = 1.0 if self.is_binary or np.isinf(q) else 2.0 ** (1.0 / q)
-        return float(doubled * self.design.row_norms(q).max(initial=0.0)) * NORMS
+        return float(doubled * self.X.row_norms(q).max(initial=0.0)) * NORMS
 
     # Models -------------------------------------------------------------------------------------------------------
 
@@ -113,7 +162,7 @@ class MarginQuestion:
         Those of `tight` are smaller, and take several times longer.
         """
         rows, b = np.atleast_2d(model.w), np.ravel(model.b)
-        product = self.design.matvec_tight if tight else self._product
+        product = self.X.matvec_tight if tight else self._product
         parts = [product(np.ascontiguousarray(row)) for row in rows]
         Z = np.stack([value for value, _ in parts], axis=1)
         error = np.stack([error for _, error in parts], axis=1)
@@ -129,84 +178,41 @@ class MarginQuestion:
     def shifts(self, b: Vector) -> Vector:
         """What the intercepts add to the differences."""
         if self.is_binary:
-            return np.asarray(self.y * float(b[0]))
+            return np.asarray(self.y * float(np.ravel(b)[0]))
         return self.pairs.differences(np.broadcast_to(b, (self.design.shape[0], self.k)))
 
     def _product(self, w: Vector) -> tuple[Vector, Vector]:
-        product = self.design.matvec_bounded(w)
+        product = self.X.matvec_bounded(w)
         return product.value, product.error
-
-    @np.errstate(all="ignore")
-    def margin(self, model: Model, accuracy: float = 0.0) -> tuple[float, int]:
-        """A bound below the margin of a model, and how many samples it misclassifies as computed; 0 if w is 0.
-
-        Rounding errors are bounded tightly unless they are below this relative accuracy anyway.
-        """
-        w, b, lost = np.asarray(model.w, dtype=np.float64), np.ravel(np.asarray(model.b, dtype=np.float64)), 0.0
-        exponent = int(np.frexp(np.abs(w).max(initial=0.0))[1])
-        if abs(exponent) > FAR and w.any():  # as a power of two it is exact, but for entries that underflow
-            scaled, shift = np.ldexp(w, -exponent), np.ldexp(b, -exponent)
-            if np.any(np.ldexp(scaled, exponent) != w) or np.any(np.ldexp(shift, exponent) != b):
-                lost = 2.0**-1070 * (float(self.design.row_norms(1.0).max(initial=0.0)) * NORMS + 1.0)
-            w, b = scaled, shift
-        value, error = self.differences(Model(w, b))
-        if not float(error.max()) <= accuracy * float(value.min()):
-            value, error = self.differences(Model(w, b), tight=True)
-        below = np.where(np.isfinite(value), value - error, -np.inf) - lost
-        least = float(np.min(below)) - 4.0 * UNIT_ROUNDOFF * abs(float(np.min(below)))
-        wrong = int(np.count_nonzero(~(value.reshape(len(value), -1).min(axis=1) > 0.0)))
-        length = p_norm(w.ravel(), self.p)
-        if not length > 0.0:
-            return 0.0, wrong
-        return (least / (length * UP) * DOWN if least > 0.0 else least / (length * DOWN) * UP), wrong
-
-    # Multipliers --------------------------------------------------------------------------------------------------
-
-    def balanced(self, q: Vector) -> Vector:
-        """q scaled so that its sums for both classes agree up to rounding; for more classes as it is."""
-        if not (self.intercept and self.is_binary):
-            return q
-        up = self.y > 0.0
-        sums = float(q[up].sum()), float(q[~up].sum())
-        if not min(sums) > 0.0:
-            return q
-        heavier = up if sums[0] > sums[1] else ~up
-        return np.where(heavier, q * (min(sums) / max(sums)), q)
-
-    @np.errstate(all="ignore")
-    def exceeded_by_none(self, q: Vector) -> float:
-        """A bound on the best margin from multipliers q >= 0; infinite for q = 0."""
-        q = np.ravel(np.maximum(q, 0.0))
-        largest = float(q.max(initial=0.0))
-        if not 0.0 < largest < np.inf:
-            return np.inf
-        q = self.balanced(np.ldexp(q, -int(np.frexp(largest)[1])))
-        if self.is_binary:
-            signed = self.y * q
-            product, sums = self.design.rmatvec_bounded(signed), np.array([signed.sum()])
-        else:
-            product, sums = self.pairs.rmatvec_bounded(q), np.ascontiguousarray(self.pairs.spread(q).T).sum(axis=1)
-        total = float(q.sum())
-        apart = 0.0
-        if self.intercept:
-            missed = np.abs(sums) + EVALUATION * total
-            apart = float(missed.sum()) * (1.0 if self.is_binary else 0.5) * self.farthest * UP
-        star = dual_exponent(self.p)
-        length = (p_norm(product.value, star) + p_norm(product.error, star)) * UP
-        found = (length + apart) * UP / (total * DOWN) * UP
-        return found if np.isfinite(found) else np.inf
 
     def combination(self, q: Vector) -> Vector:
         """A'q, of the shape of the weights."""
         if self.is_binary:
-            return self.design.rmatvec(self.y * q)
-        return self.pairs.rmatvec(q).reshape(self.shape)
+            return self.X.rmatvec(self.y * q)
+        return self.pairs.rmatvec(q).reshape(self.weights_shape)
 
     @cached_property
-    def rescaled(self) -> MarginQuestion:
-        """The same question with features near 1, if they are far from it and a power of two makes them so exactly."""
+    def hard_margin(self) -> Interpolation:
+        """Least weights with differences of at least 1, p = 2; intercepts of more than two classes are weights of a
+        constant column.
+
+        Of features near 1: those of a very different scale are multiplied by a power of two, which is exact, and
+        changes neither what is separable nor what is contradictory.
+        """
+        near = self.rescaled
+        if near.is_binary:
+            return Interpolation(near.X, HalfLine(1.0, near.y), L2(1.0), intercept=near.intercept)
+        return Interpolation(near.pairs_with(float(near.intercept)), HalfLine(1.0), L2(1.0))
+
+    def signed(self, q: Vector) -> Vector:
+        """q as multipliers of `hard_margin`, which have the signs of two classes."""
+        return self.y * q if self.is_binary else np.ravel(q)
+
+    @cached_property
+    def rescaled(self) -> LargestMargin:
+        """The same problem with features near 1, if they are far from it and a power of two makes them so exactly."""
         exponent = int(np.frexp(self.farthest_row)[1])
-        if abs(exponent) <= FAR // 3:
+        if abs(exponent) <= FAR:
             return self
         matrix = self.design.matrix
         entries = matrix.data if sp.issparse(matrix) else matrix
@@ -215,7 +221,7 @@ class MarginQuestion:
             return self
         if sp.issparse(matrix):
             scaled = type(matrix)((scaled, matrix.indices, matrix.indptr), shape=matrix.shape)
-        return MarginQuestion(Design(scaled), self.codes, self.k, self.intercept, self.p)
+        return self.replace(X=Design(scaled))
 
     # Rows for more than two classes -------------------------------------------------------------------------------
 

@@ -1,0 +1,6 @@
+"""The largest margin of a classifier."""
+
+from fenchel.problem.margin.ball import UnitBall
+from fenchel.problem.margin.largest import LargestMargin, Model
+
+__all__ = ["LargestMargin", "Model", "UnitBall"]
