@@ -104,8 +104,13 @@ def test_a_model_of_a_stream_can_be_copied_and_stored():
     ("batch", "message"),
     [
         (lambda: (np.full((3, 64), np.nan), [0, 1, 2]), r"batch 2: .*NaN"),
+        (lambda: (np.full((3, 64), np.nan), np.arange(3)), r"batch 2: .*NaN"),
+        (lambda: (sp.csr_array(np.full((3, 64), np.inf)), np.arange(3)), r"batch 2: .*infinity"),
         (lambda: (X[:3, :60], [0, 1, 2]), r"batch 2: .*60 features"),
         (lambda: (X[:3], [0, 1, 77]), r"batch 2: y has the label .*77"),
+        (lambda: (X[:3], np.array([0.0, 1.0, np.nan])), r"batch 2: y has the label nan"),
+        (lambda: (X[:3], np.array(["a", "b", "c"])), r"batch 2: y has the label a"),
+        (lambda: (X[:3], np.arange(2)), r"batch 2: .*inconsistent"),
         (lambda: (X[:0], []), r"batch 2: .*0 sample"),
     ],
 )

@@ -172,17 +172,19 @@ def test_the_signed_entropy_makes_it_exponentiated_gradients(batch, storage, los
 
 @pytest.mark.parametrize("p", [2.0, 1.5, 1.0])
 @pytest.mark.parametrize("of", [fl.losses.Logistic(), fl.losses.Hinge(), fl.losses.Squared()], ids=str)
-@pytest.mark.parametrize("classes", [None, 3])
-def test_steps_in_numpy_are_those_of_the_compiled_pass(p, of, classes):
+@pytest.mark.parametrize(("classes", "count", "batch"), [(None, 2, 7), (3, 3, 7), (None, 1, 1), (None, 2, 1)])
+@pytest.mark.parametrize("storage", ["C float32", "csr", "csr float32"])
+def test_steps_in_numpy_are_those_of_the_compiled_pass(p, of, classes, count, batch, storage):
+    """The models, and all sums: one model with steps of one sample has a compiled pass of its own."""
     codes = np.random.default_rng(3).integers(0, 3, size=N).astype(float)
-    design = fl.Design(sp.csr_array(X), constant=0.7 if classes is None else 0.0)
+    design = fl.Design(STORAGES[storage](X), constant=0.7 if classes is None else 0.0)
     s, order = np.random.default_rng(4).random(N) + 0.1, np.random.default_rng(5).permutation(N)
     rule = GradientRule(p, constant=design.constant, intercept_step=0.0 if design.constant else 0.5)
     found = []
     for loss in (of, InNumpy(of)):
         labels = None if classes is None else np.arange(3.0)
-        models = GradientModels(rule, np.full(classes or 2, [0.1]), D, np.full(classes or 2, 0.9), labels)
-        sums, drawn = models.learn(loss, design, Y if classes is None else codes, s, order, s.mean(), 7, 12)
+        models = GradientModels(rule, np.full(count, 0.1), D, np.full(count, 0.9), labels)
+        sums, drawn = models.learn(loss, design, Y if classes is None else codes, s, order, s.mean(), batch, 12)
         found.append((models.last(), models.average(), sums, drawn))
     for compiled, plain in zip(*found, strict=True):
         np.testing.assert_allclose(compiled, plain, rtol=1e-9, atol=1e-12)

@@ -48,12 +48,13 @@ inline void dots(const GramRow &x, const Strided &v, double *out) {
     }
 }
 
-inline void add_each(const GramRow &x, const double *a, const double *b, const Strided &v) {
-    double *own = v.row(x.place);
-    for (Index c = 0; c < v.models; ++c) {
-        own[c] += a[c];
-        if (b) own[v.models + c] += b[c];
-    }
+template <std::size_t S>
+void add_to_each(const GramRow &x, const std::array<double, S> a, double *values) {
+    for (std::size_t c = 0; c < S; ++c) values[static_cast<std::size_t>(x.place) * S + c] += a[c];
+}
+
+inline void add_to_many(const GramRow &x, const double *a, double *values, Index stride) {
+    for (Index c = 0; c < stride; ++c) values[x.place * stride + c] += a[c];
 }
 
 // |k(x, .)|^2 = k(x, x).

@@ -17,6 +17,8 @@
 // total v - held, because a row counts from the step in which it enters v. For p = 2 the entries of held lie behind those of v, in the
 // same cache line.
 #pragma once
+#include <array>
+
 #include "ascent/dual_ascent.hpp"
 #include "losses/exponential.hpp"
 
@@ -47,7 +49,7 @@ struct GradientState {
     double *squared = nullptr;  // |v|^2 of each model, kept from pass to pass where rows do not tell; may be null
 };
 
-// f(M) with a constant M if there are few models, so that loops over them are unrolled; else with M = 0.
+// f(M) with a constant M for small counts, so that loops over them are unrolled; else with M = 0.
 template <class F>
 void with_count(Index models, F &&f) {
     switch (models) {
@@ -67,6 +69,8 @@ void with_count(Index models, F &&f) {
             return f(std::integral_constant<Index, 8>{});
         case 10:
             return f(std::integral_constant<Index, 10>{});
+        case 12:
+            return f(std::integral_constant<Index, 12>{});
         default:
             return f(std::integral_constant<Index, 0>{});
     }
@@ -79,10 +83,31 @@ struct Strided {
     double *row(Index j) const { return values + j * stride; }
 };
 
+// Numbers of M models, in registers; of any count in memory that is given.
+template <Index M>
+struct Numbers {
+    double values[M];
+    explicit Numbers(std::vector<double> &) {}
+    double &operator[](Index c) { return values[c]; }
+};
+template <>
+struct Numbers<0> {
+    double *values;
+    explicit Numbers(std::vector<double> &memory) : values(memory.data()) {}
+    double &operator[](Index c) { return values[c]; }
+};
+
+// Every stride-th number.
+template <Index stride>
+struct Every {
+    const double *values;
+    double operator[](Index j) const { return values[stride * j]; }
+};
+
 // out_c = x . v_c
 template <class Line>
 void dots(const Line &x, const Strided &v, double *out) {
-    if (v.models == 1 && v.stride == 1) return void(*out = dot(x, v.values));
+    if (v.models == 1 && v.stride <= 2) return void(*out = v.stride == 1 ? dot(x, v.values) : dot(x, Every<2>{v.values}));
     with_count(v.models, [&](auto fixed) {
         constexpr Index M = decltype(fixed)::value;
         const Index models = M ? M : v.models;
@@ -97,40 +122,115 @@ void dots(const Line &x, const Strided &v, double *out) {
     });
 }
 
-// v_c += a_c x, and where averages are held behind v, held_c += b_c x.
+// x . w and |x|_2^2, with fours of the squares in a register.
+template <class T, class I, class Values>
+inline std::pair<double, double> dot_and_square(const SparseLine<T, I> &x, const Values w) {
+    double sums[4] = {}, squares[4] = {};
+    const auto add = [&](Index k, Index lane) {
+        const double value = static_cast<double>(x.value[k]);
+        sums[lane] += value * w[x.index(k)], squares[lane] += value * value;
+    };
+    Index k = 0;
+    for (; k + 3 < x.size; k += 4)
+        for (Index lane = 0; lane < 4; ++lane) add(k + lane, lane);
+    for (; k < x.size; ++k) add(k, 0);
+    return {(sums[0] + sums[1]) + (sums[2] + sums[3]), (squares[0] + squares[1]) + (squares[2] + squares[3])};
+}
+
+// Adds a_c x to each of S vectors, which lie side by side in `values`.
+template <std::size_t S, class Line>
+inline void add_to_each(const Line &x, const std::array<double, S> a, double *values) {
+    if constexpr (S == 1) return add_by_fours(x, a[0], values);
+    for (Index k = 0; k < x.size; ++k) {
+        const double value = static_cast<double>(x.value[k]);
+        double *row = values + static_cast<Index>(S) * x.index(k);
+        std::array<double, S> sums;
+#pragma omp simd
+        for (std::size_t c = 0; c < S; ++c) sums[c] = row[c] + value * a[c];
+#pragma omp simd
+        for (std::size_t c = 0; c < S; ++c) row[c] = sums[c];
+    }
+}
+
+// The same for any number of vectors.
 template <class Line>
-void add_each(const Line &x, const double *a, const double *b, const Strided &v) {
-    if (v.models == 1 && v.stride == 1) return add_by_fours(x, *a, v.values);
-    with_count(v.models, [&](auto fixed) {
-        constexpr Index M = decltype(fixed)::value;
-        const Index models = M ? M : v.models;
-        for (Index k = 0; k < x.size; ++k) {
-            const double value = static_cast<double>(x.value[k]);
-            double *row = v.row(x.index(k));
+void add_to_many(const Line &x, const double *a, double *values, Index stride) {
+    with_count(stride, [&](auto fixed) {
+        constexpr Index S = decltype(fixed)::value;
+        if constexpr (S > 0) {
+            std::array<double, S> own;
+            std::copy(a, a + S, own.begin());
+            add_to_each(x, own, values);
+        } else {
+            for (Index k = 0; k < x.size; ++k) {
+                const double value = static_cast<double>(x.value[k]);
+                double *row = values + stride * x.index(k);
 #pragma omp simd
-            for (Index c = 0; c < models; ++c) row[c] += value * a[c];
-            if (!b) continue;
-#pragma omp simd
-            for (Index c = 0; c < models; ++c) row[models + c] += value * b[c];
+                for (Index c = 0; c < stride; ++c) row[c] += value * a[c];
+            }
         }
     });
 }
 
-// phi'(z; y) and phi(z; y).
-struct Evaluated {
-    double slope, value;
-};
-
+// phi'(z; y), of the logistic loss with one exponential and without branches.
 template <class Loss>
-inline Evaluated evaluated(const Loss &loss, double z, double y) {
-    return {loss.derivative(z, y), loss.value(z, y)};
+inline double slope(const Loss &loss, double z, double y) {
+    return loss.derivative(z, y);
+}
+inline double slope(const Logistic &, double z, double y) {
+    return -y / (1 + exp_in_range(std::min(std::max(y * z, -708.0), 708.0)));
 }
 
-// One exponential for both, without branches.
-inline Evaluated evaluated(const Logistic &, double z, double y) {
-    const double m = y * z, e = exp_nonpositive(-std::fabs(m));
-    return {-y * (m >= 0 ? e : 1.0) / (1 + e), log1p_of_fraction(e) + std::max(-m, 0.0)};
+// phi(z; y), likewise.
+template <class Loss>
+inline double value(const Loss &loss, double z, double y) {
+    return loss.value(z, y);
 }
+inline double value(const Logistic &, double z, double y) {
+    const double m = y * z;
+    return log1p_of_fraction(exp_nonpositive(-std::fabs(m))) + std::max(-m, 0.0);
+}
+
+// Sums of losses and of the weights of mistakes over samples. Scores are collected until there are many, because several logarithms
+// at once cost little more than one.
+template <class Loss>
+class LossSums {
+  public:
+    LossSums(const Loss &loss, Index models, double *losses, double *mistakes)
+        : loss_(loss), m_(models), losses_(losses), mistakes_(mistakes), z_(room * models), y_(room * models), s_(room) {}
+
+    // Where the scores of the next sample go, for each model, and where its targets.
+    std::pair<double *, double *> next(double weight) {
+        if (count_ == room) sum();
+        s_[count_] = weight;
+        const Index start = m_ * count_++;
+        return {z_.data() + start, y_.data() + start};
+    }
+    // Adds what has been collected.
+    void sum() {
+        double *z = z_.data(), *y = y_.data();
+        const Index size = m_ * std::exchange(count_, 0);
+#pragma omp simd
+        for (Index e = 0; e < size; ++e) {
+            const double score = z[e], target = y[e];
+            z[e] = value(loss_, score, target);
+            y[e] = score * target > 0 ? 0.0 : 1.0;  // NaN is a mistake
+        }
+        for (Index c = 0; c < m_; ++c) {
+            double losses = 0, mistakes = 0;
+            for (Index k = 0, e = c; e < size; ++k, e += m_) losses += s_[k] * z[e], mistakes += s_[k] * y[e];
+            losses_[c] += losses, mistakes_[c] += mistakes;
+        }
+    }
+
+  private:
+    static constexpr Index room = 64;
+    const Loss &loss_;
+    const Index m_;
+    double *losses_, *mistakes_;
+    std::vector<double> z_, y_, s_;
+    Index count_ = 0;
+};
 
 template <class Line>
 double squared_norm(const Line &x) {
@@ -226,37 +326,55 @@ class EntropicLink {
     Index models_;
 };
 
-template <class Loss, class Matrix>
+// A number that is known at compile time, or if it is 0 not until run time.
+template <Index M>
+struct Count {
+    constexpr Count(Index) {}
+    constexpr operator Index() const { return M; }
+};
+template <>
+struct Count<0> {
+    Index value;
+    operator Index() const { return value; }
+};
+
+// M models with p = 2 and steps of one sample each; any of them if M = 0.
+template <Index M, class Loss, class Matrix>
 class PrimalGradient {
   public:
     PrimalGradient(const Loss &loss, const Matrix &rows, const double *y, const double *s, const GradientOptions &options, GradientState &state)
-        : loss_(loss), rows_(rows), y_(y), s_(s), o_(options), state_(state), m_(options.models), width_(rows.width), p2_(options.p == 2),
+        : loss_(loss), rows_(rows), y_(y), s_(s), o_(options), state_(state), m_{options.models}, width_(rows.width), p2_(options.p == 2),
           bounded_(std::any_of(options.radius, options.radius + options.models, [](double radius) { return radius < infinity; })),
-          v_{state.v, m_, p2_ && state.averages ? 2 * m_ : m_}, w_{p2_ ? state.v : state.w, m_, v_.stride}, raw_(m_), move_(m_), held_(m_), squared_(m_),
-          scale_(m_, 1.0), mean_(m_), power_(options.p, options.radius, m_), entropic_(options.radius, m_) {
+          v_{state.v, m_, (p2_ && state.averages ? 2 : 1) * m_}, w_{p2_ ? state.v : state.w, m_, v_.stride}, raw_(m_), held_(m_), moves_(v_.stride),
+          squared_(m_), scale_(m_, 1.0), inverse_(m_), sizes_(m_), losses_(loss, m_, state.loss, state.mistakes),
+          average_losses_(loss, m_, state.average_loss, state.average_mistakes), power_(options.p, options.radius, m_), entropic_(options.radius, m_) {
         if (state.squared) std::copy(state.squared, state.squared + m_, squared_.begin());
         else if (p2_ && bounded_) for_entries([&](Index j, Index c) { squared_[c] += v_.row(j)[c] * v_.row(j)[c]; });
     }
 
     // One step for each batch; the last one may be shorter.
     void pass(const Index *order, Index size) {
-        std::vector<double> slopes(std::min(o_.batch, size) * m_);
-        for (Index first = 0; first < size; first += o_.batch) {
-            const Index count = std::min(o_.batch, size - first);
-            rescale();
-            std::fill(mean_.begin(), mean_.end(), 0.0);
+        std::vector<double> memory(std::min(o_.batch, size) * m_);
+        rescale();
+        for (Index c = 0; c < m_; ++c) inverse_[c] = 1 / state_.f[c];
+        for (Index first = 0; first < size; first += batch()) {
+            const Index count = M ? 1 : std::min(batch(), size - first);
+            Numbers<M> slopes(memory), raw(raw_), sizes(sizes_);
+            for (Index c = 0; c < m_; ++c) sizes[c] = 0;
             for (Index k = 0; k < count; ++k) {
                 prefetch(order, first + k, size);
-                evaluate(order[first + k], count, slopes.data() + k * m_);
+                evaluate(order[first + k], count, raw, &slopes[k * m_], sizes);
             }
             ++state_.t;
-            for (Index k = 0; k < count; ++k) move(rows_.line(order[first + k]), slopes.data() + k * m_, count);
-            settle(slopes.data(), count);
+            for (Index k = 0; k < count; ++k) move(rows_.line(order[first + k]), count, raw, &slopes[k * m_]);
+            settle(&slopes[0], count, sizes);
         }
+        losses_.sum(), average_losses_.sum();
         if (state_.squared) std::copy(squared_.begin(), squared_.end(), state_.squared);
     }
 
   private:
+    Index batch() const { return M ? 1 : o_.batch; }
     double time() const { return static_cast<double>(state_.t) + o_.offset; }
 
     template <class F>
@@ -286,32 +404,36 @@ class PrimalGradient {
 
     // x . v of each model, or x . w if p < 2, with the constant column.
     template <class Line>
-    void products(const Line &x) {
-        dots(x, w_, raw_.data());
-        for (Index c = 0; c < m_; ++c) raw_[c] += o_.constant * w_.row(width_)[c];
+    void products(const Line &x, const Strided &v, Numbers<M> &raw) const {
+        dots(x, v, &raw[0]);
+        for (Index c = 0; c < m_; ++c) raw[c] += o_.constant * v.row(width_)[c];
     }
 
     // Slopes of a sample over the size of the batch, for each model; losses and mistakes before the step.
-    void evaluate(Index i, Index count, double *slope) {
+    void evaluate(Index i, Index count, Numbers<M> &raw, double *slopes, Numbers<M> &sizes) {
         const auto x = rows_.line(i);
-        products(x);
-        const double weight = s_[i] / o_.W, share = weight / static_cast<double>(count), y = y_[i];
-        const double length = dual_length(x);
+        const double weight = s_[i] / o_.W, share = weight / static_cast<double>(count), length = measure(x, raw);
+        const auto [scores, targets] = losses_.next(weight);
 #pragma omp simd
         for (Index c = 0; c < m_; ++c) {
-            const double z = scale_[c] * raw_[c] + state_.b[c], own = target(y, c);
-            const auto [derivative, value] = evaluated(loss_, z, own);
-            slope[c] = share * derivative;
-            state_.loss[c] += weight * value;
-            state_.mistakes[c] += z * own > 0 ? 0.0 : weight;  // NaN is a mistake
-            mean_[c] += std::fabs(slope[c]) * length;
+            const double z = scale_[c] * raw[c] + state_.b[c], own = target(y_[i], c);
+            slopes[c] = share * slope(loss_, z, own);
+            sizes[c] += std::fabs(slopes[c]) * length;
+            scores[c] = z, targets[c] = own;
         }
-        if (state_.averages && visits_++ % 4 == 0) evaluate_average(x, weight, y);
+        if (state_.averages && visits_++ % 4 == 0) evaluate_average(x, weight, y_[i], raw);
     }
-    // |x|_2, at least |x|_q; for p = 1 the largest entry.
+    // The products of a row; returns |x|_2, at least |x|_q, and for p = 1 the largest entry.
     template <class Line>
-    double dual_length(const Line &x) const {
-        if (o_.p > 1) return std::sqrt(squared_norm(x) + o_.constant * o_.constant);
+    double measure(const Line &x, Numbers<M> &raw) const {
+        const double own = o_.constant * o_.constant;
+        if constexpr (M == 1 && requires { x.indices; }) {
+            const auto [product, square] = w_.stride == 1 ? dot_and_square(x, w_.values) : dot_and_square(x, Every<2>{w_.values});
+            raw[0] = product + o_.constant * w_.row(width_)[0];
+            return std::sqrt(square + own);
+        }
+        products(x, w_, raw);
+        if (o_.p > 1) return std::sqrt(squared_norm(x) + own);
         double top = std::fabs(o_.constant);
         for (Index k = 0; k < x.size; ++k) top = std::max(top, std::fabs(static_cast<double>(x.value[k])));
         return top;
@@ -321,46 +443,55 @@ class PrimalGradient {
     Strided held() const { return p2_ ? Strided{v_.values + m_, m_, v_.stride} : Strided{state_.held, m_, m_}; }
 
     template <class Line>
-    void evaluate_average(const Line &x, double weight, double y) {
+    void evaluate_average(const Line &x, double weight, double y, Numbers<M> &raw) {
         const double t = static_cast<double>(state_.t), time = std::max(t * (t + 1) / 2 + o_.offset * t, 1.0);
-        dots(x, held(), held_.data());
+        Numbers<M> sums(held_);
+        products(x, held(), sums);
+        const auto [scores, targets] = average_losses_.next(weight);
         for (Index c = 0; c < m_; ++c) {
-            const double sum = held_[c] + o_.constant * held().row(width_)[c];
-            const double z = ((p2_ ? (state_.total[c] * raw_[c] - sum) / o_.lam[c] : sum) + state_.b_total[c]) / time, own = target(y, c);
-            state_.average_loss[c] += weight * evaluated(loss_, z, own).value;
-            state_.average_mistakes[c] += z * own > 0 ? 0.0 : weight;
+            scores[c] = ((p2_ ? (state_.total[c] * raw[c] - sums[c]) / o_.lam[c] : sums[c]) + state_.b_total[c]) / time;
+            targets[c] = target(y, c);
             state_.average_weight[c] += weight;
         }
     }
 
     template <class Line>
-    void move(const Line &x, const double *slope, Index count) {
+    void move(const Line &x, Index count, Numbers<M> &raw, const double *slopes) {
+        Numbers<M> moves(moves_);
         bool idle = true;
         for (Index c = 0; c < m_; ++c) {
-            move_[c] = -slope[c] / state_.f[c];
-            held_[c] = move_[c] * state_.total[c];
-            idle &= slope[c] == 0;
+            moves[c] = -slopes[c] * inverse_[c];
+            idle &= slopes[c] == 0;
         }
         if (idle) return;
         if (p2_ && bounded_) {
-            if (count > 1) products(x);  // other samples of the batch have moved v
+            if (count > 1) products(x, w_, raw);  // other samples of the batch have moved v
             const double norm = squared_norm(x) + o_.constant * o_.constant;
-            for (Index c = 0; c < m_; ++c) squared_[c] += move_[c] * (2 * raw_[c] + move_[c] * norm);
+            for (Index c = 0; c < m_; ++c) squared_[c] += moves[c] * (2 * raw[c] + moves[c] * norm);
         }
-        const bool holds = p2_ && state_.averages;
-        add_each(x, move_.data(), holds ? held_.data() : nullptr, v_);
+        const bool both = v_.stride > m_;
         double *last = v_.row(width_);
         for (Index c = 0; c < m_; ++c) {
-            last[c] += move_[c] * o_.constant;
-            if (holds) last[m_ + c] += held_[c] * o_.constant;
+            last[c] += moves[c] * o_.constant;
+            if (both) last[m_ + c] += moves[c] * state_.total[c] * o_.constant;
+        }
+        if constexpr (M > 0) {
+            std::array<double, M> alone;
+            std::array<double, 2 * M> with_held;
+            for (Index c = 0; c < M; ++c) with_held[c] = alone[c] = moves[c], with_held[M + c] = moves[c] * state_.total[c];
+            if (both) add_to_each(x, with_held, v_.values);
+            else add_to_each(x, alone, v_.values);
+        } else {
+            for (Index c = 0; both && c < m_; ++c) moves[m_ + c] = moves[c] * state_.total[c];
+            add_to_many(x, moves.values, v_.values, v_.stride);
         }
     }
 
     // After a step: intercepts, projections, weights, averages.
-    void settle(const double *slopes, Index count) {
+    void settle(const double *slopes, Index count, Numbers<M> &sizes) {
         const double step = static_cast<double>(state_.t);
         for (Index c = 0; c < m_; ++c) {
-            state_.slopes[c] += mean_[c] * mean_[c] / step;
+            state_.slopes[c] += sizes[c] * sizes[c] / step;
             if (o_.intercept_step > 0) {
                 double slope = 0;
                 for (Index k = 0; k < count; ++k) slope += slopes[k * m_ + c];
@@ -372,8 +503,10 @@ class PrimalGradient {
             if (o_.eager) {
                 state_.f[c] *= factor, factor = 1;
                 if (state_.f[c] < 1e-3) fold(c);  // total v - held would cancel
+                inverse_[c] = 1 / state_.f[c];
             }
             state_.total[c] += state_.f[c] * factor;
+            scale_[c] = state_.f[c] * factor / (o_.lam[c] * time());
         }
         if (!p2_) {
             const Index entries = width_ + (o_.constant != 0);
@@ -406,11 +539,15 @@ class PrimalGradient {
     const double *y_, *s_;
     const GradientOptions &o_;
     GradientState &state_;
-    const Index m_, width_;
+    [[no_unique_address]] const Count<M> m_;
+    const Index width_;
     const bool p2_, bounded_;  // bounded_: whether a model has a radius
     const Strided v_, w_;      // w_: what scores are computed from, v or the weights
     Index visits_ = 0;
-    std::vector<double> raw_, move_, held_, squared_, scale_, mean_;
+    std::vector<double> raw_, held_;   // products of a row
+    std::vector<double> moves_;        // of v, and of held behind it
+    std::vector<double> squared_, scale_, inverse_, sizes_;  // inverse_: 1 / f
+    LossSums<Loss> losses_, average_losses_;
     PowerLink power_;
     EntropicLink entropic_;
 };

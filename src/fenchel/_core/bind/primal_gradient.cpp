@@ -68,7 +68,13 @@ struct GradientArrays {
         const auto sum = [&](Index k) { return sums.data() + k * models; };
         GradientState state{v.data(), data_of(w), data_of(held), averages, data_of(drawn), number(0), number(1), number(2), number(3),
                             sum(0),   sum(1),     sum(2),        sum(3),   sum(4),         sum(5),    t,         draw,      squared};
-        std::visit([&](const auto &phi) { PrimalGradient(phi, rows, y.data(), s.data(), options, state).pass(order.data(), Index(order.size())); }, loss);
+        const bool single = models == 1 && batch == 1 && rule.p == 2;
+        std::visit(
+            [&]<class Phi>(const Phi &phi) {
+                if (single) PrimalGradient<1, Phi, Rows>(phi, rows, y.data(), s.data(), options, state).pass(order.data(), Index(order.size()));
+                else PrimalGradient<0, Phi, Rows>(phi, rows, y.data(), s.data(), options, state).pass(order.data(), Index(order.size()));
+            },
+            loss);
         return state.t;
     }
 };

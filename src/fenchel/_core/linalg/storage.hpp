@@ -3,10 +3,12 @@
 // A matrix is a list of "lines": rows of a CSR or C-ordered matrix, columns of a CSC or F-ordered one. Every kernel is written once
 // over lines.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace fenchel {
@@ -106,29 +108,43 @@ struct Sparse {
 
 enum class Indices { fine, duplicated, outside };
 
-// Whether the indices of every line increase: all descents are at the start of a line.
+// The largest index, as an unsigned number so that negative ones are large, and how many are not above the one before them.
+struct IndexRange {
+    std::uint64_t largest = 0;
+    Index descents = 0;
+};
+
+template <class I>
+IndexRange index_range(const I *index, Index size) {
+    using Unsigned = std::make_unsigned_t<I>;
+    constexpr Index block = 4096;  // counted in the width of an index
+    Unsigned largest = size > 0 ? static_cast<Unsigned>(index[0]) : 0;
+    Index descents = 0;
+    for (Index start = 1; start < size; start += block) {
+        const Index stop = std::min(start + block, size);
+        I falls = 0;
+#pragma omp simd reduction(max : largest) reduction(+ : falls)
+        for (Index k = start; k < stop; ++k) {
+            largest = std::max(largest, static_cast<Unsigned>(index[k]));
+            falls += index[k] <= index[k - 1];
+        }
+        descents += falls;
+    }
+    return {largest, descents};
+}
+
+// Unsorted indices are fine. For each column the last line with it is stored, unless all descents are at the start of a line.
 template <class T, class I>
-bool all_increase(const Sparse<T, I> &A) {
-    Index descents = 0, allowed = 0;
+Indices check_indices(const Sparse<T, I> &A) {
     const Index entries = A.entries();
-#pragma omp simd reduction(+ : descents)
-    for (Index k = 1; k < entries; ++k) descents += A.indices[k] <= A.indices[k - 1];
+    const IndexRange range = index_range(A.indices, entries);
+    if (entries > 0 && range.largest >= static_cast<std::uint64_t>(A.width)) return Indices::outside;
+    Index allowed = 0;
     for (Index i = 1; i < A.lines; ++i) {
         const Index start = static_cast<Index>(A.indptr[i]);
         if (start > 0 && start < static_cast<Index>(A.indptr[i + 1])) allowed += A.indices[start] <= A.indices[start - 1];
     }
-    return descents == allowed;
-}
-
-// Unsorted indices are fine. For each column the last line with it is stored.
-template <class T, class I>
-Indices check_indices(const Sparse<T, I> &A) {
-    const Index entries = A.entries();
-    bool inside = true;
-#pragma omp simd reduction(& : inside)
-    for (Index k = 0; k < entries; ++k) inside &= A.indices[k] >= 0 && static_cast<Index>(A.indices[k]) < A.width;
-    if (!inside) return Indices::outside;
-    if (all_increase(A)) return Indices::fine;
+    if (range.descents == allowed) return Indices::fine;
     std::vector<Index> last_line(A.width, -1);
     for (Index i = 0; i < A.lines; ++i) {
         const auto x = A.line(i);

@@ -1,6 +1,7 @@
 // exp, log and log1p without branches, for vectorised loops over samples.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 
@@ -13,19 +14,34 @@ inline double series(double x, double c, Rest... rest) {
     else return c + x * series(x, rest...);
 }
 
-// exp(x) for x <= 0, to a few units in the last place; exp(-708) below -708; NaN for NaN.
+// The same sum in a tree: sums of neighbours, (c0 + x c1) + x^2 (c2 + x c3) + ..., which need not wait for each other. Sooner done than
+// a `series` on the path to a result, not with fewer operations.
+template <std::size_t n>
+inline double tree(double x, const std::array<double, n> &c) {
+    if constexpr (n == 1) return c[0];
+    else {
+        std::array<double, (n + 1) / 2> sums;
+        for (std::size_t k = 0; k < n / 2; ++k) sums[k] = c[2 * k] + x * c[2 * k + 1];
+        if constexpr (n % 2 == 1) sums[n / 2] = c[n - 1];
+        return tree(x * x, sums);
+    }
+}
+
+// exp(x) for |x| <= 708, to a few units in the last place; NaN for NaN.
 //
 // x = k log 2 + r with |r| <= log(2) / 2; adding 1.5 2^52 rounds k to the lowest bits of a double, which become an exponent.
-inline double exp_nonpositive(double x) {
+inline double exp_in_range(double x) {
     constexpr double shift = 6755399441055744.0;
-    x = std::max(x, -708.0);
     const double shifted = x * 1.4426950408889634 + shift, k = shifted - shift;
     const double r = (x - k * 0.6931471803691238) - k * 1.9082149292705877e-10;
-    const double sum = series(r, 1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800,
-                              1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800);
+    const double sum = tree(r, std::array{1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800,
+                              1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800});
     const auto bits = (std::bit_cast<std::uint64_t>(shifted) << 52) + (std::uint64_t{1023} << 52);
     return sum * std::bit_cast<double>(bits);
 }
+
+// exp(x) for x <= 0; exp(-708) below -708.
+inline double exp_nonpositive(double x) { return exp_in_range(std::max(x, -708.0)); }
 
 // log(1 + e) for -1/2 <= e <= 1: twice the series of artanh(e / (2 + e)), whose argument is at most 1/3.
 inline double log1p_of_fraction(double e) {

@@ -10,11 +10,12 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import assert_all_finite, check_consistent_length, validate_data
 
-from fenchel.data.typing import Mask, MatrixLike, Vector, VectorLike
+from fenchel.data.typing import Array, Mask, MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import (
     FitParameters,
     InterceptParameters,
@@ -105,7 +106,17 @@ class StreamModel(LinearEstimator):
         free = bool(self.fit_intercept) and not constant
         return Learner(self._given_loss(), penalty, automatic, free, classes, self.batch_size, constant)
 
-    def _learn(self, X: MatrixLike, y: Vector, weights: Vector, classes: Vector | None) -> None:
+    def _read(self, X: MatrixLike, y: VectorLike) -> tuple[Any, Array]:
+        """A batch as arrays. What `Learner` checks, finite features above all, is left to it."""
+        checks = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": "coef_" not in self.__dict__}
+        if not (isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biufU"):
+            features, targets = validate_data(self, X, y, y_numeric=not is_classifier(self), **checks)
+            return features, targets
+        features = validate_data(self, X, ensure_all_finite=False, **checks)
+        check_consistent_length(features, y)
+        return features, y
+
+    def _learn(self, X: MatrixLike, y: Vector, weights: Vector | None, classes: Vector | None) -> None:
         """A batch, with the state of the batches before it."""
         learner: Learner | None = self.__dict__.get("stream_")
         if learner is not None:
@@ -117,7 +128,11 @@ class StreamModel(LinearEstimator):
                 if learner.constant:
                     w, b = np.column_stack([w, b / learner.constant]), np.zeros_like(b)
                 learner.begin_at(w, b, self._fitted_samples)
-        learner.learn(X, y, weights)
+        try:
+            learner.learn(X, y, weights)
+        except ValueError:
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")  # in scikit-learn's words
+            raise
         self.stream_ = learner
         w, b = learner.model(self.output)
         assert learner.models is not None
@@ -176,6 +191,14 @@ class StreamModel(LinearEstimator):
                 raise
             kind = ValueError if isinstance(error, ValueError | OverflowError) else TypeError
             raise kind(f"batch {int(before.get('n_batches_', 0)) + 1}: {error}") from error
+
+
+def _is_one_of(labels: Array, known: Array) -> Mask:
+    """Which labels are among the known ones, which are sorted."""
+    if not (labels.dtype.kind in "biuf" and known.dtype.kind in "biuf"):
+        return np.isin(labels, known)
+    places = np.searchsorted(known, labels)
+    return np.asarray(known[np.minimum(places, len(known) - 1)] == labels)
 
 
 def _is_auto(lam: object) -> bool:
@@ -267,9 +290,7 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
     ) -> None:
         one_label_each(y)
         first = "coef_" not in self.__dict__
-        features, labels = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=first, y_numeric=False
-        )
+        features, labels = self._read(X, y)
         if first:  # later ones are compared with the classes
             check_classification_targets(labels)
         if first and classes is None:
@@ -279,14 +300,16 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
             raise ValueError(f"classes={classes!r} is not the same as on last call to partial_fit, was: {known!r}")
         if len(known) < 2:
             raise ValueError(f"a classifier needs two classes; got {len(known)} class")
-        unknown = np.setdiff1d(labels, known)
-        if len(unknown):
-            raise ValueError(f"y has the label {unknown[0]!s}, which is not one of the classes given at the first call")
+        is_known = _is_one_of(labels, known)
+        if not is_known.all():
+            label = labels[~is_known][0]
+            raise ValueError(f"y has the label {label!s}, which is not one of the classes given at the first call")
         self.classes_ = known
         codes = np.searchsorted(self.classes_, labels).astype(np.float64)
-        weights = sample_weights(sample_weight, features)
+        weights = None if sample_weight is None else sample_weights(sample_weight, features)
         if self.class_weight is not None:
-            weights = weights * self._class_factors()[codes.astype(np.intp)]
+            factors = self._class_factors()[codes.astype(np.intp)]
+            weights = factors if weights is None else weights * factors
         if len(self.classes_) == 2:
             codes = 2.0 * codes - 1.0
         self._learn(features, codes, weights, self._codes())
@@ -348,25 +371,23 @@ class LpRegressor(StreamParameters, StreamModel, Regression):
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the targets y, to the tolerance; a weight of 2 repeats the row."""
-        features, targets = self._checked(X, y, reset=True)
+        self._check_parameters()
+        features, targets = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True
+        )
+        targets = np.asarray(targets, dtype=np.float64)
         self._forget()
         self._choose_lam(features, targets, sample_weights(sample_weight, features), None)
         fit_targets(self, X, y, sample_weight)
         self._fitted_samples = len(targets)
         return self
 
-    def _checked(self, X: MatrixLike, y: VectorLike, reset: bool) -> tuple[Any, Vector]:
-        self._check_parameters()
-        features, targets = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset, y_numeric=True
-        )
-        return features, np.asarray(targets, dtype=np.float64)
-
     def partial_fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Predict a batch, then learn it."""
         self._check_parameters()
         with self._one_batch():
-            features, targets = self._checked(X, y, reset="coef_" not in self.__dict__)
-            self._learn(features, targets, sample_weights(sample_weight, features), None)
+            features, targets = self._read(X, y)
+            weights = None if sample_weight is None else sample_weights(sample_weight, features)
+            self._learn(features, targets.astype(np.float64, copy=False), weights, None)
             self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
         return self

@@ -223,11 +223,15 @@ class GradientModels:
     def average(self) -> Matrix:
         """The mean of all models after a step, with weights t + offset; as `last`."""
         time = max(self.time, 1e-300)
+        found = np.empty((self.width + 2, self.count))
+        weights, found[-1] = found[:-1], self.numbers[3] / time
         if self.sum is not None:
-            weights = self.sum / time
+            np.divide(self.sum, time, out=weights)
         else:
-            weights = (self.numbers[1] * self.v - self.table[:, self.count :]) / (self.lam * time)
-        return np.vstack([weights, self.numbers[3] / time])
+            np.multiply(self.v, self.numbers[1], out=weights)
+            weights -= self.table[:, self.count :]
+            weights /= self.lam * time
+        return found
 
     def start(self, penalty: Penalty, w: Matrix, b: Vector, steps: int) -> None:
         """Go on from given models, a row of w for each, as if so many steps had led there: v = (t + offset) R'(w)."""
