@@ -544,8 +544,8 @@ class PrimalGradient {
     const bool p2_, bounded_;  // bounded_: whether a model has a radius
     const Strided v_, w_;      // w_: what scores are computed from, v or the weights
     Index visits_ = 0;
-    std::vector<double> raw_, held_;   // products of a row
-    std::vector<double> moves_;        // of v, and of held behind it
+    std::vector<double> raw_, held_;  // products of a row
+    std::vector<double> moves_;       // of v, and of held behind it
     std::vector<double> squared_, scale_, inverse_, sizes_;  // inverse_: 1 / f
     LossSums<Loss> losses_, average_losses_;
     PowerLink power_;
