@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from sklearn.datasets import load_digits
 import fenchel as fl
 from benchmarks.interpolation import separable, text_like
 from benchmarks.kernel import curved
+from fenchel.papers.interpolation import EXPERIMENTS
 
 Run = Callable[[], Any]
 CACHE = Path()  # nothing is kept: these rows are generated
@@ -97,6 +99,13 @@ def _infeasible(kind: str) -> Run:
             return fl.solve(problem)
 
     return run
+
+
+def _perceptron(accelerate: bool, intercept: bool, tol: float) -> Run:
+    """A small set of Figure 2 of the interpolation paper."""
+    small = replace(EXPERIMENTS[2].recipe, n=300, d=600).draw(0)
+    model = fl.SparsePerceptron(fit_intercept=intercept, accelerate=accelerate, tol=tol)
+    return _fit(model, small.X, small.y)
 
 
 def _largest_margin(classes: int, p: float, intercept: bool) -> Run:
@@ -268,6 +277,9 @@ ROWS: dict[str, Callable[[], Run]] = {
             (4, 2.0, False),
         )
     },
+    "perceptron": lambda: _perceptron(True, False, 1e-2),
+    "perceptron intercept": lambda: _perceptron(True, True, 1e-2),
+    "perceptron plain": lambda: _perceptron(False, False, 1e-1),
     **{
         f"margin interval digits {k} p={p:g}": partial(_interval, p, k)
         for k, p in ((2, 2.0), (2, 1.5), (2, 1.0), (4, 2.0), (4, 1.0), (3, 1.5))

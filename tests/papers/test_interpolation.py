@@ -26,7 +26,7 @@ def small(n=80, d=120, seed=0):
 # The figures ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("number", "lines"), [(1, 4), (2, 5)])
+@pytest.mark.parametrize(("number", "lines"), [(1, 5), (2, 6)])
 def test_every_figure_has_training_and_test_mistakes_of_all_methods(number, lines):
     ticks = []
     figure = interpolation.FIGURES[number](
@@ -81,40 +81,50 @@ def test_mistakes_begin_with_all_samples_and_count_zero_scores():
 # The observations -----------------------------------------------------------------------------------------------------
 
 
+ORDERS = ("uniform", "permutation")
+
+
 @pytest.fixture(scope="module")
 def races():
-    """20 runs of all methods of both figures, 40 passes each."""
-    return {
-        number: compare(experiment, [experiment.recipe.draw(seed) for seed in range(SEEDS)], 40)
-        for number, experiment in EXPERIMENTS.items()
-    }
+    """20 runs of all methods of both figures, 25 passes each, in both orders."""
+    found = {}
+    for number, experiment in EXPERIMENTS.items():
+        sets = [experiment.recipe.draw(seed) for seed in range(SEEDS)]
+        for order in ORDERS:
+            methods = [
+                replace(each, algorithm=replace(each.algorithm, sampling=order)) for each in experiment.methods
+            ]
+            found[number, order] = compare(experiment, sets, 25, methods=methods)
+    return found
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", EXPERIMENTS)
 def test_a_acceleration_has_the_fewest_training_mistakes_after_20_passes(races, number):
-    mean = {label: np.mean(curve.train[:, 20]) for label, curve in races[number].items()}
-    best = mean.pop(ACCELERATED if number == 1 else LOCAL)
-    assert best <= 1.0
-    assert all(3 * best <= others for others in mean.values())
-    if number == 2:  # with the paper's steps ahead of the paper's baselines, not of the p-norm perceptron
-        assert 1.5 * mean[ACCELERATED] <= min(mean["coordinate ascent"], mean["mirror descent"])
-        assert mean["p-norm perceptron"] < mean[ACCELERATED]
+    mean = {label: np.mean(curve.train[:, 20]) for label, curve in races[number, "uniform"].items()}
+    assert mean.pop(LOCAL) <= 0.3
+    sgd = mean.pop("primal SGD")
+    papers = mean.pop(ACCELERATED)
+    if number == 1:
+        assert papers <= 1.0
+        assert 3 * papers <= min(sgd, *mean.values())
+    else:  # with the paper's steps ahead of the paper's baselines, not of the p-norm perceptron
+        assert 1.5 * papers <= min(mean["coordinate ascent"], mean["mirror descent"])
+        assert mean["p-norm perceptron"] < papers
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", EXPERIMENTS)
 def test_b_acceleration_is_among_those_with_the_fewest_test_mistakes(races, number):
-    mean = {label: np.mean(curve.test[:, 20]) for label, curve in races[number].items()}
-    best = mean[ACCELERATED if number == 1 else LOCAL]
+    mean = {label: np.mean(curve.test[:, 20]) for label, curve in races[number, "uniform"].items()}
     # primal SGD has as few in Figure 1: they differ by less than the runs do
-    assert best <= 1.1 * min(mean.values())
+    assert mean[LOCAL] <= 1.1 * min(mean.values())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "label"), [(1, ACCELERATED), (2, ACCELERATED), (2, LOCAL)])
+@pytest.mark.parametrize(("number", "label"), [(1, ACCELERATED), (2, ACCELERATED), (1, LOCAL), (2, LOCAL)])
 def test_c_the_logarithm_of_the_training_mistakes_falls_like_a_line(races, number, label):
-    mean = races[number][label].train.mean(axis=0)
+    mean = races[number, "uniform"][label].train.mean(axis=0)
     last = int(np.argmax(mean < 1.0)) or len(mean)  # below one mistake the mean is of few runs
     passes, digits = np.arange(1, last), np.log(mean[1:last])
     slope, start = np.polyfit(passes, digits, 1)
@@ -122,10 +132,17 @@ def test_c_the_logarithm_of_the_training_mistakes_falls_like_a_line(races, numbe
     assert np.var(digits - start - slope * passes) <= 0.1 * np.var(digits)  # R^2 of 0.9
 
 
+BASELINES = {
+    1: ("primal SGD", "perceptron"),
+    2: ("primal SGD", "mirror descent", "p-norm perceptron"),
+}
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("number", EXPERIMENTS)
-def test_the_accelerated_perceptron_makes_no_mistake_after_fewer_passes_than_every_baseline(races, number):
-    passes = {label: np.median(curve.passes_to_none) for label, curve in races[number].items()}
-    best = passes.pop(ACCELERATED if number == 1 else LOCAL)
-    passes.pop(ACCELERATED, None)
-    assert 1.5 * best <= min(passes.values())  # 13 to 24, and 12 to 26
+def test_the_accelerated_perceptron_makes_no_mistake_after_fewer_passes_than_every_baseline(races, number, order):
+    found = races[number, order]
+    best = np.median(found[LOCAL].passes_to_none)
+    others = {label: np.median(found[label].passes_to_none) for label in BASELINES[number]}
+    assert 1.5 * best <= min(others.values())

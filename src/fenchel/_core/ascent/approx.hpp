@@ -157,9 +157,32 @@ class WeightSteps {
 // Over the samples: f = R*(v(alpha)), which is smooth, psi_i = (s_i / W) phi*(-.; y_i). The images are v / mu of z and of u, with the
 // intercept of the quadratic around a centre (see dual_ascent.hpp) as last entry. The step for z_i is that of dual ascent with N theta q_i
 // for q_i. For a link with a state a step costs O(d): theta, and with it every entry of y's image, changes in every step.
+// With `local.factor` > 0 such a link takes local.factor times the curvature along the row at y instead of q_i, if that is less, but no less
+// than local.least of q_i. The second derivative of R* is a diagonal less a square f f', so that x_i'diag(slopes)x_i bounds the curvature.
+struct Tangent {
+    double weight, slope;  // w_j, and entry j of the diagonal
+};
+
+// At zero the slope is the bound by strong convexity.
+inline Tangent tangent(const Power &link, double u) {
+    if (link.factor == 0) return {0, 1};
+    const double part = link.factor / link.scale * std::pow(std::fabs(u) / link.scale, link.q() - 2);
+    return {part * u, part * (link.q() - 1)};
+}
+
+inline Tangent tangent(const Entropic &link, double u) { return {link.weight(u), link.term(u) / link.sum}; }
+
+struct Local {
+    double factor = 0, least = 0;
+    // From (s_i / W) x_i'H x_i; `rest` is the intercept's part of q_i.
+    double bound(double q, double curvature, double rest) const {
+        return std::min(q, std::max(factor * curvature, least * (q - rest)) + rest);
+    }
+};
+
 template <class Loss, class Link, class Matrix>
 PassSums accelerate_samples(const Loss &loss, Link link, const Matrix &rows, const Samples &data, const Scale &scale, Sequence &sequence, const Index *order,
-                            Index steps, Images images, double *z, double *u) {
+                            Index steps, Images images, double *z, double *u, const Local &local = {}) {
     PassSums sums;
     std::vector<double> image(Link::stateless ? 0 : rows.width);
     for (Index k = 0; k < steps; ++k) {
@@ -167,18 +190,28 @@ PassSums accelerate_samples(const Loss &loss, Link link, const Matrix &rows, con
         const double square = sequence.theta * sequence.theta, u_factor = sequence.u_factor();
         const double s = data.s[i], y = data.y[i];
         const auto x = rows.line(i);
-        double score = images.at(rows.width, square);
+        double score = images.at(rows.width, square), q = data.q[i];
         if constexpr (Link::stateless) {
             score += dot(x, ImageWeights<Link>{images, square, link});
         } else {
             for (Index j = 0; j < rows.width; ++j) image[j] = images.at(j, square);
             link.begin(image.data(), rows.width);
-            score += Weights{image.data()}.score(x, link);
+            if (local.factor > 0) {
+                double curvature = 0;
+                for (Index k = 0; k < x.size; ++k) {
+                    const double value = static_cast<double>(x.value[k]);
+                    const Tangent at = tangent(link, image[x.index(k)]);
+                    score += value * at.weight, curvature += value * value * at.slope;
+                }
+                q = local.bound(q, s * scale.step * curvature, s * scale.shift);
+            } else {
+                score += Weights{image.data()}.score(x, link);
+            }
         }
         const double a = z[i] + square * u[i], phi = loss.value(score, y), gap = phi + loss.conjugate(-a, y) + a * score;
         sums.loss += s * phi;
         if (gap < infinity) sums.gap += s * gap;  // rounding may have moved a slightly out of its domain
-        const double move = loss.dual_step(z[i], score, sequence.step_factor() * data.q[i], y) - z[i];
+        const double move = loss.dual_step(z[i], score, sequence.step_factor() * q, y) - z[i];
         if (move != 0) {
             z[i] += move, u[i] += u_factor * move;
             images.move(x, s * move * scale.step, u_factor);

@@ -67,20 +67,21 @@ class Constrained {
             rule_, link_);
     }
 
-    // theta of the next step, and theta^2 of the last one.
-    std::tuple<double, double> accelerate(Order order, double theta, Index blocks, Mutable images, Mutable z, Mutable u) const {
+    // theta of the next step, and theta^2 of the last one. Without momentum theta stays; `local` > 0: steps from the curvature at hand.
+    std::tuple<double, double> accelerate(Order order, double theta, Index blocks, Mutable images, Mutable z, Mutable u, bool momentum, double local,
+                                          double least) const {
         check(order);
         check_sizes({z.size(), u.size()}, rows_->lines(), "a vector over the samples");
         check_size(images.size(), 2 * (rows_->width() + 1), "images");
         if (!std::holds_alternative<Within>(rule_)) throw std::invalid_argument("only dual ascent can be accelerated");
         if (blocks < 1 || !(theta > 0 && theta <= 1)) throw std::invalid_argument("there must be a block, and theta in (0, 1]");
         nb::gil_scoped_release release;
-        Sequence sequence{double(blocks), theta};
+        Sequence sequence{double(blocks), theta, 0, momentum};
         std::visit(
             [&](const auto &link) {
                 rows_->visit([&](const auto &rows) {
                     accelerate_samples(std::get<Within>(rule_), link, rows, samples(), scale_, sequence, order.data(), Index(order.size()),
-                                       Images{images.data()}, z.data(), u.data());
+                                       Images{images.data()}, z.data(), u.data(), Local{local, least});
                 });
             },
             link_);
@@ -130,7 +131,8 @@ void bind_interpolation(nb::module_ &m) {
              exact("s"), exact("q"), "step"_a, "shift"_a, "W"_a, nb::keep_alive<1, 2>())
         .def("epoch", &Constrained::epoch, exact("order"), exact("alpha"), exact("u"), "total"_a.none())
         .def("epoch_again", &Constrained::epoch_again, exact("order"), exact("alpha"), exact("u"), "damping"_a)
-        .def("accelerate", &Constrained::accelerate, exact("order"), "theta"_a, "blocks"_a, exact("images"), exact("z"), exact("u"));
+        .def("accelerate", &Constrained::accelerate, exact("order"), "theta"_a, "blocks"_a, exact("images"), exact("z"), exact("u"),
+             "momentum"_a = true, "local"_a = 0.0, "least"_a = 0.0);
 }
 
 }  // namespace fenchel

@@ -92,9 +92,7 @@ class MarginClassifier(MarginParameters, Classification):
         options: dict[str, Any] = {}
         clock = Clock(self.max_seconds)
         if self.solver == "dykstra":
-            options = {"accelerate": bool(self.accelerate), "restart": bool(self.accelerate)}
-            if self.p_ < 2.0 and not problems[0].intercept:
-                options["steps"] = "local"
+            options = {"accelerate": bool(self.accelerate), "restart": bool(self.accelerate), "steps": "local"}
         watch = [MistakeCounter(*pair) for pair in zip(problems, passes, strict=True)]
         try:
             results = fit_constrained(self, problems, "classes", watch=watch, **options)

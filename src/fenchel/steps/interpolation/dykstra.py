@@ -22,7 +22,8 @@ from fenchel.data.typing import Vector
 from fenchel.problem import Interpolation, Trait
 from fenchel.problem.checks import require_flag, require_one_of
 from fenchel.steps.base import Candidate, Solver, Start
-from fenchel.steps.interpolation.local import LocalIterates
+from fenchel.steps.interpolation.local import TUNING as LOCAL
+from fenchel.steps.interpolation.local import LocalIterates, gentler
 from fenchel.steps.interpolation.passes import Passes, Rule, smoothness
 from fenchel.steps.interpolation.state import AcceleratedIterates, Iterates, PlainIterates, sampler_of
 
@@ -45,7 +46,8 @@ class Dykstra(Solver[State]):
         Drop the momentum when D falls over a pass, and now and then; needs `accelerate`. Off: the paper's algorithm.
     steps : {"each", "largest", "local"}, default "each"
         Step sizes 1 / L_i, 1 / max_i L_i for all samples, or longer ones from the curvature at hand (`local.py`): for p
-        near 1 many times fewer passes, without their guarantee. Needs no intercept.
+        near 1 many times fewer passes, without their guarantee. Samples that need no step then wait, and a squared
+        p-norm is reached from p = 2.
     """
 
     sampling: str = "permutation"
@@ -71,25 +73,29 @@ class Dykstra(Solver[State]):
                 f'dykstra: accelerate=True needs sampling="uniform" or "permutation"; got {self.sampling!r}'
             )
 
-    def obstacle(self, problem: Interpolation) -> str | None:
-        if self.steps == "local" and problem.intercept:
-            return 'has no steps="local" with an intercept'
-        return None
-
     def begin(self, problem: Interpolation, start: Start, seed: int) -> State:
+        if self.steps == "local":
+            return self._begin_local(problem, start, seed)
         L = smoothness(problem, problem.penalty)
         inverse_rho = intercept_step(problem, L)
         bound = np.full_like(L, L[problem.counts].max(initial=0.0)) if self.steps == "largest" else L
         q = problem.weights * ((bound + inverse_rho) / problem.total_weight)
         passes = Passes.of(problem, Rule.ASCENT, problem.penalty, q, inverse_rho)
         sampler, alpha = sampler_of(problem, self.sampling, seed, L), problem.in_domain(start.alpha)
-        iterates = (
-            AcceleratedIterates(passes, sampler, alpha, restarts=bool(self.restart), b=start.b)
-            if self.accelerate
-            else PlainIterates(passes, sampler, alpha, b=start.b)
-        )
-        # in the 2-norm L_i is the curvature of L2, and that of ElasticNet on the support
-        return LocalIterates(iterates, L) if self.steps == "local" and problem.penalty.norm < 2.0 else iterates
+        if self.accelerate:
+            return AcceleratedIterates(passes, sampler, alpha, restarts=bool(self.restart), b=start.b)
+        return PlainIterates(passes, sampler, alpha, b=start.b)
+
+    def _begin_local(self, problem: Interpolation, start: Start, seed: int) -> LocalIterates:
+        first, *others = gentler(problem.penalty) if not np.any(start.alpha) else [problem.penalty]
+        L = smoothness(problem, first)
+        inverse_rho = LOCAL.intercept * intercept_step(problem, L)
+        q = problem.weights * ((L + inverse_rho) / problem.total_weight)
+        passes = Passes.of(problem, Rule.ASCENT, first, q, inverse_rho)
+        sampler, alpha = sampler_of(problem, self.sampling, seed, L), problem.in_domain(start.alpha)
+        restarts, momentum = bool(self.restart), bool(self.accelerate)
+        inner = AcceleratedIterates(passes, sampler, alpha, restarts=restarts, momentum=momentum, b=start.b)
+        return LocalIterates(inner, others)
 
     def step(self, state: State) -> State:
         """One pass."""

@@ -1,13 +1,16 @@
-"""Step sizes of dual ascent from the curvature of R* at hand, rather than from its largest value.
+"""Dual ascent with steps from the curvature of R* at hand, for the samples whose multipliers may move, by way of p = 2.
 
-L_i = |x_i|_{2->*}^2 / mu bounds x_i'H x_i for the second derivative H of R* everywhere. For p near 1 it is far from
-what H is along a run: on the data of section 4 of Raj and Bach 2020, p = 1 + 1 / log d, 10 to 100 times too large.
-After every pass the step of sample i becomes 1 / l_i with
-
-    l_i = min(L_i, l_i, safety x_i'diag(H) x_i),    H = diag(H) + factor f f', factor <= 0, at the present multipliers.
-
-It begins with the curvature along x_i at zero. H changes during a pass, so this proves nothing: a pass that lowers D is
-taken back, l_i and `safety` grow. So D never falls unless all l_i = L_i, and those are the steps with the guarantees.
+- L_i = |x_i|_{2->*}^2 / mu bounds x_i'H x_i for the second derivative H of R* everywhere. For p near 1 it is far from
+  what H is along a run: on the data of section 4 of Raj and Bach 2020, p = 1 + 1 / log d, 10 to 100 times too large. The
+  step of a visit is 1 / l_i with l_i = min(L_i, safety x_i'diag(H) x_i), H at the model of the visit, safety = 1; of
+  H = diag(H) + factor f f' the second part is left out, for factor <= 0. H changes along the step, so this proves
+  nothing: a pass that lowers D is taken back, momentum is dropped, and `safety` doubles. So D never falls unless all
+  l_i = L_i, and those are the steps with the guarantees.
+- From zero multipliers LpSquared is reached from p = 2: p - 1 falls by a factor after every pass. In the 2-norm most
+  mistakes go within two or three passes, since a sample's step moves all its features; for p near 1 it moves only those
+  with the largest |v_j|, about which little is known at first. Multipliers are carried over, times the
+  c that maximises D(c alpha), which is sum_i -s_i sigma_i(-alpha_i) / (2 W R*(v)) for R* homogeneous of degree 2.
+- Samples wait after visits that did not move their multipliers (`dual_ascent/waiting.py`).
 """
 
 from __future__ import annotations
@@ -17,44 +20,42 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fenchel.data.typing import Vector
-from fenchel.steps.base import Candidate, Overflow
-from fenchel.steps.interpolation.state import Iterates
+from fenchel.problem import Interpolation
+from fenchel.problem.penalties import L2, LpSquared, Penalty
+from fenchel.steps.base import Candidate
+from fenchel.steps.dual_ascent.waiting import Waiting
+from fenchel.steps.interpolation.passes import LocalSteps, Passes, smoothness
+from fenchel.steps.interpolation.state import AcceleratedIterates, require_finite
 
 
 @dataclass(frozen=True)
 class LocalTuning:
-    """Set on the data of the paper's Figure 2, by the passes to no training mistake: `fenchel.papers.interpolation`."""
+    """`python -m benchmarks.tuning steps.interpolation.local FIELD VALUE --rows perceptron`."""
 
-    safety: float = 2.5  # with 1, one pass in ten is taken back
-    growth: float = 2.0  # of all l_i, and of the safety, after a pass that lowered D
     least: float = 1e-3  # l_i / L_i, for rows where H is zero
-    rows: int = 256  # rows of X at a time
+    descent: float = 0.7  # of p - 1 after a pass
+    intercept: float = 0.125  # 1 / rho relative to the mean of L_i
 
 
 TUNING = LocalTuning()
 
+#: A step is over after so many rounds, however few samples are in them: what a round costs beside its visits is O(n).
+ROUNDS, PARTS = 8, 16
+
 
 @dataclass
 class LocalIterates:
-    """Iterates without an intercept, and l_i / L_i for every sample."""
+    """Iterates of the accelerated method, or the plain one (without momentum); `geometries` are the penalties to come."""
 
-    inner: Iterates
-    L: Vector
-    q: Vector = field(init=False)  # of the steps 1 / L_i
-    ratio: Vector = field(init=False)
-    safety: float = field(default=TUNING.safety, init=False)
+    inner: AcceleratedIterates
+    geometries: list[Penalty]
+    waiting: Waiting = field(init=False)
+    safety: float = field(default=1.0, init=False)
+    idle: bool = field(default=False, init=False)  # whether a pass visited all samples and changed nothing
+    begun: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self.q = self.inner.passes.q
-        self.ratio = np.ones_like(self.q)
-        if self.inner.passes.tail == 1 and not self.inner.point()[0].any():
-            self._set(np.clip(self._first(), TUNING.least, 1.0))
-
-    @property
-    def idle(self) -> bool:
-        """Whether a pass visited all samples and changed nothing."""
-        return self.inner.idle
+        self.waiting = Waiting(self.inner.sampler, self.inner.passes.problem.n_samples)
 
     def refresh(self) -> None:
         """Recompute images from multipliers."""
@@ -66,54 +67,74 @@ class LocalIterates:
 
     def step(self) -> None:
         """One pass; it is taken back if it lowers D with steps longer than 1 / L_i."""
-        inner, before = self.inner, self.inner.objective()
-        if np.all(self.ratio >= 1.0):
-            inner.step()
-            self._adapt(inner.point()[1])
-            return
+        inner = self.inner
+        if self.begun and self.geometries:
+            self._change_geometry(self.geometries.pop(0))
+        self.begun = True
+        drift = inner.move_centre()
+        before, exact = inner.objective(), inner.passes.base.quadratic
         saved = {name: copy(value) for name, value in vars(inner).items() if name not in ("passes", "sampler")}
-        if self._rises(before):
-            self._adapt(inner.point()[1])
-        else:
-            vars(inner).update(saved)
-            self.safety *= TUNING.growth
-            self._set(np.minimum(1.0, TUNING.growth * self.ratio))
-
-    def _first(self) -> Vector:
-        """l_i / L_i at zero, where H may be undefined: the curvature of R* along the step of sample i, were it alone.
-
-        With h = 1 / L_i it is 2 (R*(v + h x_i) - R*(v) - h x_i.w) / h^2: (p - 1) L_i for p-norms.
-        """
-        passes, u = self.inner.passes, self.inner.point()[1][:-1]
-        v, w, conjugate = passes.mu * u, passes.weights(self.inner.point()[1]), passes.base.conjugate
-        zero, curvature = conjugate(v), np.empty(len(self.q))
-        for i, h in enumerate(1.0 / self.L):
-            step = h * passes.problem.X.rows(np.array([i]))[0]
-            curvature[i] = 2.0 * (conjugate(v + step) - zero - float(step @ w)) / h**2
-        return curvature / self.L
-
-    def _rises(self, before: float) -> bool:
-        try:
-            self.inner.step()
-        except Overflow:
-            return False
-        return self.inner.objective() >= before
-
-    def _adapt(self, u: Vector) -> None:
-        """l_i from the curvature at an image."""
-        passes = self.inner.passes
-        problem, k, n = passes.problem, passes.tail, len(self.q)
-        derivative = passes.base.link_derivative(passes.mu * u[:-k])
-        if derivative is None:
+        finite = self._visits()
+        self.idle &= not drift.any()
+        if exact or (finite and inner.objective() >= before):
+            require_finite(finite)
+            if inner.restarts:
+                inner.restart_if_due(before)
             return
-        curvature = np.empty(n * k)
-        for first in range(0, n * k, TUNING.rows):
-            which = np.arange(first, min(first + TUNING.rows, n * k))
-            curvature[which] = np.square(problem.X.rows(which)) @ derivative.diagonal
-        local = self.safety * curvature.reshape(n, k).sum(axis=1) / self.L
-        self._set(np.clip(np.minimum(self.ratio, local), TUNING.least, 1.0))
+        if self.safety * TUNING.least >= 1.0:  # all l_i are L_i
+            require_finite(finite)
+            return
+        vars(inner).update(saved)
+        inner.restart(inner.passes.problem.in_domain(inner.point()[0]))
+        self.safety *= 2.0
+        self.waiting.wake()
 
-    def _set(self, ratio: Vector) -> None:
-        if np.any(ratio != self.ratio):
-            self.ratio = ratio
-            self.inner.passes = replace(self.inner.passes, q=self.q * ratio)
+    def _visits(self) -> bool:
+        """As many visits as there are samples; whether all numbers are finite."""
+        inner, waiting = self.inner, self.waiting
+        size, awake = len(inner.sampler.pool), waiting.is_awake
+        left, part, last, moved = size, -(-size // PARTS), waiting.round + ROUNDS, False
+        local = LocalSteps(self.safety, TUNING.least)
+        with np.errstate(over="ignore", invalid="ignore"):
+            while left > 0 and waiting.round < last:
+                order, z = waiting.next(min(left, part)), inner.alpha.copy()
+                if not inner.visit(order, local):
+                    return False
+                moved |= waiting.record(order, z, inner.alpha)
+                left -= len(order)
+        if not moved:
+            self.idle = awake and inner.sampler.visits_once and not (inner.momentum or self.geometries)
+            waiting.wake()
+        return True
+
+    def _change_geometry(self, geometry: Penalty) -> None:
+        """Carry the multipliers over to another penalty, times the best factor; the intercept stays."""
+        inner, old = self.inner, self.inner.passes
+        problem, k = old.problem, old.tail
+        alpha, u = inner.point()
+        support = problem.constraints.support(-np.reshape(problem.in_domain(alpha), (-1, k)))
+        gain, R = -problem.mean(support), geometry.conjugate(old.mu * u[:-k])
+        c = gain / (2.0 * R) if gain > 0.0 and R > 0.0 else 1.0
+        new = passes_in(problem, geometry, old.inverse_rho / c, old)
+        inner.passes, inner.alpha, inner.change = new, c * inner.alpha, c * inner.change
+        inner.images[:-k] *= c * old.mu / new.mu
+
+
+def passes_in(problem: Interpolation, geometry: Penalty, inverse_rho: float, like: Passes) -> Passes:
+    """Passes with the links of a geometry. Where p is not the problem's, |x_i|_2 bounds |x_i|_q, and is at hand."""
+    own = problem.penalty.norm == geometry.norm
+    L = smoothness(problem, geometry if own else L2(geometry.strong_convexity))
+    q = problem.weights * ((L + inverse_rho) / problem.total_weight)
+    return replace(like, geometry=geometry, q=q, inverse_rho=inverse_rho)
+
+
+def gentler(penalty: Penalty) -> list[Penalty]:
+    """From p = 2 to the given one; only the given one if it is no squared p-norm on all of R^d."""
+    if not isinstance(penalty, LpSquared) or penalty.radius is not None or penalty.p == 2.0:
+        return [penalty]
+    found: list[Penalty] = [L2(penalty.lam)]
+    excess = TUNING.descent
+    while excess > penalty.p - 1.0:
+        found.append(LpSquared(penalty.lam, 1.0 + excess))
+        excess *= TUNING.descent
+    return [*found, penalty]

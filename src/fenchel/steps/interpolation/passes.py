@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,16 +68,31 @@ class Sequence:
     blocks: int
     theta: float
     square: float = 0.0
+    momentum: bool = True  # else theta stays 1 / N: plain coordinate ascent
 
     @classmethod
-    def of(cls, blocks: int) -> Sequence:
+    def of(cls, blocks: int, momentum: bool = True) -> Sequence:
         """Before the first step: theta = 1 / N."""
-        return cls(blocks, 1.0 / max(1, blocks))
+        return cls(blocks, 1.0 / max(1, blocks), momentum=momentum)
+
+    @property
+    def change_factor(self) -> float:
+        """The change of x's second part for a unit change of z."""
+        return -(1.0 - self.blocks * self.theta) / self.theta**2 if self.momentum else 0.0
 
     def advance(self) -> None:
         """theta'^2 = (1 - theta') theta^2."""
         theta = self.theta
-        self.theta, self.square = 2.0 * theta / (np.sqrt(theta * theta + 4.0) + theta), theta * theta
+        self.square = theta * theta
+        if self.momentum:
+            self.theta = 2.0 * theta / (np.sqrt(theta * theta + 4.0) + theta)
+
+
+class LocalSteps(NamedTuple):
+    """Steps 1 / l_i with l_i = min(L_i, max(factor x_i'diag(H) x_i, least L_i)), H at the model of the visit."""
+
+    factor: float = 0.0  # 0: l_i = L_i
+    least: float = 0.0
 
 
 @dataclass
@@ -158,7 +174,15 @@ class Passes(ABC):
         """One step for each sample of the order; how many multipliers changed. The models before them go to `total`."""
 
     @abstractmethod
-    def accelerated(self, order: Order, sequence: Sequence, images: Vector, z: Vector, change: Vector) -> None:
+    def accelerated(
+        self,
+        order: Order,
+        sequence: Sequence,
+        images: Vector,
+        z: Vector,
+        change: Vector,
+        local: LocalSteps = LocalSteps(),  # noqa: B008
+    ) -> None:
         """Steps of APPROX at y = z + theta^2 change; `images` has the images of z and change side by side."""
 
 
@@ -209,9 +233,18 @@ class CompiledPasses(Passes):
     def plain(self, order: Order, alpha: Vector, u: Vector, total: Vector | None = None) -> int:
         return self.kernel.epoch(order, alpha, u, total)[2]
 
-    def accelerated(self, order: Order, sequence: Sequence, images: Vector, z: Vector, change: Vector) -> None:
-        state = self.kernel.accelerate(order, sequence.theta, sequence.blocks, images.reshape(-1), z, change)
-        sequence.theta, sequence.square = state
+    def accelerated(
+        self,
+        order: Order,
+        sequence: Sequence,
+        images: Vector,
+        z: Vector,
+        change: Vector,
+        local: LocalSteps = LocalSteps(),  # noqa: B008
+    ) -> None:
+        sequence.theta, sequence.square = self.kernel.accelerate(
+            order, sequence.theta, sequence.blocks, images.reshape(-1), z, change, sequence.momentum, *local
+        )
 
 
 @dataclass
@@ -227,10 +260,19 @@ class BlockPasses(Passes):
         k = self.tail
         return self.problem.X.rows(np.arange(i * k, (i + 1) * k))
 
-    def _next(self, i: int, a: Vector, rows: Vector, u: Vector, stretch: float = 1.0) -> Vector:
+    def _next(self, i: int, a: Vector, rows: Vector, u: Vector, q: float) -> Vector:
         """The next multiplier at the model of u."""
         z = rows @ self.weights(u) + u[-self.tail :]
-        return self.move(a, z, stretch * self.q[i], lambda t: self.problem.constraints.project_sample(i, t))
+        return self.move(a, z, q, lambda t: self.problem.constraints.project_sample(i, t))
+
+    def _step(self, i: int, rows: Vector, u: Vector, local: LocalSteps) -> float:
+        """q_i of a visit; the sum over the k rows bounds the curvature along all of them."""
+        derivative = self.base.link_derivative(self.mu * u[: -self.tail]) if local.factor > 0.0 else None
+        if derivative is None:
+            return float(self.q[i])
+        fraction = self.problem.fractions.ravel()[i]
+        curvature, rest = fraction * float(np.sum(np.square(rows) @ derivative.diagonal)), fraction * self.inverse_rho
+        return float(min(self.q[i], max(local.factor * curvature, local.least * (self.q[i] - rest)) + rest))
 
     def _moved(self, i: int, change: Vector, rows: Vector) -> Vector:
         """The change of the image with that of the multipliers of sample i."""
@@ -243,21 +285,29 @@ class BlockPasses(Passes):
             if total is not None:
                 total += np.concatenate([self.weights(u), u[-self.tail :]])
             rows = self._block(i)
-            change = self._next(i, A[i], rows, u) - A[i]
+            change = self._next(i, A[i], rows, u, self.q[i]) - A[i]
             if np.any(change != 0.0):
                 A[i] += change
                 u += self._moved(i, change, rows)
                 moves += 1
         return moves
 
-    def accelerated(self, order: Order, sequence: Sequence, images: Vector, z: Vector, change: Vector) -> None:
+    def accelerated(
+        self,
+        order: Order,
+        sequence: Sequence,
+        images: Vector,
+        z: Vector,
+        change: Vector,
+        local: LocalSteps = LocalSteps(),  # noqa: B008
+    ) -> None:
         Z, C = z.reshape(-1, self.tail), change.reshape(-1, self.tail)
         for i in order:
-            theta, stretch = sequence.theta, sequence.blocks * sequence.theta
-            rows = self._block(i)
-            move = self._next(i, Z[i], rows, images[:, 0] + theta**2 * images[:, 1], stretch) - Z[i]
+            rows, u = self._block(i), images[:, 0] + sequence.theta**2 * images[:, 1]
+            q = sequence.blocks * sequence.theta * self._step(i, rows, u, local)
+            move = self._next(i, Z[i], rows, u, q) - Z[i]
             if np.any(move != 0.0):
-                factor = -(1.0 - stretch) / theta**2
+                factor = sequence.change_factor
                 Z[i] += move
                 C[i] += factor * move
                 moved = self._moved(i, move, rows)

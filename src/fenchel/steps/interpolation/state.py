@@ -12,7 +12,7 @@ from fenchel.problem import Interpolation
 from fenchel.steps.base import Candidate, Overflow
 from fenchel.steps.dual_ascent.sampling import Sampler
 from fenchel.steps.dual_ascent.state import TUNING as ASCENT
-from fenchel.steps.interpolation.passes import Passes, Sequence
+from fenchel.steps.interpolation.passes import LocalSteps, Order, Passes, Sequence
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,7 @@ class AcceleratedIterates(Iterates):
     """
 
     restarts: bool = False
+    momentum: bool = True
     change: Vector = field(init=False)
     images: Vector = field(init=False)  # of z and of the change, side by side
     sequence: Sequence = field(init=False)
@@ -158,7 +159,7 @@ class AcceleratedIterates(Iterates):
     def restart(self, x: Vector) -> None:
         """Drop the momentum at x."""
         self.alpha, self.change, self.since = x, np.zeros_like(x), 0
-        self.sequence = Sequence.of(len(self.sampler.pool))
+        self.sequence = Sequence.of(len(self.sampler.pool), self.momentum)
         self.refresh()
 
     def refresh(self) -> None:
@@ -168,18 +169,32 @@ class AcceleratedIterates(Iterates):
         square = self.sequence.square
         return self.alpha + square * self.change, self.images[:, 0] + square * self.images[:, 1]
 
-    def advance(self) -> bool:
+    def move_centre(self) -> Vector:
+        """To the present intercept; returns by how much."""
         drift = self.shift(self.point()[0])
         self.centre += drift
         self.images[-self.passes.tail :, 0] += drift
+        return drift
+
+    def visit(self, order: Order, local: LocalSteps = LocalSteps()) -> bool:  # noqa: B008
+        """Steps of these samples; whether all numbers are finite."""
+        self.passes.accelerated(order, self.sequence, self.images, self.alpha, self.change, local)
+        return bool(np.isfinite(self.images).all() and np.isfinite(self.alpha).all())
+
+    def advance(self) -> bool:
+        self.move_centre()
         before = self.objective() if self.restarts else 0.0
-        self.passes.accelerated(self.sampler.next(), self.sequence, self.images, self.alpha, self.change)
-        finite = bool(np.isfinite(self.images).all() and np.isfinite(self.alpha).all())
+        finite = self.visit(self.sampler.next())
+        if self.restarts and finite:
+            self.restart_if_due(before)
+        return finite
+
+    def restart_if_due(self, before: float) -> None:
+        """After a pass that began with D(x) = before."""
         self.since += 1
-        if self.restarts and finite and (self.since >= self.period or self.objective() < before):
+        if self.since >= self.period or self.objective() < before:
             self.period *= TUNING.growth if self.since >= self.period else 1.0
             self.restart(self.passes.problem.in_domain(self.point()[0]))
-        return finite
 
     def candidates(self) -> list[Candidate]:
         return [self.candidate(*self.point()), self.candidate(self.alpha, self.images[:, 0])]
