@@ -119,7 +119,7 @@ def _require(problem: Problem, penalty: type) -> None:
 
 def _at_zero(problem: Problem) -> float:
     """f(0), a bound on the suboptimality of w = 0 and of alpha = 0: losses are nonnegative."""
-    return problem.mean(problem.loss.value(np.zeros(problem.shape[0]), problem.y))
+    return problem.loss_at_zero
 
 
 def _widest_column(problem: Problem) -> float:
