@@ -6,7 +6,7 @@ import pytest
 import fenchel as fl
 from fenchel import theory
 from fenchel.solver import Start
-from fenchel.steps import APPROX
+from fenchel.steps import APPROX, SDCA
 
 SEEDS = 10
 DESCENT = {over: APPROX(over=over, accelerate=False) for over in ("weights", "samples")}
@@ -49,9 +49,11 @@ def test_the_steps_are_those_printed_in_the_paper():
     R, L = 1e-2, 0.3
     bound = theory.descent_lipschitz(n, R, L, beta, initial)
     forget = np.ceil(n * np.log(initial * beta / (2 * L**2 * R**2 * n)))
-    assert forget > 0
-    assert bound.iterations(gap) == np.ceil(forget + n + 20 * n**2 * L**2 * R**2 / (beta * gap))
+    assert bound.forget == forget > 0
+    assert bound.iterations(gap) <= np.ceil(forget + n + 20 * n**2 * L**2 * R**2 / (beta * gap))
     assert bound.dual(forget + 16 * n**2 * L**2 * R**2 / (beta * gap)) <= gap / 2
+    one_sided = theory.descent_lipschitz(n, R, L, beta, initial, one_sided=True)
+    assert one_sided.spread == bound.spread / 4
 
 
 def test_the_bounds_of_ascent_are_a_special_case():
@@ -150,3 +152,37 @@ def test_the_lasso_is_certified_before_corollary_10_says(loss):
     for gap in (1e-2, 1e-4):
         r = fl.solve(problem, solver="approx", accelerate=False, tol=0.0, atol=gap, check_every=1)
         assert r.n_iter * bound.n <= bound.iterations(gap)
+
+
+@pytest.mark.parametrize("lam", [0.1, 1e-2])
+@pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Absolute()], ids=repr)
+def test_kinks_with_an_elastic_net_are_under_theorem_9(loss, lam):
+    """The third row of Table 1 for a loss with kinks: f = R*, averages by dual ascent over samples."""
+    X, y = regression(150, 10)
+    y = np.sign(y) if loss.is_classification else y
+    X /= np.linalg.norm(X, axis=1).max()
+    problem = fl.Problem(X, y, loss, fl.penalties.ElasticNet(lam, 0.3))
+    bound = theory.elastic_net(problem, "samples")
+    assert bound.spread == pytest.approx(1.0 if loss.is_classification else 4.0)
+    assert bound.lam == pytest.approx(0.7 * lam)
+    best, epochs = fl.solve(problem, tol=1e-9).certificate.primal, np.arange(1, 64)
+    algorithm = SDCA(sampling="uniform", shrink=False, accelerate=False, output="average")
+    gaps, below = [], []
+    for seed in range(SEEDS):
+        state = algorithm.begin(problem, Start(np.zeros(10), 0.0, np.zeros(150)), seed)
+        for _ in epochs:
+            state = algorithm.step(state)
+            last, mean = algorithm.candidates(state)
+            gaps.append(problem.primal(mean.w) - problem.dual(np.clip(mean.alpha, *problem.domain)))
+            below.append(best - problem.dual(last.alpha))
+    assert np.all(np.mean(np.reshape(below, (SEEDS, -1)), axis=0) <= bound.dual(150 * epochs))
+    opens = 2.0 ** np.maximum(np.floor(np.log2(epochs)) - 1, 0)
+    limit = bound.gap(150 * epochs, 150 * (opens - 1))
+    assert np.isfinite(limit).sum() >= 16
+    assert np.all(np.mean(np.reshape(gaps, (SEEDS, -1)), axis=0) <= limit)
+
+
+def test_kinks_are_refused_over_weights():
+    X, y = regression(20, 4)
+    with pytest.raises(TypeError, match=r"smooth loss, which Hinge\(\) is not"):
+        theory.elastic_net(fl.Problem(X, np.sign(y), fl.losses.Hinge(), fl.penalties.ElasticNet(0.1)))
