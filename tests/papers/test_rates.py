@@ -260,15 +260,44 @@ def test_steps_over_samples_are_under_their_rates_and_gaps_on_average(loss, pena
 @pytest.mark.parametrize("batch", [1, 3, D])
 @pytest.mark.parametrize("density", [1.0, 0.3])
 def test_mini_batches_of_approx_are_under_their_rate(batch, density):
-    problem = problem_of(fl.losses.Squared(), fl.penalties.L1(0.05))
-    keep = np.random.default_rng(3).random((N, D)) < density
-    problem = fl.Problem(problem.X.rows(np.arange(N)) * keep, problem.y, problem.loss, problem.penalty)
+    problem = sparse_problem(density)
     best, low = near_optimum(problem)
     curvature = theory.approx_curvature(problem, batch)
     rate = theory.approx_rate(D, np.sqrt(curvature @ best**2), problem.loss_at_zero - low, batch)
-    steps = 150
-    runs = [[problem.primal(w) - low for w in minibatch_approx(problem, curvature, batch, steps, s)] for s in range(10)]
-    assert np.all(np.mean(runs, axis=0) <= rate(np.arange(1, steps + 1)) + 1e-12)
+    runs = [[problem.primal(w) - low for w in minibatch_approx(problem, curvature, batch, 150, s)] for s in range(10)]
+    assert np.all(np.mean(runs, axis=0) <= rate(np.arange(1, 151)) + 1e-12)
+    # and so is the solver, whose epochs are D // batch steps
+    solver = APPROX(over="weights", restart=False, batch=batch)
+    runs = [[problem.primal(c.w) - low for c in solver_iterates(solver, problem, 40, seed)] for seed in range(10)]
+    assert np.all(np.mean(runs, axis=0) <= rate(D // batch * np.arange(1, 41)) + 1e-12)
+
+
+def sparse_problem(density):
+    problem = problem_of(fl.losses.Squared(), fl.penalties.L1(0.05))
+    keep = np.random.default_rng(3).random((N, D)) < density
+    return fl.Problem(problem.X.rows(np.arange(N)) * keep, problem.y, problem.loss, problem.penalty)
+
+
+@pytest.mark.parametrize("batch", [2, 5, D])
+def test_the_solver_takes_the_steps_that_are_printed(batch):
+    problem = sparse_problem(0.5)
+    solver = APPROX(over="weights", restart=False, batch=batch)
+    found = list(solver_iterates(solver, problem, 6, seed=4))
+    steps = minibatch_approx(problem, theory.approx_curvature(problem, batch), batch, 6 * (D // batch), seed=4)
+    for epoch, w in enumerate(list(steps)[D // batch - 1 :: D // batch]):
+        np.testing.assert_allclose(found[epoch].w, w, atol=1e-10)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("penalty", [fl.penalties.GroupL2(0.05, np.arange(D) // 3), fl.penalties.ElasticNet(0.05)])
+def test_batches_of_blocks_end_in_a_certificate(penalty, intercept):
+    base = sparse_problem(0.5)
+    problem = fl.Problem(base.X.rows(np.arange(N)), base.y, fl.losses.Huber(0.5), penalty, intercept=intercept)
+    best = fl.solve(problem, tol=1e-9).certificate.primal
+    for batch in (2, 4, 50):
+        c = fl.solve(problem, solver="approx", over="weights", batch=batch, tol=1e-6).certificate
+        assert c.ok
+        assert c.primal == pytest.approx(best, rel=3e-6)
 
 
 def test_larger_batches_need_fewer_steps():

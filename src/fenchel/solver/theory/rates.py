@@ -32,11 +32,10 @@ from fenchel.problem import Problem
 from fenchel.problem.checks import require_count, require_one_of
 from fenchel.problem.penalties import L1
 from fenchel.solver.theory.bounds import require_positive
+from fenchel.steps.first_order.approx import overlap
 
 #: The smaller dimension up to which all eigenvalues are computed, and what is added for the error of the largest.
 SMALL, ALLOWANCE = 500, 1e-8
-#: Rows whose nonzeros are counted together.
-ROWS = 256
 #: A bound on the expected suboptimality after so many steps.
 Rate = Callable[[ArrayLike], Vector]
 
@@ -114,16 +113,11 @@ def approx_rate(n: int, distance: float, initial: float, batch: int = 1) -> Powe
 def approx_curvature(problem: Problem, batch: int = 1) -> Vector:
     """v_j = L sum_i (s_i / W) (1 + (c_i - 1) (tau - 1) / max(1, d - 1)) x_ij^2, c_i the nonzeros of row i.
 
-    The steps 1 / v_j of tau weights at once; with tau = 1 they are those of single weights.
+    The curvature that `solve(solver="approx", over="weights", batch=tau)` takes for single weights.
     """
     require_count(batch, "batch", "weights")
-    X, (n, d) = problem.X, problem.shape
-    rows = problem.weights / problem.total_weight
-    if batch > 1:
-        pieces = np.array_split(np.arange(n), -(-n // ROWS))
-        count = np.concatenate([np.count_nonzero(X.rows(piece), axis=1) for piece in pieces]).astype(np.float64)
-        rows = rows * (1.0 + np.maximum(count - 1.0, 0.0) * (batch - 1.0) / max(1, d - 1))
-    return np.asarray(problem.loss.smoothness * X.column_norms(2.0, rows) ** 2)
+    s = problem.weights / problem.total_weight * overlap(problem, problem.shape[1], batch)
+    return np.asarray(problem.loss.smoothness * problem.X.column_norms(2.0, s) ** 2)
 
 
 def descent_rate(n: int, distance: float, initial: float) -> PowerRate:
