@@ -7,6 +7,7 @@ import fenchel as fl
 from fenchel import theory
 from fenchel.solver import Start
 from fenchel.steps import APPROX, SDCA
+from fenchel.steps.dual_ascent.averaging import SuffixAverage
 
 SEEDS = 10
 DESCENT = {over: APPROX(over=over, accelerate=False) for over in ("weights", "samples")}
@@ -176,8 +177,7 @@ def test_kinks_with_an_elastic_net_are_under_theorem_9(loss, lam):
             gaps.append(problem.primal(mean.w) - problem.dual(np.clip(mean.alpha, *problem.domain)))
             below.append(best - problem.dual(last.alpha))
     assert np.all(np.mean(np.reshape(below, (SEEDS, -1)), axis=0) <= bound.dual(150 * epochs))
-    opens = 2.0 ** np.maximum(np.floor(np.log2(epochs)) - 1, 0)
-    limit = bound.gap(150 * epochs, 150 * (opens - 1))
+    limit = bound.gap(150 * epochs, 150 * SuffixAverage.skipped(epochs))
     assert np.isfinite(limit).sum() >= 16
     assert np.all(np.mean(np.reshape(gaps, (SEEDS, -1)), axis=0) <= limit)
 
@@ -239,8 +239,7 @@ def test_the_expected_gap_of_the_average_is_under_corollary_10(loss, lam):
         return problem.primal(w) + problem.mean(loss.conjugate(-alpha, y)) + conjugate
 
     gaps = np.mean([[gap(mean.w) for _, mean in averages(problem, 127, seed)] for seed in range(SEEDS)], axis=0)
-    opens = 2.0 ** np.maximum(np.floor(np.log2(epochs)) - 1, 0)
-    limit = bound.gap(12 * epochs, 12 * (opens - 1))
+    limit = bound.gap(12 * epochs, 12 * SuffixAverage.skipped(epochs))
     assert np.isfinite(limit).sum() > 64
     assert np.all(gaps <= limit)
 

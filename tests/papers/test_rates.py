@@ -315,6 +315,9 @@ def test_what_the_theorems_do_not_cover_is_refused():
     rate = theory.LinearRate(0.1, 1.0)
     with pytest.raises(ValueError, match="contraction must be at most 1"):
         theory.LinearRate(1.5, 1.0)
+    with pytest.raises(ValueError, match="distance must be a number >= 0"):
+        theory.fista_rate(1.0, -1.0)
+    assert theory.fista_rate(1.0, 0.0)(5) == 0.0  # a start at the optimum
     with pytest.raises(ValueError, match="batch must be at most n = 5"):
         theory.approx_rate(5, 1.0, 1.0, 6)
     with pytest.raises(TypeError, match="need a smooth loss"):

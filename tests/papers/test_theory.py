@@ -7,6 +7,7 @@ import fenchel as fl
 from fenchel import theory
 from fenchel.solver import Start
 from fenchel.steps import SDCA
+from fenchel.steps.dual_ascent.averaging import SuffixAverage
 
 SEEDS = 20
 
@@ -203,9 +204,7 @@ def test_the_expected_gap_of_average_and_random_iterates_is_under_theorems_2_and
     problem = fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(lam))
     bound = theory.sdca(problem, init=init)
     epochs = np.arange(1, 64)
-    # the window that is reported after epoch E, 2^k <= E < 2^(k+1), opens with epoch 2^(k-1)
-    opens = 2.0 ** np.maximum(np.floor(np.log2(epochs)) - 1, 0)
-    limit = bound.gap(n * epochs, n * (opens - 1))
+    limit = bound.gap(n * epochs, n * SuffixAverage.skipped(epochs))
     covered = np.isfinite(limit)
     assert covered.sum() >= 16
     assert np.all(mean_gaps(problem, 63, output=output, init=init)[covered] <= limit[covered])
@@ -230,8 +229,7 @@ def test_the_expected_gap_of_the_average_is_under_the_second_half_of_theorem_5(o
     X, y = normalised()
     problem = fl.Problem(X, y, fl.losses.SmoothedHinge(0.5), fl.penalties.L2(lam))
     bound, epochs = theory.sdca(problem), np.arange(1, 64)
-    opens = 2.0 ** np.maximum(np.floor(np.log2(epochs)) - 1, 0)
-    limit = bound.gap(300 * epochs, 300 * (opens - 1))
+    limit = bound.gap(300 * epochs, 300 * SuffixAverage.skipped(epochs))
     assert np.all(mean_gaps(problem, 63, output=output) <= limit)
 
 

@@ -72,7 +72,8 @@ class PowerRate:
     power: float = 1.0
 
     def __post_init__(self) -> None:
-        require_positive(constant=self.constant, scale=self.scale, power=self.power)
+        require_positive(scale=self.scale, power=self.power)
+        _require_bounds(constant=self.constant)
 
     def __call__(self, iterations: ArrayLike) -> Vector:
         base = self.scale * np.asarray(iterations, dtype=np.float64) + self.offset
@@ -81,7 +82,8 @@ class PowerRate:
 
 def fista_rate(smoothness: float, distance: float) -> PowerRate:
     """FISTA with steps 1 / smoothness: 2 smoothness |x_0 - x*|^2 / (t + 1)^2 (Beck and Teboulle 2009)."""
-    require_positive(smoothness=smoothness, distance=distance)
+    require_positive(smoothness=smoothness)
+    _require_bounds(distance=distance)
     return PowerRate(2.0 * smoothness * distance**2, 1.0, 1.0, 2.0)
 
 
@@ -103,7 +105,7 @@ def approx_rate(n: int, distance: float, initial: float, batch: int = 1) -> Powe
     """
     require_count(n, "n", "coordinates")
     require_count(batch, "batch", "coordinates")
-    require_positive(distance=distance, initial=initial)
+    _require_bounds(distance=distance, initial=initial)
     if batch > n:
         raise ValueError(f"batch must be at most n = {n}, got {batch}")
     constant = 4.0 * n * n * ((1.0 - batch / n) * initial + 0.5 * distance**2)
@@ -123,8 +125,14 @@ def approx_curvature(problem: Problem, batch: int = 1) -> Vector:
 def descent_rate(n: int, distance: float, initial: float) -> PowerRate:
     """Coordinate descent: n (|x_0 - x*|_v^2 / 2 + initial) / (n + t) (Lu and Xiao 2015), as in `approx_rate`."""
     require_count(n, "n", "coordinates")
-    require_positive(distance=distance, initial=initial)
+    _require_bounds(distance=distance, initial=initial)
     return PowerRate(n * (0.5 * distance**2 + initial), 1.0, float(n), 1.0)
+
+
+def _require_bounds(**values: float) -> None:
+    for name, value in values.items():
+        if not 0.0 <= value < inf:
+            raise ValueError(f"{name} must be a number >= 0, got {value!r}")
 
 
 # What follows for their gaps ------------------------------------------------------------------------------------------

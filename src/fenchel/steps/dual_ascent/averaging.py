@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fenchel.data.typing import Vector
 
@@ -46,6 +47,11 @@ class SuffixAverage:
             self.windows = [*self.windows[-1:], window]
         for window in self.windows:
             window.add(mean, inside, self.rng)
+
+    @staticmethod
+    def skipped(epochs: ArrayLike) -> Vector:
+        """The epochs before the window that is reported after so many, at least 1: T0 / n of the theorems."""
+        return np.maximum(2.0 ** (np.floor(np.log2(np.asarray(epochs, dtype=np.float64))) - 1.0), 1.0) - 1.0
 
     @property
     def average(self) -> Vector:
