@@ -63,7 +63,7 @@ def test_figure_3_has_a_bound_for_every_gap_and_none_is_exceeded():
     assert "Theorem 2" in figure.axes[0].get_ylabel()
     assert "Theorem 4" in figure.axes[1].get_ylabel()
     for axes in figure.axes:
-        gaps, bounds = axes.get_lines()[:3], axes.get_lines()[3:]
+        gaps, bounds = axes.get_lines()[::2], axes.get_lines()[1::2]
         for gap, bound in zip(gaps, bounds, strict=True):
             assert gap.get_label().split(":")[0] == bound.get_label().split(":")[0]
             steps = len(gap.get_xdata()) - 1
@@ -133,12 +133,12 @@ def test_the_paper_on_the_generated_sets(which):
     assert accelerated.gap[100] <= accelerated.gap[10] / 10.0
     assert accelerated.gap[100] <= 1e-3
     assert plain.gap[-1] < accelerated.gap[-1]
-    tenth, thousandth = (lasso(dataset, share * lasso(dataset, 1.0).lam_max()) for share in (0.1, 0.001))
+    tenth, least = (lasso(dataset, share * lasso(dataset, 1.0).lam_max()) for share in (0.1, 1e-4))
     for kind in KINDS:
         curve = lasso_curve(tenth, kind, 200)
         assert np.median(curve.gap[-10:]) <= 1e-3 * curve.gap[0]
-    gaps = {kind.name: np.median(lasso_curve(thousandth, kind, 100).gap[-10:]) for kind in (DESCENT, ACCELERATED)}
-    assert 3.0 * gaps["APPROX"] < gaps["CD"]
+    gaps = {kind.name: np.median(lasso_curve(least, kind, 100).gap[-10:]) for kind in (DESCENT, ACCELERATED)}
+    assert 2.0 * gaps["APPROX"] < gaps["CD"]
 
 
 @pytest.mark.slow

@@ -191,8 +191,8 @@ def test_kinks_are_refused_over_weights():
 # The average of Algorithm 1 over weights ------------------------------------------------------------------------------
 
 
-def averages(problem, epochs, seed):
-    algorithm = APPROX(over="weights", accelerate=False, output="average")
+def averages(problem, epochs, seed, skip=None):
+    algorithm = APPROX(over="weights", accelerate=False, output="average", average_from=skip)
     n, d = problem.shape
     state = algorithm.begin(problem, Start(np.zeros(d), 0.0, np.zeros(n)), seed)
     for _ in range(epochs):
@@ -220,6 +220,9 @@ def test_the_average_is_of_all_iterates_of_its_window():
     last, mean = found[-1]
     np.testing.assert_allclose(np.append(last.w, last.b), z, atol=1e-12)
     np.testing.assert_allclose(np.append(mean.w, mean.b), np.mean(windows[1:], axis=0), atol=1e-12)
+    for skip in (0, 4):
+        _, mean = list(averages(problem, 7, 7, skip))[-1]
+        np.testing.assert_allclose(np.append(mean.w, mean.b), np.mean(windows[skip:], axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("lam", [0.3, 0.1])

@@ -5,6 +5,7 @@ import pytest
 
 import fenchel as fl
 from fenchel import theory
+from fenchel.papers import regimes
 from fenchel.papers.curves import follow
 from fenchel.papers.datasets import split
 from fenchel.solver.theory import Regime
@@ -91,3 +92,27 @@ def test_steps_are_within_a_constant_of_the_rates(gamma, height):
             assert 60 * n <= 10 * log * theory.sdca_rate(regime)
         if descent.primal[-1] - best <= accuracy:
             assert steps_to(accuracy, descent.primal - best, n) <= 10 * log * max(theory.sgd_rate(regime), n)
+
+
+# The picture of the page ----------------------------------------------------------------------------------------------
+
+
+def test_the_map_says_where_sgd_and_sdca_are_ahead():
+    n = 10_000
+    # above accuracy 1 / (lam n) SGD, for a smooth loss far below it SDCA, for the hinge neither
+    assert regimes.ahead(n, np.array(100.0), np.array(0.1), 0.0) == 1.0
+    assert regimes.ahead(n, np.array(1.0), np.array(1e-5), 0.0) == 0.0
+    assert regimes.ahead(n, np.array(1.0), np.array(1e-5), 1.0) == -1.0
+    assert regimes.ahead(n, np.array(800.0), np.array(0.1), 1.0) == 1.0
+
+
+def test_the_picture_has_the_three_regimes():
+    figure = regimes.picture()
+    assert len(figure.axes) == 3
+    basic, *refined = (line.get_ydata() for line in figure.axes[2].get_lines())
+    assert len(refined) == 3
+    for curve in refined:
+        assert np.all(np.diff(curve) <= 0)
+        assert curve[-1] < basic[-1]
+    none, some, even = refined
+    assert none[-1] < 1e-9 < even[-1] < some[-1]

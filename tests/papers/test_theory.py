@@ -1,12 +1,14 @@
 """The bounds of Theorems 2, 5 and 11: what they say, and that the algorithm keeps below them on average."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import fenchel as fl
 from fenchel import theory
 from fenchel.solver import Start
-from fenchel.steps import SDCA
+from fenchel.steps import APPROX, SDCA
 from fenchel.steps.dual_ascent.averaging import SuffixAverage
 
 SEEDS = 20
@@ -231,6 +233,35 @@ def test_the_expected_gap_of_the_average_is_under_the_second_half_of_theorem_5(o
     bound, epochs = theory.sdca(problem), np.arange(1, 64)
     limit = bound.gap(300 * epochs, 300 * SuffixAverage.skipped(epochs))
     assert np.all(mean_gaps(problem, 63, output=output) <= limit)
+
+
+@pytest.mark.parametrize("skip", [0, 3, 10])
+@pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.SmoothedHinge(0.5)], ids=repr)
+def test_the_average_may_begin_after_any_epoch(loss, skip):
+    X, y = normalised()
+    problem = fl.Problem(X, y, loss, fl.penalties.L2(0.05))
+    limit = theory.sdca(problem).gap(300 * np.arange(skip + 1, 25), 300 * skip)
+    assert np.isfinite(limit).all()
+    gaps = mean_gaps(problem, 24, output="average", average_from=skip)[skip:]
+    assert np.all(gaps <= limit)
+
+
+def test_the_average_from_an_epoch_on_is_that_of_its_epochs():
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(9, 4))
+    for skip in (0, 2, 8):
+        average = SuffixAverage(4, rng, skip)
+        for epoch, mean in enumerate(means, start=1):
+            average.add(mean, mean)
+            assert bool(average.windows) == (epoch > skip)
+        np.testing.assert_allclose(average.average, means[skip:].mean(axis=0))
+        assert any(np.array_equal(average.random, mean) for mean in means[skip:])
+    for bad, message in ((-1, "at least 0"), (1.5, "whole number"), (True, "whole number")):
+        for solver in (SDCA(output="average"), APPROX(accelerate=False, output="average")):
+            with pytest.raises(ValueError, match=message):
+                replace(solver, average_from=bad)
+    with pytest.raises(ValueError, match='average_from needs output="average"'):
+        SDCA(average_from=2)
 
 
 @pytest.mark.parametrize("lam", [1.0, 0.1, 1e-2])

@@ -200,12 +200,14 @@ def _rates_panel(problem_of: Callable[[Dataset, float], Problem], panel: Panel) 
     problem = problem_of(panel.dataset, panel.lam)
     bound = _gradient_bound if isinstance(problem.penalty, ElasticNet) else _lipschitzed
     runs = rated(problem)
-    for run in runs:
-        curve = follow(problem, run.method.algorithm, panel.epochs, panel.seed, DEFAULTS.floor, bound=bound)
-        panel.line(curve.epoch, curve.gap, f"{run.method.label}: gap", run.method.colour)
-    epochs = np.arange(1.0, panel.longest + 1.0)
-    for run in runs:
-        panel.line(epochs, run.gaps.gap(epochs * run.steps), f"{run.method.label}: bound", run.method.colour, "--")
+    curves = [
+        follow(problem, run.method.algorithm, panel.epochs, panel.seed, DEFAULTS.floor, bound=bound) for run in runs
+    ]
+    epochs = np.arange(1.0, max(curve.epoch[-1] for curve in curves) + 1.0)
+    for run, curve in zip(runs, curves, strict=True):
+        label, colour = run.method.label, run.method.colour
+        panel.line(curve.epoch, curve.gap, f"{label}: gap", colour)
+        panel.line(epochs, run.gaps.gap(epochs * run.steps), f"{label}: bound", colour, "--")
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def figure1(data: Data = None, **settings: Unpack[Settings]) -> Figure:
 
 def figure2(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     """Hinge: primal and dual suboptimality and gap of the last iterate; gap of the average, and its Theorem 2."""
-    title = "Figure 2: SDCA, hinge; the bound is of the average, solid curves but one are of the last iterate"
+    title = "Figure 2: SDCA, hinge; orange and dashed: of the average, other curves: of the last iterate"
     return grid(data, lambda panel: _suboptimality(panel, 0.0), title, "suboptimality", settings)
 
 

@@ -21,7 +21,7 @@ from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
-from fenchel.steps.dual_ascent.averaging import SuffixAverage
+from fenchel.steps.dual_ascent.averaging import SuffixAverage, require_start
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,8 @@ class OverWeights(ApproxState):
         if problem.intercept:
             w, curvature = np.append(w, start.b), np.append(curvature, problem.loss.smoothness * float(s.sum()))
         pool, rng = np.arange(count), np.random.default_rng(seed)
-        averaging = SuffixAverage(len(w), np.random.default_rng(seed)) if options.output == "average" else None
+        average = SuffixAverage(len(w), np.random.default_rng(seed), options.average_from)
+        averaging = average if options.output == "average" else None
         momentum = bool(options.accelerate)
         return cls(problem, w.copy(), curvature, pool, rng, momentum, batch, averaging, columns=columns, blocks=blocks)
 
@@ -198,7 +199,7 @@ class OverWeights(ApproxState):
 
     def average(self) -> Candidate | None:
         """The mean of the iterates in the window, if there is one."""
-        return self._model(self.averaging.average) if self.averaging is not None and self.averaging.epoch else None
+        return self._model(self.averaging.average) if self.averaging is not None and self.averaging.windows else None
 
     def _model(self, x: Vector) -> Candidate:
         d = self.problem.shape[1]
@@ -304,6 +305,8 @@ class APPROX(Solver[ApproxState]):
     output : {"last", "average"}, default "last"
         Over weights without acceleration: certify the average over the last half of the run or more as well (Theorem 9
         and Corollary 10).
+    average_from : int, optional
+        T0 of the theorems, in epochs: the average is of the iterates after so many epochs.
     """
 
     over: str | None = None
@@ -311,6 +314,7 @@ class APPROX(Solver[ApproxState]):
     restart: bool | None = None
     batch: int = 1
     output: str = "last"
+    average_from: int | None = None
     name = "approx"
     summary = "baseline: accelerated coordinate descent"
     requires = frozenset({Trait.COMPILED_LOSS})
@@ -327,6 +331,7 @@ class APPROX(Solver[ApproxState]):
                 raise ValueError("approx: restart needs accelerate=True")
         require_count(self.batch, "approx: batch", "blocks")
         require_one_of(self.output, ("last", "average"), "approx: output")
+        require_start(self.average_from, self.output, "approx")
         if self.output == "average" and self.accelerate:
             raise ValueError('approx: output="average" needs accelerate=False')
 
