@@ -1,6 +1,7 @@
 """Penalties that are neither norms nor strongly convex have a dual bound: Corollary 7 of the certificates paper."""
 
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -145,6 +146,37 @@ def test_the_restricted_conjugate_of_vectors_bounds_and_is_attained(penalty):
         assert upper <= value + slope * (1.0 + 1e-9) + 1e-9 * penalty.lam
 
 
+def exact_conjugate(lam, level, v):
+    """min over s >= 1 of s R*(v / s) + (s - 1) level for PseudoHuber, to 30 digits or more."""
+    lam, level, v = Decimal(float(lam)), Decimal(float(level)), [Decimal(float(entry)) for entry in v]
+
+    def value(s):
+        parts = [1 - (entry / s / lam) ** 2 for entry in v]
+        return s * lam * sum(1 - part.sqrt() for part in parts) + (s - 1) * level
+
+    low = max(Decimal(1), max(abs(entry) for entry in v) / lam)
+    high = 1000 * low
+    for _ in range(200):
+        third = (high - low) / 3
+        low, high = (low, high - third) if value(low + third) <= value(high - third) else (low + third, high)
+    return value(high)
+
+
+@pytest.mark.parametrize("lam", [0.1, 3.0, 1e-7])
+def test_rounding_is_bounded_at_the_edge_of_the_domain_where_the_slope_is_infinite(lam):
+    rng = np.random.default_rng(0)
+    with localcontext(prec=45):
+        for ulps in (0, 1, 10**6):
+            for level in (1e-3 * lam, lam, 1e4 * lam):
+                v = lam * rng.uniform(-1.0, 1.0, 4)
+                v[0] = lam * (1.0 - ulps * 2.0**-53)
+                for scale in (1.0 + 1e-15, 3.0):
+                    bound, exact = Lipschitzed(PseudoHuber(lam), level), exact_conjugate(lam, level, scale * v)
+                    upper = bound.conjugate_upper(scale * v, np.zeros(4))
+                    assert Decimal(upper) >= exact
+                    assert upper <= float(exact) * (1.0 + 1e-3) + 1e-9 * lam  # s is found to about three digits
+
+
 def test_for_a_norm_it_is_the_lipschitzed_norm():
     v = np.array([0.3, -0.1, 0.05, 0.0, 0.2, -0.31])
     for lam in (0.4, 0.31, 0.1, 1e-3):
@@ -208,6 +240,12 @@ def test_a_model_worse_than_zero_is_bounded_by_the_objective_at_zero(penalty):
     assert dual <= best
     # with P(w) in the place of P(0) it would be P(w) / P(0) times as far below
     assert -dual <= 1e-2 * problem.primal(far) * np.abs(problem.dual_vector(problem.scores(far))).max() / penalty.lam
+
+
+def test_without_a_bound_on_the_optimum_nothing_is_claimed():
+    bound, v = Lipschitzed(PseudoHuber(0.1), np.inf), np.array([0.05, 0.3])
+    assert bound.conjugate(v) == bound.conjugate_upper(v, np.zeros(2)) == np.inf
+    assert bound.largest_multiple(v) == 1.0
 
 
 def test_extreme_scales_stay_valid():

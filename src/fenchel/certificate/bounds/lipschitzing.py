@@ -63,12 +63,16 @@ class Lipschitzed:
     level: float
 
     def conjugate(self, v: Vector) -> float:
+        if not np.isfinite(self.level):
+            return np.inf
         value, scale = self._best(v)
         return value + (scale - 1.0) * self.level
 
     def conjugate_upper(self, v: Vector, error: Vector) -> float:
         """R* is accurate at a point within a few roundings of v / s: a move of v that costs r |move|_*."""
         penalty = self.penalty
+        if not np.isfinite(self.level):
+            return np.inf
         moved = p_norm(error + 8.0 * UNIT_ROUNDOFF * np.abs(v), dual_exponent(penalty.norm)) * UP
         value, scale = self._best(v)
         rest = (scale - 1.0) * self.level
@@ -78,7 +82,7 @@ class Lipschitzed:
 
     def largest_multiple(self, v: Vector) -> float:
         """1 / s, where R*(v / s) is finite without the restriction."""
-        return 1.0 / self._best(v)[1]
+        return 1.0 / self._best(v)[1] if np.isfinite(self.level) else 1.0
 
     def _best(self, v: Vector) -> tuple[float, float]:
         """s R*(v / s) and s, for an s that is nearly the best one."""
@@ -88,8 +92,6 @@ class Lipschitzed:
                 value = scale * self.penalty.conjugate(v / scale)
             return float(value) if value > -np.inf else np.inf
 
-        if not np.isfinite(self.level):
-            return np.inf, 1.0
         scale = _minimiser(lambda s: scaled(s) + (s - 1.0) * self.level)
         return scaled(scale), scale
 
