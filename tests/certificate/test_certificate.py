@@ -308,7 +308,7 @@ def test_a_users_penalty_without_subgradients_is_certified_with_kinks_too():
     assert np.isfinite(fl.certify(problem, np.ones(5)).gap)
 
 
-def test_a_penalty_that_is_neither_strongly_convex_nor_a_norm_is_refused_at_once():
+def test_a_penalty_without_bounded_level_sets_is_refused_at_once():
     class Ramp(fl.penalties.Penalty):
         lam = 1.0
 
@@ -321,7 +321,9 @@ def test_a_penalty_that_is_neither_strongly_convex_nor_a_norm_is_refused_at_once
         def prox(self, w, t):
             return w
 
-    with pytest.raises(TypeError, match="strongly convex or a norm"):
+    with pytest.raises(
+        TypeError, match=r"neither strongly convex nor a norm \(a NormPenalty\), and has no level_radius"
+    ):
         classification(penalty=Ramp())
 
 

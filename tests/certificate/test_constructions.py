@@ -78,7 +78,8 @@ def test_the_lasso_has_the_gap_of_equation_18():
     problem = problem_of(fl.losses.Squared(), fl.penalties.L1(0.05))
     w = 0.1 * np.random.default_rng(2).normal(size=6)
     slope = (problem.scores(w) - problem.y) / 40
-    B = problem.primal(w) / 0.05
+    assert problem.primal(np.zeros(6)) < problem.primal(w)
+    B = problem.primal(np.zeros(6)) / 0.05
     norm = np.abs(problem.design.rmatvec(slope)).max()
     printed = slope @ problem.scores(w) + B * max(0.0, norm - 0.05) + problem.penalty.value(w)
     assert fl.certify(problem, w).constructions()["Lipschitzing"].gap == pytest.approx(printed, rel=2e-12)

@@ -6,7 +6,8 @@ import pytest
 import fenchel as fl
 from fenchel import theory
 from fenchel.solver import Start
-from fenchel.steps import APPROX
+from fenchel.steps import APPROX, SDCA
+from fenchel.steps.dual_ascent.averaging import SuffixAverage
 
 SEEDS = 10
 DESCENT = {over: APPROX(over=over, accelerate=False) for over in ("weights", "samples")}
@@ -49,9 +50,11 @@ def test_the_steps_are_those_printed_in_the_paper():
     R, L = 1e-2, 0.3
     bound = theory.descent_lipschitz(n, R, L, beta, initial)
     forget = np.ceil(n * np.log(initial * beta / (2 * L**2 * R**2 * n)))
-    assert forget > 0
-    assert bound.iterations(gap) == np.ceil(forget + n + 20 * n**2 * L**2 * R**2 / (beta * gap))
+    assert bound.forget == forget > 0
+    assert bound.iterations(gap) <= np.ceil(forget + n + 20 * n**2 * L**2 * R**2 / (beta * gap))
     assert bound.dual(forget + 16 * n**2 * L**2 * R**2 / (beta * gap)) <= gap / 2
+    one_sided = theory.descent_lipschitz(n, R, L, beta, initial, one_sided=True)
+    assert one_sided.spread == bound.spread / 4
 
 
 def test_the_bounds_of_ascent_are_a_special_case():
@@ -150,3 +153,109 @@ def test_the_lasso_is_certified_before_corollary_10_says(loss):
     for gap in (1e-2, 1e-4):
         r = fl.solve(problem, solver="approx", accelerate=False, tol=0.0, atol=gap, check_every=1)
         assert r.n_iter * bound.n <= bound.iterations(gap)
+
+
+@pytest.mark.parametrize("lam", [0.1, 1e-2])
+@pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Absolute()], ids=repr)
+def test_kinks_with_an_elastic_net_are_under_theorem_9(loss, lam):
+    """The third row of Table 1 for a loss with kinks: f = R*, averages by dual ascent over samples."""
+    X, y = regression(150, 10)
+    y = np.sign(y) if loss.is_classification else y
+    X /= np.linalg.norm(X, axis=1).max()
+    problem = fl.Problem(X, y, loss, fl.penalties.ElasticNet(lam, 0.3))
+    bound = theory.elastic_net(problem, "samples")
+    assert bound.spread == pytest.approx(1.0 if loss.is_classification else 4.0)
+    assert bound.lam == pytest.approx(0.7 * lam)
+    best, epochs = fl.solve(problem, tol=1e-9).certificate.primal, np.arange(1, 64)
+    algorithm = SDCA(sampling="uniform", shrink=False, accelerate=False, output="average")
+    gaps, below = [], []
+    for seed in range(SEEDS):
+        state = algorithm.begin(problem, Start(np.zeros(10), 0.0, np.zeros(150)), seed)
+        for _ in epochs:
+            state = algorithm.step(state)
+            last, mean = algorithm.candidates(state)
+            gaps.append(problem.primal(mean.w) - problem.dual(np.clip(mean.alpha, *problem.domain)))
+            below.append(best - problem.dual(last.alpha))
+    assert np.all(np.mean(np.reshape(below, (SEEDS, -1)), axis=0) <= bound.dual(150 * epochs))
+    limit = bound.gap(150 * epochs, 150 * SuffixAverage.skipped(epochs))
+    assert np.isfinite(limit).sum() >= 16
+    assert np.all(np.mean(np.reshape(gaps, (SEEDS, -1)), axis=0) <= limit)
+
+
+def test_kinks_are_refused_over_weights():
+    X, y = regression(20, 4)
+    with pytest.raises(TypeError, match=r"smooth loss, which Hinge\(\) is not"):
+        theory.elastic_net(fl.Problem(X, np.sign(y), fl.losses.Hinge(), fl.penalties.ElasticNet(0.1)))
+
+
+# The average of Algorithm 1 over weights ------------------------------------------------------------------------------
+
+
+def averages(problem, epochs, seed, skip=None):
+    algorithm = APPROX(over="weights", accelerate=False, output="average", average_from=skip)
+    n, d = problem.shape
+    state = algorithm.begin(problem, Start(np.zeros(d), 0.0, np.zeros(n)), seed)
+    for _ in range(epochs):
+        state = algorithm.step(state)
+        yield algorithm.candidates(state)
+
+
+def test_the_average_is_of_all_iterates_of_its_window():
+    """Of single steps: by running them one at a time with the same coordinates."""
+    X, y = regression(30, 5)
+    problem = fl.Problem(X, y, penalty=fl.penalties.L1(0.05), intercept=True)
+    order = np.random.default_rng(7).integers(6, size=(7, 6))  # the intercept is a coordinate
+
+    curvature, z, windows = np.append(np.mean(X**2, axis=0), 1.0), np.zeros(6), []
+    for epoch in order:
+        means = []
+        for j in epoch:
+            means.append(z.copy())
+            r = X @ z[:5] + z[5] - y
+            slope = np.append(X.T @ r, r.sum()) / 30
+            step = z[j] - slope[j] / curvature[j]
+            z[j] = np.sign(step) * max(abs(step) - 0.05 / curvature[j], 0.0) if j < 5 else step
+        windows.append(np.mean(means, axis=0))
+    found = list(averages(problem, 7, seed=7))
+    last, mean = found[-1]
+    np.testing.assert_allclose(np.append(last.w, last.b), z, atol=1e-12)
+    np.testing.assert_allclose(np.append(mean.w, mean.b), np.mean(windows[1:], axis=0), atol=1e-12)
+    for skip in (0, 4):
+        _, mean = list(averages(problem, 7, 7, skip))[-1]
+        np.testing.assert_allclose(np.append(mean.w, mean.b), np.mean(windows[skip:], axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("lam", [0.3, 0.1])
+@pytest.mark.parametrize("loss", [fl.losses.Squared(), fl.losses.Logistic()], ids=str)
+def test_the_expected_gap_of_the_average_is_under_corollary_10(loss, lam):
+    """The gap of the paper: of the mean weights and their gradient, every lam |w_j| Lipschitzed with B."""
+    X, y = regression(80, 12)
+    y = np.sign(y) if loss.is_classification else y
+    problem = fl.Problem(X, y, loss, fl.penalties.L1(lam))
+    B, bound, epochs = problem.loss_at_zero / lam, theory.lasso(problem), np.arange(1, 128)
+
+    def gap(w):
+        assert np.abs(w).max() <= B
+        alpha = -loss.derivative(problem.scores(w), y)
+        v = problem.dual_vector(alpha)
+        conjugate = B * float(np.maximum(np.abs(v) - lam, 0.0).sum())
+        return problem.primal(w) + problem.mean(loss.conjugate(-alpha, y)) + conjugate
+
+    gaps = np.mean([[gap(mean.w) for _, mean in averages(problem, 127, seed)] for seed in range(SEEDS)], axis=0)
+    limit = bound.gap(12 * epochs, 12 * SuffixAverage.skipped(epochs))
+    assert np.isfinite(limit).sum() > 64
+    assert np.all(gaps <= limit)
+
+
+def test_a_solve_certifies_the_average_as_well():
+    X, y = regression(60, 8)
+    problem = fl.Problem(X, y, penalty=fl.penalties.L1(0.1))
+    plain, averaged = (
+        fl.solve(problem, solver="approx", accelerate=False, output=output, tol=1e-6) for output in ("last", "average")
+    )
+    assert averaged.certificate.ok
+    assert averaged.n_iter <= plain.n_iter
+    with pytest.raises(ValueError, match='output="average" needs accelerate=False'):
+        fl.solve(problem, solver="approx", output="average")
+    with pytest.raises(TypeError, match="sdca has the average over samples"):
+        fl.solve(problem.replace(penalty=fl.penalties.L2(0.1)), solver="approx", accelerate=False, output="average")

@@ -12,10 +12,12 @@ from fenchel.data.samples import make_classification
 from fenchel.papers import sdca
 from fenchel.papers.curves import follow, reference, svm
 from fenchel.papers.datasets import datasets, generated, split
+from fenchel.papers.panels import DEFAULTS
 from fenchel.report import plot_convergence
 from fenchel.steps import SDCA, SGD
+from fenchel.steps.dual_ascent.averaging import SuffixAverage
 
-LAMS = (30.0, 3.0, 0.3)  # times 1/n
+LAMS = (800.0, 30.0, 3.0, 0.3)  # times 1/n
 
 
 def small():
@@ -43,7 +45,7 @@ def test_every_figure_has_a_panel_for_each_set_and_lam(number):
     assert "λ = 0.01" in figure.axes[0].get_ylabel()
     for axes in figure.axes:
         lines = axes.get_lines()
-        assert len(lines) == {1: 4, 2: 4, 3: 4, 4: 2, 5: 3, 6: 3, 7: 3, 8: 2}[number]
+        assert len(lines) == {1: 4, 2: 5, 3: 4, 4: 2, 5: 4, 6: 3, 7: 3, 8: 2}[number]
         assert all(np.all(np.isfinite(line.get_ydata())) for line in lines)
 
 
@@ -90,7 +92,7 @@ def test_generated_sets_look_like_the_papers():
     sets = generated(n=1000)
     assert [X.shape[1] for X, _ in sets.values()] == [4000, 500, 54]
     texts, forest = sets["texts, many words"][0], sets["forest cover"][0]
-    assert texts.nnz / texts.shape[0] == pytest.approx(80, rel=0.05)
+    assert texts.nnz / texts.shape[0] == pytest.approx(80, rel=0.2)
     assert np.count_nonzero(forest) / forest.size == pytest.approx(12 / 54)
     assert forest.min() >= 0
     assert len(datasets(None, 0)) == 3
@@ -141,16 +143,56 @@ def test_8_2_the_smoothed_hinge_converges_linearly_and_under_the_bound(dataset, 
 
 
 @pytest.mark.slow
-def test_8_3_the_hinge_is_slower_than_the_smoothed_hinge_and_keeps_far_below_its_bound(dataset):
-    problem = svm(dataset, 0.3 / dataset.n, 0.0)
-    curve = run(problem)
-    smoothed = run(svm(dataset, 0.3 / dataset.n, 1.0))
-    assert len(smoothed.epoch) < len(curve.epoch)
-    bound = theory.sdca(problem).gap(dataset.n * curve.epoch)
-    assert np.all(curve.gap[1:] < bound[1:])
-    assert curve.gap[-1] < 0.01 * bound[-1]
-    # for a large lam it is linear, too
-    assert run(svm(dataset, 30.0 / dataset.n, 0.0)).gap[-1] <= 1e-7
+@pytest.mark.parametrize("lam", [*LAMS, 0.03])
+def test_the_optimum_of_the_hinge_is_not_trivial_at_any_lam_that_is_drawn(dataset, lam):
+    """Where no margin is above 1 all multipliers are at their bound, and w is the mean of y_i x_i over lam."""
+    assert lam in DEFAULTS.multiples
+    problem = svm(dataset, lam / dataset.n, 0.0)
+    multipliers = dataset.y * fl.solve(problem, solver="newton", tol=1e-6).alpha
+    assert np.mean(multipliers < 1e-9) > 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lam", LAMS)
+def test_8_3_the_hinge_is_slower_than_the_smoothed_hinge_and_its_average_keeps_below_the_bound(dataset, lam):
+    problem = svm(dataset, lam / dataset.n, 0.0)
+    curve, smoothed = run(problem), run(svm(dataset, lam / dataset.n, 1.0))
+    assert len(smoothed.epoch) <= len(curve.epoch) + 1  # at 800/n both take ten epochs
+    assert lam > 3.0 or 2 * len(smoothed.epoch) < len(curve.epoch)
+    average = follow(problem, SDCA(sampling="uniform", shrink=False, accelerate=False, output="average"), 63)
+    epochs = average.epoch[1:]
+    bound = theory.sdca_lipschitz(dataset.n, lam / dataset.n, one_sided=True)
+    limit = bound.gap(dataset.n * epochs, dataset.n * SuffixAverage.skipped(epochs))
+    assert np.all(average.gap[1:] <= limit)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lam", LAMS[:2])
+def test_8_3_for_a_large_lam_the_hinge_is_linear_and_faster_than_theorem_2(dataset, lam):
+    """As the refined analysis of section 5 expects; the bound falls as 1/t."""
+    curve = run(svm(dataset, lam / dataset.n, 0.0))
+    assert curve.gap[-1] <= 1e-7
+    digits, half = -np.log10(curve.gap), len(curve.gap) // 2
+    assert digits[-1] - digits[half] >= 1.0
+    bound = theory.sdca_lipschitz(dataset.n, lam / dataset.n, one_sided=True)
+    late = bound.gap(dataset.n * np.array([50.0, 100.0]))
+    assert late[0] <= 2.5 * late[1]
+
+
+@pytest.mark.slow
+def test_figure_4_the_smoothed_hinge_has_the_lower_test_error_sooner_in_most_cases():
+    lower, sooner, cases = 0, 0, 0
+    for one in datasets(None, 0):
+        for lam in DEFAULTS.multiples:
+            rough, smooth = (run(svm(one, lam / one.n, gamma), until=1e-5, dataset=one) for gamma in (0.0, 1.0))
+            cases += 1
+            lower += smooth.error[-1] <= rough.error[-1]
+            sooner += np.mean(smooth.error[1:6]) <= np.mean(rough.error[1:6])
+            assert len(smooth.epoch) <= len(rough.epoch)
+            assert smooth.error[-1] <= rough.error[-1] + 0.015
+    assert cases == 15
+    assert 2 * lower > cases
+    assert 3 * sooner > 2 * cases
 
 
 @pytest.mark.slow
@@ -165,19 +207,22 @@ def test_8_4_smoother_is_faster_and_the_more_so_for_a_smaller_lam(dataset):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lam", LAMS[1:])
+@pytest.mark.parametrize("lam", LAMS[2:])
 def test_8_5_a_fixed_order_is_worse_than_a_random_one_and_permutations_are_often_better(dataset, lam):
     problem = svm(dataset, lam / dataset.n, 1.0)
     uniform, permuted, cyclic = (run(problem, sampling) for sampling in ("uniform", "permutation", "cyclic"))
     assert len(permuted.epoch) < len(uniform.epoch) < len(cyclic.epoch)
     assert cyclic.gap[-1] > 100 * uniform.gap[-1]  # after 100 epochs
+    bound = theory.sdca(problem).gap(dataset.n * cyclic.epoch)
+    assert np.all(uniform.gap <= bound[: len(uniform.gap)])
+    assert cyclic.gap[-1] > 100 * bound[-1]  # "even worse than our bound"
 
 
 @pytest.mark.slow
 def test_8_5_but_a_fixed_order_is_as_good_where_rows_are_nearly_orthogonal():
     sample = make_classification(4000, 2000, informative=500, noise=0.5, random_state=0)
     normal = split("normal", sample.X, sample.y)
-    for lam in LAMS[1:]:
+    for lam in LAMS[2:]:
         problem = svm(normal, lam / normal.n, 1.0)
         permuted, cyclic = (run(problem, sampling) for sampling in ("permutation", "cyclic"))
         assert len(cyclic.epoch) <= len(permuted.epoch) + 2
@@ -190,20 +235,24 @@ def test_8_6_sdca_overtakes_sgd(dataset, gamma, lam):
     problem = svm(dataset, lam / dataset.n, gamma)
     best = reference(problem)
     ascent, descent = run(problem, epochs=20, until=-np.inf), follow(problem, SGD(), 20)
-    assert np.all(ascent.primal[5:] <= descent.primal[5:])
+    assert np.all(ascent.primal[10:] <= descent.primal[10:])
     assert ascent.primal[-1] - best.dual < 0.5 * (descent.primal[-1] - best.dual)
 
 
 @pytest.mark.slow
-def test_8_6_sgd_can_be_ahead_for_a_large_lam_and_few_epochs():
-    forest = next(one for one in datasets(None, 0) if one.name == "forest cover")
-    problem = svm(forest, 30.0 / forest.n, 1.0)
-    assert follow(problem, SGD(), 1).primal[-1] < run(problem, epochs=1).primal[-1]
+@pytest.mark.parametrize("gamma", [1.0, 0.0])
+def test_8_6_sgd_is_ahead_for_a_large_lam_and_few_epochs(dataset, gamma):
+    """In line with section 4; SDCA soon catches up."""
+    problem = svm(dataset, 800.0 / dataset.n, gamma)
+    best, ascent, descent = reference(problem).dual, run(problem, epochs=8, until=-np.inf), follow(problem, SGD(), 8)
+    assert 3.0 * (descent.primal[1] - best) < ascent.primal[1] - best
+    assert 3.0 * (ascent.primal[8] - best) < descent.primal[8] - best
 
 
 @pytest.mark.slow
-def test_8_6_sdca_on_the_smoothed_hinge_reaches_its_test_error_sooner_than_sgd_on_the_hinge():
-    texts = next(one for one in datasets(None, 0) if one.name == "texts, many words")
-    smooth = run(svm(texts, 0.3 / texts.n, 1.0), until=1e-5, dataset=texts)
-    rough = follow(svm(texts, 0.3 / texts.n, 0.0), SGD(), len(smooth.epoch) - 1, dataset=texts)
-    assert np.all(smooth.error[1:] < rough.error[1:])
+@pytest.mark.parametrize("lam", [800.0, 0.3])
+def test_figure_8_sdca_on_the_smoothed_hinge_has_its_test_error_sooner_and_steadier_than_sgd_on_the_hinge(dataset, lam):
+    smooth = run(svm(dataset, lam / dataset.n, 1.0), epochs=20, until=-np.inf, dataset=dataset)
+    rough = follow(svm(dataset, lam / dataset.n, 0.0), SGD(), 20, dataset=dataset)
+    assert np.mean(smooth.error[1:10]) < np.mean(rough.error[1:10])
+    assert np.mean(np.abs(np.diff(smooth.error[8:]))) < np.mean(np.abs(np.diff(rough.error[8:])))

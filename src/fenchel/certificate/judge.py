@@ -215,8 +215,7 @@ class Judge(Record):
     @cached_property
     def at_zero(self) -> float:
         """The mean loss where all scores are 0."""
-        problem: Problem = self.problem
-        return problem.mean(problem.loss.value(np.zeros(problem.shape[0]), problem.y))
+        return float(self.problem.loss_at_zero)
 
     @property
     def evidence(self) -> Evidence:

@@ -32,7 +32,7 @@ OPTIONS = {"lams": "--lam", "epochs": "--epochs", "runs": "--runs", "samples": "
     "--data",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     multiple=True,
-    help="A file with two classes, one column or row of panels; may be repeated.",
+    help="A file, one column or row of panels; may be repeated. Two classes, or numbers for certificates.",
 )
 @click.option("--format", "format_", default=None, help="Of the data; by default from the files' names.")
 @click.option(
@@ -94,7 +94,8 @@ def command(
     try:
         panels = [module.panels(k, len(lams) or None, len(data) or None) for k in drawn]
         sets = _read(data, format_) if data else None
-        _draw({k: figures[k] for k in drawn}, paths, sets, settings, sum(panels))
+        fixed = module.FIXED if figure is None else frozenset()  # given by number, a figure says itself what it takes
+        _draw({k: figures[k] for k in drawn}, paths, sets, settings, sum(panels), fixed)
         for k in printed:
             click.echo(tables[k](sets, **settings))
     except (ValueError, TypeError, OSError, ImportError) as error:
@@ -142,6 +143,7 @@ def _draw(
     data: Data,
     settings: Mapping[str, object],
     panels: int,
+    fixed: frozenset[int],
 ) -> None:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -150,5 +152,6 @@ def _draw(
         for (k, draw), path in zip(figures.items(), paths, strict=True):
             bar.update(task, description=f"figure {k}")
             path.parent.mkdir(parents=True, exist_ok=True)
-            draw(data, tick=lambda: bar.advance(task), **settings).savefig(path)
+            given = (None, {}) if k in fixed else (data, settings)
+            draw(given[0], tick=lambda: bar.advance(task), **given[1]).savefig(path)
             bar.print(f"figure {k}: {path}")

@@ -18,7 +18,7 @@ from fenchel.papers.datasets import Dataset
 from fenchel.problem import Problem
 from fenchel.problem.losses import Hinge, Loss, SmoothedHinge
 from fenchel.problem.penalties import L2
-from fenchel.solver import NotCertifiedWarning, solve
+from fenchel.solver import NotCertifiedWarning, Result, solve
 from fenchel.steps import Candidate, Solver, Start
 
 
@@ -92,9 +92,14 @@ def zero_one(w: Vector, dataset: Dataset) -> float:
 
 def reference(problem: Problem, solver: str = "newton", tol: float = 1e-10, max_seconds: float = 60.0) -> Certificate:
     """The optimum, between `dual` and `primal`, to a relative gap `tol` if reached in time."""
+    return solve_quietly(problem, solver, tol, max_seconds).certificate
+
+
+def solve_quietly(problem: Problem, solver: str = "auto", tol: float = 1e-10, max_seconds: float = 60.0) -> Result:
+    """`solve`, without a warning where `tol` is not reached."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
-        return solve(problem, solver=solver, tol=tol, max_seconds=max_seconds).certificate
+        return solve(problem, solver=solver, tol=tol, max_seconds=max_seconds)
 
 
 def certified_gap(problem: Problem, w: Vector) -> float:

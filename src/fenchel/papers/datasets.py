@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fenchel.data import Design, encode_labels
-from fenchel.data.samples import make_classification
+from fenchel.data.target import as_vector
 from fenchel.data.typing import Array, MatrixLike, Vector, VectorLike
 
 Features: TypeAlias = Array | sparse.csr_array
@@ -38,13 +38,21 @@ class Dataset:
         """The number of training samples."""
         return int(self.X.shape[0])
 
+    @property
+    def has_labels(self) -> bool:
+        """Whether y is -1 and +1, and not numbers."""
+        return bool(np.all(np.abs(self.y) == 1.0))
 
-def split(name: str, X: MatrixLike, y: VectorLike, seed: int = 0, held_out: float = 0.2) -> Dataset:
+
+def split(
+    name: str, X: MatrixLike, y: VectorLike, seed: int = 0, held_out: float = 0.2, regression: bool = False
+) -> Dataset:
     """Shuffle, hold out a fraction of the samples for testing, and divide X by its largest row norm. y has two labels;
-    the larger becomes +1.
+    the larger becomes +1. With `regression` it may have other numbers of values; they become numbers with mean 0 and
+    variance 1.
     """
     classes, codes = encode_labels(y)
-    if len(classes) != 2:
+    if len(classes) != 2 and not regression:
         raise ValueError(f"{name}: the experiments need two classes, got {len(classes)}")
     rows = sparse.csr_array(X) if sparse.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
     order = np.random.default_rng(seed).permutation(rows.shape[0])
@@ -54,78 +62,97 @@ def split(name: str, X: MatrixLike, y: VectorLike, seed: int = 0, held_out: floa
     rows = rows * (1.0 / longest)
     count = max(1, int(held_out * len(order)))
     test, train = order[:count], order[count:]
-    signs = np.where(codes == 1, 1.0, -1.0)
+    if len(classes) == 2:
+        signs = np.where(codes == 1, 1.0, -1.0)
+    else:
+        targets = as_vector(y, rows.shape[0], f"{name}: y")
+        signs = (targets - targets[train].mean()) / max(float(targets[train].std()), np.finfo(float).tiny)
     if len(np.unique(signs[train])) < 2:
         raise ValueError(f"{name}: {rows.shape[0]} samples are too few to hold out a fifth of them")
     return Dataset(name, rows[train], signs[train], rows[test], signs[test])
 
 
-def datasets(data: Data, seed: int) -> Sequence[Dataset]:
+def datasets(data: Data, seed: int, regression: bool = False) -> Sequence[Dataset]:
     """The data sets by name, the one given as (X, y), or the generated ones."""
     if data is None:
-        return [split(name, X, y, seed) for name, (X, y) in generated(seed).items()]
-    if isinstance(data, Mapping):
-        return [split(name, X, y, seed) for name, (X, y) in data.items()]
-    return [split("data", *data, seed=seed)]
+        data = generated(seed)
+    named = data if isinstance(data, Mapping) else {"data": data}
+    return [split(name, X, y, seed, regression=regression) for name, (X, y) in named.items()]
 
 
 def generated(seed: int = 0, n: int = 10_000) -> dict[str, tuple[Features, Vector]]:
     """Stand-ins for the paper's sets: texts with many words (astro-ph) and with fewer (CCAT), forest cover (cov1).
 
-    The texts have about 80 words per document, of 40000 and of 5000. Forest cover has its 54 columns: ten nonnegative
-    measurements and two one-hot codes of 4 and 40 values, so that 12 entries of a row are nonzero (22 %). In all three
-    the rows point in similar directions, since no entry is negative.
+    The texts have about 80 different words per document, of 40000 and of 5000, on one of two topics. Forest cover has
+    its 54 columns: ten nonnegative measurements and two one-hot codes of 4 and 40 values, so that 12 entries of a row
+    are nonzero (22 %). In all three the rows point in similar directions, since no entry is negative, and the classes
+    are far enough from each other that up to lam = 800/n some margins are above 1: w is not just the mean of y_i x_i,
+    which is the hinge's optimum where no margin is.
     """
     rng = np.random.default_rng(seed)
     return {
-        "texts, many words": _texts(rng, n, 4 * n, 0.1),
-        "texts, fewer words": _texts(rng, n, n // 2, 0.3),
+        "texts, many words": _texts(rng, n, 4 * n, 0.03),
+        "texts, fewer words": _texts(rng, n, n // 2, 0.1),
         "forest cover": _forest(rng, n),
     }
 
 
-def _texts(rng: np.random.Generator, n: int, d: int, noise: float) -> tuple[Features, Vector]:
-    """Documents whose labels depend on their frequent words."""
-    X = make_classification(n, d, density=80 / d, random_state=rng).X
-    w = rng.standard_normal(d) * np.sqrt(np.asarray(X.mean(axis=0)))
-    return X, _labels(rng, X @ w, noise)
+def _texts(rng: np.random.Generator, n: int, d: int, wrong: float) -> tuple[Features, Vector]:
+    """Documents on both topics, with shares of Beta(1/2, 1/2); the label is the larger one, some of them wrong."""
+    counts, topic = _documents(rng, n, d, 2.0, 100.0, mixed=True)
+    counts.data = 1.0 + np.log(counts.data)
+    X = sparse.csr_array(sparse.diags_array(1.0 / Design(counts).row_norms()) @ counts)
+    return X, np.where(topic ^ (rng.random(n) < wrong), 1.0, -1.0)
 
 
-def _labels(rng: np.random.Generator, z: Vector, noise: float) -> Vector:
-    """The sign of z - its median, some of them wrong; `noise` is relative to the spread of z."""
-    return np.where(z - np.median(z) + noise * z.std() * rng.standard_normal(len(z)) >= 0, 1.0, -1.0)
+def _documents(
+    rng: np.random.Generator, count: int, d: int, tilt: float, words: float, mixed: bool = False
+) -> tuple[sparse.csr_array, NDArray[np.bool_]]:
+    """Counts of words in documents of Poisson length, and which of two topics each is on.
+
+    Words have frequencies 1 / (rank + 2), times exp(+-tilt g_j) in the two topics, g_j standard normal.
+    """
+    frequency, tilts = 1.0 / np.arange(3.0, d + 3.0), tilt * rng.standard_normal(d)
+    share = rng.beta(0.5, 0.5, count) if mixed else (rng.random(count) < 0.5).astype(np.float64)
+    topic, lengths = share > 0.5, rng.poisson(words, count)
+    draws, positive = rng.random(lengths.sum()), np.repeat(topic, lengths)
+    if mixed:
+        positive = rng.random(lengths.sum()) < np.repeat(share, lengths)
+    found = np.empty(len(draws), dtype=np.int32)
+    for sign, part in ((1.0, positive), (-1.0, ~positive)):
+        upto = np.cumsum(frequency * np.exp(sign * tilts))
+        found[part] = np.searchsorted(upto, draws[part] * upto[-1], side="right").clip(max=d - 1)
+    starts = np.append(0, np.cumsum(lengths)).astype(np.int32)
+    counts = sparse.csr_array((np.ones(len(found)), found, starts), shape=(count, d))
+    counts.sum_duplicates()
+    return counts, topic
 
 
 def _forest(rng: np.random.Generator, n: int) -> tuple[NDArray[np.float64], Vector]:
+    """Classes two standard deviations apart in one of three latent directions; one label in ten is wrong."""
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     latent = rng.standard_normal((n, 3))
-    noise = rng.standard_normal((n, 10))
-    measured = 1.0 / (1.0 + np.exp(-(latent @ rng.standard_normal((3, 10)) + 0.5 * noise)))
+    latent[:, 0] += y
+    mixing, noise = rng.standard_normal((3, 10)), rng.standard_normal((n, 10))
+    mixing[0] = 2.0 * np.sign(mixing[0])
+    measured = 1.0 / (1.0 + np.exp(-(latent @ mixing + 0.5 * noise)))
     area, soil = (np.argmax(latent @ rng.standard_normal((3, k)) + rng.gumbel(size=(n, k)), axis=1) for k in (4, 40))
     X = np.hstack([measured, np.eye(4)[area], np.eye(40)[soil]])
-    return X, _labels(rng, X @ rng.standard_normal(54), 0.5)
+    return X, np.where(rng.random(n) < 0.1, -y, y)
 
 
 @lru_cache(maxsize=1)
 def topics(n: int, d: int = 47_000, seed: int = 0, tilt: float = 0.25, wrong: float = 0.03) -> Dataset:
     """A stand-in for CCAT: n training documents on one of two topics, and a quarter of that for testing.
 
-    Words have frequencies 1 / (rank + 2), times exp(+-tilt g_j) in the two topics, g_j standard normal; rows are tf-idf
-    of about 100 different words. A part `wrong` of the labels is turned, so that no model is right more often than
-    1 - wrong: linear models get to 95 %, as on CCAT. The last set is kept for the next figure.
+    Rows are tf-idf of about 100 different words (`_documents`). A part `wrong` of the labels is turned, so that no
+    model is right more often than 1 - wrong: linear models get to 95 %, as on CCAT. The last set is
+    kept for the next figure.
     """
     from sklearn.feature_extraction.text import TfidfTransformer
 
     rng, count = np.random.default_rng(seed), n + max(n // 4, 1)
-    frequency, tilts = 1.0 / np.arange(3.0, d + 3.0), tilt * rng.standard_normal(d)
-    topic, lengths = rng.random(count) < 0.5, rng.poisson(120.0, count)
-    draws, positive = rng.random(lengths.sum()), np.repeat(topic, lengths)
-    words = np.empty(len(draws), dtype=np.int32)
-    for sign, part in ((1.0, positive), (-1.0, ~positive)):
-        upto = np.cumsum(frequency * np.exp(sign * tilts))
-        words[part] = np.searchsorted(upto, draws[part] * upto[-1], side="right").clip(max=d - 1)
-    starts = np.append(0, np.cumsum(lengths)).astype(np.int32)
-    counts = sparse.csr_array((np.ones(len(words)), words, starts), shape=(count, d))
-    counts.sum_duplicates()
+    counts, topic = _documents(rng, count, d, tilt, 120.0)
     X = sparse.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(counts))
     y = np.where(topic ^ (rng.random(count) < wrong), 1.0, -1.0)
     return Dataset("generated texts", X[:n], y[:n], X[n:], y[n:])

@@ -147,6 +147,7 @@ def figure2(data: Data = None, **settings: Unpack[Settings]) -> Figure:
 
 FIGURES: dict[int, Callable[..., Figure]] = {1: figure1, 2: figure2}
 TABLES: dict[int, Callable[..., str]] = {}
+FIXED: frozenset[int] = frozenset()
 
 
 def panels(figure: int, lams: int | None, sets: int | None) -> int:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class Defaults:
     """Defaults of the figures."""
 
-    multiples: tuple[float, ...] = (30.0, 3.0, 0.3, 0.03)  # lam n: 1e-3 to 1e-6 on the 29882 samples of astro-ph
+    # lam n: 1e-3 to 1e-6 on the 29882 samples of astro-ph, and 1e-3 on the 781265 of CCAT
+    multiples: tuple[float, ...] = (800.0, 30.0, 3.0, 0.3, 0.03)
     epochs: int = 100  # most passes over the data
     floor: float = 1e-7  # lower end of the logarithmic axes, and of the runs
     label_width: float = 2.0  # inches of one entry of a legend
@@ -55,7 +56,7 @@ class Method:
 class Settings(TypedDict, total=False):
     """Settings of every figure.
 
-    lams : values of lam, one row of panels each; 30/n, 3/n, 0.3/n and 0.03/n by default
+    lams : values of lam, one row of panels each; 800/n, 30/n, 3/n, 0.3/n and 0.03/n by default
     epochs : most passes over the data of a run, 100 by default
     seed : of the split, the generated data and the samples drawn; 0 by default
     tick : called after every panel
@@ -72,6 +73,11 @@ class Panel:
 
     def __init__(self, axes: Axes, dataset: Dataset, lam: float, epochs: int, seed: int) -> None:
         self.axes, self.dataset, self.lam, self.epochs, self.seed = axes, dataset, lam, epochs, seed
+
+    @property
+    def longest(self) -> float:
+        """The end of the longest curve so far."""
+        return max(float(np.max(line.get_xdata())) for line in self.axes.get_lines())
 
     def line(self, x: Vector, y: Vector, label: str, colour: str, style: str = "-", width: float = 1.6) -> None:
         """A curve; values that are not finite are left out, values below the axis are clipped."""
@@ -99,15 +105,20 @@ def grid(
         rows = [PanelRow(f"λ = {height:g}/n", _over_n(height), draw) for height in DEFAULTS.multiples]
     else:
         rows = [PanelRow(f"λ = {lam:g}", constant(lam), draw) for lam in lams]
-    return draw_rows(data, rows, title, ylabel, settings, log)
+    return draw_rows(datasets(data, settings.get("seed", 0)), rows, title, ylabel, settings, log)
 
 
 def draw_rows(
-    data: Data, rows: Sequence[PanelRow], title: str, ylabel: str, settings: Settings, log: bool = True
+    sets: Sequence[Dataset],
+    rows: Sequence[PanelRow],
+    title: str,
+    ylabel: str,
+    settings: Settings,
+    log: bool = True,
+    label_width: float = DEFAULTS.label_width,
 ) -> Figure:
     """Draw every panel; returns a matplotlib Figure."""
     tick, epochs, seed = settings.get("tick"), settings.get("epochs", DEFAULTS.epochs), settings.get("seed", 0)
-    sets = datasets(data, seed)
     figure = new_figure(1.2 + 3.3 * len(sets), 1.0 + 2.1 * len(rows), dpi=130)
     panels = figure.subplots(len(rows), len(sets), squeeze=False)
     for i, row in enumerate(rows):
@@ -123,7 +134,7 @@ def draw_rows(
             if tick is not None:
                 tick()
     figure.suptitle(title, fontsize=11)
-    add_legend(figure)
+    add_legend(figure, label_width)
     return figure
 
 

@@ -196,6 +196,7 @@ FIGURES: dict[int, Callable[..., Figure]] = dict(
     enumerate((figure5, figure6, figure7, figure8, figure9, figure10, figure11), start=5)
 )
 TABLES: dict[int, Callable[..., str]] = {2: table2}
+FIXED: frozenset[int] = frozenset()
 NO_DATA = "Figure 9 is of generated Gaussians and takes no data; choose other figures with --figure"
 
 

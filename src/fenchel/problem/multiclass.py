@@ -12,7 +12,7 @@ from fenchel.data.multi_products import BlockProducts
 from fenchel.data.products import Products
 from fenchel.data.target import as_codes, as_weights
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
-from fenchel.problem.checks import require_bounded_dual, require_double, require_flag, require_instance
+from fenchel.problem.checks import require_double, require_flag, require_instance, require_norm_or_curvature
 from fenchel.problem.losses.multiclass import Codes, MulticlassLoss, Multinomial, multipliers, off_of
 from fenchel.problem.penalties import L2, Penalty
 from fenchel.problem.statement import EmpiricalRisk, Shape
@@ -84,7 +84,7 @@ class MulticlassProblem(EmpiricalRisk):
         n, d = matrix.shape
         codes, k = as_codes(y, n, n_classes)
         penalty.check(k * d)
-        require_bounded_dual(penalty)
+        require_norm_or_curvature(penalty)
         if penalty.value(np.zeros(k * d)) != 0.0 or penalty.null_space(k * d) is not None:
             raise TypeError(f"a MulticlassProblem needs a penalty that is 0 at zero and nowhere else, got {penalty!r}")
         weights = as_weights(sample_weight, n)

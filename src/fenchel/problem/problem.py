@@ -118,6 +118,11 @@ class Problem(EmpiricalRisk):
         return self.loss.conjugate(np.zeros_like(self.y), self.y)
 
     @cached_property
+    def loss_at_zero(self) -> float:
+        """The mean loss where all scores are 0."""
+        return self.mean(self.loss.value(np.zeros(self.shape[0]), self.y))
+
+    @cached_property
     def domain(self) -> tuple[Vector, Vector]:
         """The interval of each multiplier in which the conjugate is finite."""
         return self.loss.domain(self.y)

@@ -4,7 +4,7 @@
 //
 // All of x and y change in every step. But with y = z + theta^2 u and x' = z' + theta^2 u' only block g of z and u does:
 // u_g' = u_g - (1 - N theta) / theta^2 (z_g' - z_g). A z and A u are stored side by side, so that a step costs only its columns of A.
-// With theta = 1 / N in every step, u stays zero: plain coordinate descent.
+// With theta = 1 / N in every step, u stays zero: plain coordinate descent. A step over tau different blocks has N / tau for N and larger L_g.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@
 namespace fenchel {
 
 struct Sequence {
-    double blocks;      // N
+    double blocks;      // N, or N / tau for steps over tau blocks at once
     double theta;       // of the next step
     double square = 0;  // theta^2 of the last step, x = z + square u
     bool accelerated = true;
@@ -82,18 +82,23 @@ struct Targets {
 template <class Loss, class Matrix>
 class WeightSteps {
   public:
-    WeightSteps(const Loss &loss, const Matrix &columns, const WeightBlocks &blocks, const Targets &data, Images images, double *z, double *u)
-        : loss_(loss), columns_(columns), blocks_(blocks), data_(data), images_(images), z_(z), u_(u) {
-        Index largest = 1;
-        for (Index g = 0; g < blocks.count; ++g) largest = std::max(largest, blocks.first[g + 1] - blocks.first[g]);
-        next_.resize(largest);
-    }
+    // mean, if not null: the mean of the z from which the steps are taken is added.
+    WeightSteps(const Loss &loss, const Matrix &columns, const WeightBlocks &blocks, const Targets &data, Images images, double *z, double *u, double *mean)
+        : loss_(loss), columns_(columns), blocks_(blocks), data_(data), images_(images), z_(z), u_(u), mean_(mean) {}
 
-    PassSums pass(Sequence &sequence, const Index *order, Index steps) {
+    // Steps over `batch` blocks of the order each.
+    PassSums pass(Sequence &sequence, const Index *order, Index size, Index batch) {
         PassSums sums;
+        const Index steps = size / batch;
+        if (mean_)
+            for (Index j = 0; j < blocks_.features + blocks_.intercept; ++j) mean_[j] += z_[j];
         for (Index k = 0; k < steps; ++k) {
-            if (order[k] == blocks_.count) step_intercept(sequence);
-            else step(sequence, order[k], sums);
+            const Index *drawn = order + k * batch;
+            moves_.clear();
+            for (Index i = 0; i < batch; ++i) propose(sequence, drawn[i], sums);
+            const double left = double(steps - 1 - k) / double(steps), u_factor = sequence.u_factor();
+            const double *move = moves_.data();
+            for (Index i = 0; i < batch; ++i) move = apply(drawn[i], move, u_factor, left);
             sequence.advance();
         }
         return sums;
@@ -103,30 +108,54 @@ class WeightSteps {
     double derivative(Index i, double square, double b) const { return -data_.p[i] * multiplier(loss_, images_.at(i, square) + b, data_.y[i]); }
     double intercept(double square) const { return blocks_.intercept ? z_[blocks_.features] + square * u_[blocks_.features] : 0.0; }
 
-    void step(const Sequence &sequence, Index g, PassSums &sums) {
-        const double square = sequence.theta * sequence.theta, b = intercept(square), u_factor = sequence.u_factor();
+    // The moves of a block's z at the current y.
+    void propose(const Sequence &sequence, Index g, PassSums &sums) {
+        const double square = sequence.theta * sequence.theta, b = intercept(square);
+        if (g == blocks_.count) {
+            double slope = 0;
+            for (Index i = 0; i < data_.size; ++i) slope += derivative(i, square, b);
+            moves_.push_back(-slope / (sequence.step_factor() * blocks_.curvature[g]));
+            return;
+        }
         const Index *column = blocks_.column + blocks_.first[g];
         const Index size = blocks_.first[g + 1] - blocks_.first[g];
         const double c = sequence.step_factor() * blocks_.curvature[g], bound = c + blocks_.ridge, threshold = blocks_.threshold[g];
         double length = 0, slope_length = 0, y_length = 0, inner = 0;
+        const std::size_t start = moves_.size();
+        moves_.resize(start + std::size_t(size));
+        double *next = moves_.data() + start;
         for (Index k = 0; k < size; ++k) {
             const auto x = columns_.line(column[k]);
             double slope = 0;
             for (Index l = 0; l < x.size; ++l) slope += static_cast<double>(x.value[l]) * derivative(x.index(l), square, b);
             const double y = z_[column[k]] + square * u_[column[k]];
-            next_[k] = bound > 0 ? (c * z_[column[k]] - slope) / bound : 0.0;
-            length += next_[k] * next_[k], slope_length += slope * slope, y_length += y * y, inner += slope * y;
+            next[k] = bound > 0 ? (c * z_[column[k]] - slope) / bound : 0.0;
+            length += next[k] * next[k], slope_length += slope * slope, y_length += y * y, inner += slope * y;
         }
         length = std::sqrt(length), slope_length = std::sqrt(slope_length);
         add_gap(sums, slope_length, y_length, inner, threshold);
         const double keep = threshold == 0 ? 1.0 : (length > 0 ? std::max(0.0, 1 - threshold / (bound * length)) : 0.0);
-        for (Index k = 0; k < size; ++k) {
-            const Index j = column[k];
-            const double move = keep * next_[k] - z_[j];
-            if (move == 0) continue;
-            z_[j] += move, u_[j] += u_factor * move;
-            images_.move(columns_.line(j), move, u_factor);
+        for (Index k = 0; k < size; ++k) next[k] = keep * next[k] - z_[column[k]];
+    }
+
+    // Makes the moves of a block, and returns where those of the next begin. `left` is the part of the pass that is still to come.
+    const double *apply(Index g, const double *move, double u_factor, double left) {
+        if (g == blocks_.count) {
+            shift(blocks_.features, *move, u_factor, left);
+            return move + 1;
         }
+        for (Index k = blocks_.first[g]; k < blocks_.first[g + 1]; ++k, ++move) {
+            if (*move == 0) continue;
+            const Index j = blocks_.column[k];
+            shift(j, *move, u_factor, left);
+            images_.move(columns_.line(j), *move, u_factor);
+        }
+        return move;
+    }
+
+    void shift(Index j, double move, double u_factor, double left) {
+        z_[j] += move, u_[j] += u_factor * move;
+        if (mean_) mean_[j] += left * move;
     }
 
     // R_g(y_g) + R_g*(v_g) - v_g.y_g with v_g = -slope; for a norm without the conjugate, which is infinite where worst > 1.
@@ -137,21 +166,13 @@ class WeightSteps {
         else if (threshold > 0) sums.worst = std::max(sums.worst, slope / threshold);
     }
 
-    void step_intercept(const Sequence &sequence) {
-        const double square = sequence.theta * sequence.theta, b = intercept(square);
-        double slope = 0;
-        for (Index i = 0; i < data_.size; ++i) slope += derivative(i, square, b);
-        const double move = -slope / (sequence.step_factor() * blocks_.curvature[blocks_.count]);
-        z_[blocks_.features] += move, u_[blocks_.features] += sequence.u_factor() * move;
-    }
-
     const Loss &loss_;
     const Matrix &columns_;
     WeightBlocks blocks_;
     Targets data_;
     Images images_;
-    double *z_, *u_;
-    std::vector<double> next_;
+    double *z_, *u_, *mean_;
+    std::vector<double> moves_;
 };
 
 // Over the samples: f = R*(v(alpha)), which is smooth, psi_i = (s_i / W) phi*(-.; y_i). The images are v / mu of z and of u, with the

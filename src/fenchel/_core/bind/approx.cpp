@@ -1,4 +1,8 @@
 // Accelerated coordinate descent for Python: one pass over blocks of weights, or over samples, in a given order.
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
 #include "ascent/approx.hpp"
 #include "bind/bind.hpp"
 
@@ -15,8 +19,8 @@ void check_sequence(double theta) {
 }
 
 Passed approx_weights(const Loss &loss, const Lines &columns, Vector<Index> column, Vector<Index> first, Vector<double> curvature, Vector<double> threshold,
-                      double ridge, bool intercept, Vector<double> y, Vector<double> p, Order order, double theta, bool accelerated, Mutable images, Mutable z,
-                      Mutable u) {
+                      double ridge, bool intercept, Vector<double> y, Vector<double> p, Order order, Index batch, double theta, bool accelerated, Mutable images,
+                      Mutable z, Mutable u, std::optional<Mutable> mean) {
     const Index count = Index(first.size()) - 1, blocks = count + intercept, d = columns.lines(), n = columns.width();
     check_groups(column, first, d);
     if (first.size() == 0 || first(0) != 0 || first(count) != Index(column.size())) throw std::invalid_argument("groups must begin one after the other");
@@ -25,16 +29,19 @@ Passed approx_weights(const Loss &loss, const Lines &columns, Vector<Index> colu
     check_sizes({y.size(), p.size()}, n, "a vector over the samples");
     check_size(images.size(), 2 * n, "images");
     check_sizes({z.size(), u.size()}, d + intercept, "a vector over the weights");
+    if (mean) check_size(mean->size(), d + intercept, "mean");
+    if (batch < 1) throw std::invalid_argument("a step needs a block");
     check_within(order, blocks, "order names a block that does not exist");
     check_sequence(theta);
     nb::gil_scoped_release release;
     const WeightBlocks weights{column.data(), first.data(), curvature.data(), threshold.data(), ridge, count, d, intercept};
     const Targets data{y.data(), p.data(), n};
-    Sequence sequence{double(blocks), theta, 0, accelerated};
+    Sequence sequence{double(blocks) / double(batch), theta, 0, accelerated};
     const PassSums sums = std::visit(
         [&](const auto &phi) {
             return columns.visit([&](const auto &A) {
-                return WeightSteps(phi, A, weights, data, Images{images.data()}, z.data(), u.data()).pass(sequence, order.data(), Index(order.size()));
+                return WeightSteps(phi, A, weights, data, Images{images.data()}, z.data(), u.data(), mean ? mean->data() : nullptr)
+                    .pass(sequence, order.data(), Index(order.size()), batch);
             });
         },
         loss);
@@ -66,7 +73,8 @@ Passed approx_samples(const Loss &loss, const std::variant<Linear, Threshold> &l
 
 void bind_approx(nb::module_ &m) {
     m.def("approx_weights", &approx_weights, "loss"_a, "columns"_a, exact("column"), exact("first"), exact("curvature"), exact("threshold"), "ridge"_a,
-          "intercept"_a, exact("y"), exact("p"), exact("order"), "theta"_a, "accelerated"_a, exact("images"), exact("z"), exact("u"));
+          "intercept"_a, exact("y"), exact("p"), exact("order"), "batch"_a, "theta"_a, "accelerated"_a, exact("images"), exact("z"), exact("u"),
+          exact("mean").none());
     m.def("approx_samples", &approx_samples, "loss"_a, "link"_a, "rows"_a, exact("y"), exact("s"), exact("q"), "step"_a, "blocks"_a, exact("order"), "theta"_a,
           "accelerated"_a, exact("images"), exact("z"), exact("u"));
 }

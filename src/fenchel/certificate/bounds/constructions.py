@@ -1,14 +1,15 @@
 """Constructions of a lower bound from a model, for comparison (section 5.2 of Duenner, Forte, Takac and Jaggi 2016).
 
 Each starts from alpha_i = -phi'(z_i) and its v. If R* is finite (L2, elastic net), D(alpha) is a bound. For a norm,
-R*(v) is infinite unless Om*(v) <= lam, and there are two remedies:
+R*(v) is infinite unless Om*(v) <= lam, and there are two remedies; p = min(P(w), P(0)), m the least mean loss:
 
     rescaling      theta alpha with the best theta for which Om*(theta v) <= lam (Mairal 2010)
-    Lipschitzing   R restricted to lam Om(w) <= P, where all optima lie: R*(v) becomes (P / lam) max(0, Om*(v) - lam)
+    Lipschitzing   R restricted to R <= p - m, where all optima lie: R*(v) becomes ((p - m) / lam) max(0, Om*(v) - lam)
 
-Rescaling is never worse. With N = Om*(v) > lam and g(theta) = -mean phi*(-theta alpha), concave with g(0) >= 0, it
-gives at least g(lam / N) >= (lam / N) g(1); Lipschitzing gives g(1) - (N / lam - 1) P; and g(1) = f + v.w is at most
-f + N Om(w) <= (N / lam) P. A certificate uses the better one, or that of a better alpha.
+Rescaling is never worse. With s = Om*(v) / lam > 1 and g(theta) = -mean phi*(-theta alpha), concave with g(0) = m, it
+gives at least g(1 / s) >= (g(1) + (s - 1) m) / s = (l + (s - 1) p) / s, where l = g(1) - (s - 1)(p - m) is what
+Lipschitzing gives; and l <= P* <= p. A certificate uses the better one, or that of a better alpha. For a penalty that
+is neither a norm nor strongly convex, R restricted to R <= p - m has a finite conjugate as well (`Lipschitzed`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.certificate.bounds.dual_point import LowerBound, finite, gradient_point, lipschitzed, rescaled
+from fenchel.certificate.bounds.dual_point import (
+    LowerBound,
+    finite,
+    finite_conjugate,
+    gradient_point,
+    lipschitzed,
+    rescaled,
+)
 from fenchel.certificate.bounds.rounding import DOWN, dual_bound, gap_between
 from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.data.typing import Vector
@@ -46,7 +54,9 @@ class Construction:
 
 @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
 def constructions(problem: Problem, z: Vector, primal: float, primal_upper: float) -> dict[str, Construction]:
-    """The constructions by name: "rescaling" and "Lipschitzing" for a norm, "conjugate" for a finite R*."""
+    """The constructions by name: "rescaling" and "Lipschitzing" for a norm, "conjugate" for a finite R*, for other
+    penalties "Lipschitzing".
+    """
     bound = dual_bound(problem, gradient_point(problem, FreeDirections.of(problem), z))
     if isinstance(problem.penalty, NormPenalty):
         norm = problem.penalty.dual_norm_upper(bound.v, bound.error)
@@ -58,7 +68,8 @@ def constructions(problem: Problem, z: Vector, primal: float, primal_upper: floa
             "Lipschitzing": lipschitzed(problem, bound, norm, primal_upper),
         }
     else:
-        found = {"conjugate": finite(problem, bound)}
+        name = "conjugate" if problem.penalty.strong_convexity > 0.0 else "Lipschitzing"
+        found = {name: finite(problem, bound, finite_conjugate(problem, primal_upper))}
     return {name: _construction(lower, primal, primal_upper) for name, lower in found.items()}
 
 

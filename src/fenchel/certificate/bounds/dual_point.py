@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fenchel._core import kernels
+from fenchel.certificate.bounds.lipschitzing import Conjugate, Lipschitzed, largest_penalty
 from fenchel.certificate.bounds.rounding import (
     DOWN,
     UP,
@@ -81,7 +82,7 @@ def zero_bound(problem: Problem) -> LowerBound:
 
 def lower_bounds(problem: Problem, point: DualPoint, primal_upper: float) -> list[LowerBound]:
     """The bounds of a dual point: D(alpha) and, far from the optimum, D at its best multiple if R* is finite; for a
-    norm its best feasible multiple, and the Lipschitzed bound.
+    norm its best feasible multiple, and the Lipschitzed bound; for other penalties the first two with R* Lipschitzed.
     """
     bound = dual_bound(problem, point)
     if not np.isfinite(bound.lower):
@@ -93,34 +94,47 @@ def lower_bounds(problem: Problem, point: DualPoint, primal_upper: float) -> lis
             return []
         largest = problem.penalty.lam / norm * DOWN if norm > 0.0 else 1.0
         return [rescaled(problem, bound, largest), lipschitzed(problem, bound, norm, primal_upper)]
-    found = [finite(problem, bound)]
+    conjugate = finite_conjugate(problem, primal_upper)
+    found = [finite(problem, bound, conjugate)]
     if np.isfinite(bound.lower) and not primal_upper - found[0].lower <= TUNING.far * abs(primal_upper):
-        found.append(rescaled(problem, bound, 1.0))
+        largest = conjugate.largest_multiple(bound.v) if isinstance(conjugate, Lipschitzed) else 1.0
+        found.append(rescaled(problem, bound, largest, conjugate))
     return found
 
 
-def finite(problem: Problem, bound: DualBound) -> LowerBound:
+def finite_conjugate(problem: Problem, primal_upper: float) -> Conjugate:
+    """R* of a strongly convex penalty, which is finite everywhere; else that of R restricted to where optima lie."""
+    penalty = problem.penalty
+    return penalty if penalty.strong_convexity > 0.0 else Lipschitzed(penalty, largest_penalty(problem, primal_upper))
+
+
+def finite(problem: Problem, bound: DualBound, penalty: Conjugate) -> LowerBound:
     """D(alpha), for an R* that is finite everywhere."""
-    return _bound(bound, problem.penalty.conjugate(bound.v), problem.penalty.conjugate_upper(bound.v, bound.error))
+    found = _bound(bound, penalty.conjugate(bound.v), penalty.conjugate_upper(bound.v, bound.error))
+    if not isinstance(penalty, Lipschitzed):
+        return found
+    return replace(found, point=replace(bound.point, how=f"{bound.point.how}, Lipschitzed"), feasible=False)
 
 
 def lipschitzed(problem: Problem, bound: DualBound, norm: float, primal_upper: float) -> LowerBound:
-    """The mean loss is at least its minimum m, so lam Om(w*) <= P(w) - m, and R may be restricted to that ball.
+    """R may be restricted to the ball lam Om(w) <= B, where all optima lie (`largest_penalty`).
 
-    Then R*(v) is B max(0, Om*(v) - lam) with B = (P(w) - m) / lam; m = -mean phi*(0), zero for every loss here.
+    Then R*(v) is (B / lam) max(0, Om*(v) - lam).
     """
     lam = problem.penalty.lam
     excess = max(0.0, norm - lam)
-    ball = (primal_upper + UP * problem.mean(np.abs(problem.conjugate_at_zero))) / lam
-    cost = ball * excess * UP if excess > 0.0 else 0.0
+    cost = largest_penalty(problem, primal_upper) / lam * excess * UP if excess > 0.0 else 0.0
     point = replace(bound.point, how=f"{bound.point.how}, Lipschitzed" if excess else bound.point.how)
     found = _bound(bound, cost, cost + EVALUATION * abs(bound.lower))
     return replace(found, point=point, feasible=excess == 0.0)
 
 
-def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
-    """D(theta alpha), concave in theta, maximised over 0 <= theta <= largest within the domain."""
-    y, alpha, penalty = problem.y, bound.point.alpha, problem.penalty
+def rescaled(problem: Problem, bound: DualBound, largest: float, conjugate: Conjugate | None = None) -> LowerBound:
+    """D(theta alpha), concave in theta, maximised over 0 <= theta <= largest within the domain.
+
+    R* of a norm is 0 there; else `conjugate` is R*, finite everywhere.
+    """
+    y, alpha = problem.y, bound.point.alpha
     low, high = problem.loss.domain(y)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(alpha > 0, high / alpha, np.where(alpha < 0, low / alpha, np.inf))
@@ -130,12 +144,12 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
     def value(theta: float) -> float:
         point = theta * alpha if theta <= 1.0 else problem.in_domain(theta * alpha)
         loss = -problem.mean(problem.loss.conjugate(-point, y) if theta else problem.conjugate_at_zero)
-        return loss if isinstance(penalty, NormPenalty) else loss - penalty.conjugate(theta * bound.v)
+        return loss if conjugate is None else loss - conjugate.conjugate(theta * bound.v)
 
     # for a norm and largest near 1, alpha is near the optimum, and theta = largest is best
-    near = isinstance(penalty, NormPenalty) and 0.9 <= largest <= 1.0
+    near = conjugate is None and 0.9 <= largest <= 1.0
     theta = largest if near else _maximise(value, largest, rounds=5 if len(y) <= TUNING.few else 1)
-    if theta == 1.0 and isinstance(penalty, NormPenalty):
+    if theta == 1.0 and conjugate is None:
         return _bound(bound, 0.0, 0.0)
     point = bound.point
     scaled = DualPoint(
@@ -147,7 +161,7 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
     )
     v, error = theta * bound.v, theta * bound.error * UP
     bound = DualBound(scaled, *loss_bound(problem, scaled), v, error)
-    return _bound(bound, 0.0, 0.0) if isinstance(penalty, NormPenalty) else finite(problem, bound)
+    return _bound(bound, 0.0, 0.0) if conjugate is None else finite(problem, bound, conjugate)
 
 
 def _maximise(f: Callable[[float], float], largest: float, rounds: int) -> float:

@@ -92,8 +92,9 @@ class Penalty(ABC):
     """A convex function R(w) with a weight lam > 0, as NumPy functions of the vector w.
 
     A subclass defines `value`, `conjugate` and `prox`; if it is strongly convex also `grad_conjugate` and
-    `strong_convexity`; if it is a norm it derives from `NormPenalty`. `prox` takes a scalar step; a penalty that is a
-    sum over coordinates sets `separable = True` and takes a vector of steps as well.
+    `strong_convexity`; if it is a norm it derives from `NormPenalty`; if it is neither, but grows in every direction,
+    `level_radius`. `prox` takes a scalar step; a penalty that is a sum over coordinates sets `separable = True` and
+    takes a vector of steps as well.
 
     Attributes
     ----------
@@ -141,9 +142,13 @@ class Penalty(ABC):
     def conjugate_upper(self, v: Vector, error: Vector) -> float:
         """A bound on R*(v') over |v' - v| <= error, in exact arithmetic.
 
-        R* is (1/mu)-smooth in the dual norm:  R*(v') <= R*(v) + |grad R*(v)|.error + |error|_*^2 / (2 mu).
+        R* is (1/mu)-smooth in the dual norm:  R*(v') <= R*(v) + |grad R*(v)|.error + |error|_*^2 / (2 mu). Infinite
+        if R is not strongly convex, except at 0.
         """
         error = error + 4 * UNIT_ROUNDOFF * np.abs(v)
+        if not self.strong_convexity > 0.0:
+            value = np.inf if np.any(error) else self.conjugate(v)
+            return value + self.evaluation * abs(value)
         value = self.conjugate(v)
         slope = float(np.sum(np.abs(self.grad_conjugate(v)) * error))
         curvature = square_over(p_norm(error, dual_exponent(self.norm)), 2.0 * self.strong_convexity)
@@ -156,6 +161,10 @@ class Penalty(ABC):
 
     def value_upper_near(self, w: Vector, error: Vector) -> float:
         """A bound on R(u) for all u with |u_j - w_j| <= error_j that satisfy `equations`; infinite if unknown."""
+        return np.inf
+
+    def level_radius(self, level: float) -> float:
+        """A bound on |w|_p, p = `norm`, where R(w) <= level; infinite if unknown."""
         return np.inf
 
     def equations(self, d: int) -> tuple[Vector, Vector]:

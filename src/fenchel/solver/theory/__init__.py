@@ -1,5 +1,12 @@
 """Sufficient numbers of steps: the theorems of the papers, as functions of a problem's constants."""
 
+from fenchel.solver.theory.almost_smooth import (
+    AlmostSmoothBound,
+    almost_smooth,
+    dual_convexity,
+    dual_growth,
+    near_kinks,
+)
 from fenchel.solver.theory.bounds import GapBound, LipschitzBound, SmoothBound
 from fenchel.solver.theory.descent import descent_lipschitz, descent_smooth, elastic_net, lasso
 from fenchel.solver.theory.interpolation import (
@@ -23,18 +30,59 @@ from fenchel.solver.theory.margin import (
     margin_sampling_steps,
 )
 from fenchel.solver.theory.pgs import least_samples, pgs_error, pgs_iterations, pgs_lam, pgs_regret, pgs_steps
-from fenchel.solver.theory.sdca import sdca, sdca_lipschitz, sdca_sgd, sdca_smooth
+from fenchel.solver.theory.rates import (
+    GapOfRate,
+    LinearRate,
+    PowerRate,
+    approx_curvature,
+    approx_rate,
+    descent_rate,
+    fista_rate,
+    gap_lipschitz,
+    gap_of_rate,
+    gap_strongly_convex,
+    spectral_sigma,
+    suboptimality_at_least,
+)
+from fenchel.solver.theory.regimes import (
+    TABLE,
+    Regime,
+    exponentiated_rate,
+    frank_wolfe_rate,
+    sag_rate,
+    sdca_rate,
+    sgd_rate,
+)
+from fenchel.solver.theory.sdca import sdca, sdca_first_epoch, sdca_lipschitz, sdca_sgd, sdca_smooth
 
 __all__ = [
+    "TABLE",
     "AcceleratedAscentBound",
+    "AlmostSmoothBound",
     "AscentBound",
     "GapBound",
+    "GapOfRate",
+    "LinearRate",
     "LipschitzBound",
+    "PowerRate",
+    "Regime",
     "SmoothBound",
+    "almost_smooth",
+    "approx_curvature",
+    "approx_rate",
     "descent_lipschitz",
+    "descent_rate",
     "descent_smooth",
+    "dual_convexity",
+    "dual_growth",
     "dykstra",
     "elastic_net",
+    "exponentiated_rate",
+    "fista_rate",
+    "frank_wolfe_rate",
+    "gap_lipschitz",
+    "gap_of_rate",
+    "gap_strongly_convex",
     "largest_smoothness",
     "lasso",
     "least_samples",
@@ -47,6 +95,7 @@ __all__ = [
     "margin_sampling_steps",
     "mirror_mistakes",
     "mirror_objective",
+    "near_kinks",
     "perceptron_corrections",
     "perceptron_steps",
     "pgs_error",
@@ -54,9 +103,15 @@ __all__ = [
     "pgs_lam",
     "pgs_regret",
     "pgs_steps",
+    "sag_rate",
     "sdca",
+    "sdca_first_epoch",
     "sdca_lipschitz",
+    "sdca_rate",
     "sdca_sgd",
     "sdca_smooth",
+    "sgd_rate",
+    "spectral_sigma",
+    "suboptimality_at_least",
     "weights_distance",
 ]

@@ -20,7 +20,7 @@ import numpy as np
 from fenchel.problem import Problem
 from fenchel.problem.checks import require_one_of
 from fenchel.problem.penalties import L1, ElasticNet
-from fenchel.solver.theory.bounds import LipschitzBound, SmoothBound, forget, require_positive
+from fenchel.solver.theory.bounds import GapBound, LipschitzBound, SmoothBound, require_positive
 
 
 def descent_smooth(n: int, radius: float, mu: float, beta: float, initial: float) -> SmoothBound:
@@ -43,21 +43,24 @@ def descent_smooth(n: int, radius: float, mu: float, beta: float, initial: float
     return SmoothBound(n, n + n * radius**2 / (mu * beta), initial)
 
 
-def descent_lipschitz(n: int, radius: float, lipschitz: float, beta: float, initial: float) -> LipschitzBound:
+def descent_lipschitz(
+    n: int, radius: float, lipschitz: float, beta: float, initial: float, one_sided: bool = False
+) -> LipschitzBound:
     """Theorem 9: every g_j* is L-Lipschitz, so that |x_j| <= L; the average of the last iterates.
 
-    max(0, n log(initial beta / (2 L^2 R^2 n))) + n + 20 n^2 L^2 R^2 / (beta gap) steps.
+    At most max(0, n log(initial beta / (2 L^2 R^2 n))) + n + 20 n^2 L^2 R^2 / (beta gap) steps.
 
     Parameters
     ----------
     lipschitz : float
         L, a bound on the coordinates.
+    one_sided : bool, default False
+        Whether each coordinate keeps its sign: then |u_j - x_j| <= L, not 2 L, and 5 stands for 20.
     n, radius, beta, initial
         As for `descent_smooth`.
     """
     require_positive(n=n, radius=radius, lipschitz=lipschitz, beta=beta, initial=initial)
-    square = (lipschitz * radius) ** 2
-    return LipschitzBound(n, beta, 4.0 * n * n * square, forget(n, initial * beta / (2.0 * square * n)))
+    return LipschitzBound(n, beta, (1.0 if one_sided else 4.0) * (n * lipschitz * radius) ** 2, initial)
 
 
 def lasso(problem: Problem) -> LipschitzBound:
@@ -78,7 +81,7 @@ def lasso(problem: Problem) -> LipschitzBound:
     )
 
 
-def elastic_net(problem: Problem, over: str = "weights") -> SmoothBound:
+def elastic_net(problem: Problem, over: str = "weights") -> GapBound:
     """Corollary 11: descent on the weights of an elastic net, or on its multipliers, from zero.
 
     Theorem 8 with mu = lam (1 - l1_ratio) and, for an L-smooth loss,
@@ -90,14 +93,19 @@ def elastic_net(problem: Problem, over: str = "weights") -> SmoothBound:
     if there are more samples than weights, and vice versa. (The paper's d are samples.) But a step on a weight costs a
     column, and one on a sample a row: in epochs the order is reversed.
 
+    For a loss with kinks that is L-Lipschitz, such as the hinge, over samples: Theorem 9 with A_i = x_i / n and
+    f = R*, which is (1/mu)-smooth (the third row of Table 1).
+
     Parameters
     ----------
     problem : Problem
-        With a smooth nonnegative loss, ElasticNet, and no intercept; with equal sample weights for "samples".
+        With a nonnegative loss, ElasticNet, and no intercept; the loss smooth, or Lipschitz for "samples"; with equal
+        sample weights for "samples".
     over : {"weights", "samples"}, default "weights"
     """
     require_one_of(over, ("weights", "samples"), "over")
-    _require(problem, ElasticNet)
+    lipschitz = over == "samples" and isinstance(problem, Problem) and np.isfinite(problem.loss.lipschitz)
+    _require(problem, ElasticNet, smooth=not lipschitz)
     n, d = problem.shape
     mu, smoothness, zero = problem.penalty.strong_convexity, problem.loss.smoothness, _at_zero(problem)
     if over == "weights":
@@ -105,21 +113,30 @@ def elastic_net(problem: Problem, over: str = "weights") -> SmoothBound:
     if np.ptp(problem.weights) > 0:
         raise ValueError("the corollary needs samples of equal weight")
     # A_i = x_i / n, g_i = phi*(-.) / n, f = R*
-    return descent_smooth(n, float(problem.X.row_norms().max()) / n, 1.0 / (smoothness * n), mu, zero)
+    radius = float(problem.X.row_norms().max()) / n
+    if np.isfinite(smoothness):
+        return descent_smooth(n, radius, 1.0 / (smoothness * n), mu, zero)
+    return descent_lipschitz(n, radius, problem.loss.lipschitz, mu, zero, one_sided(problem))
 
 
-def _require(problem: Problem, penalty: type) -> None:
+def one_sided(problem: Problem) -> bool:
+    """Whether the multipliers of a sample keep one sign: for margin losses, such as the hinge."""
+    low, high = problem.loss.domain(problem.y)
+    return bool(np.all((low >= 0) | (high <= 0)))
+
+
+def _require(problem: Problem, penalty: type, smooth: bool = True) -> None:
     if not isinstance(problem, Problem):
         raise TypeError(f"the corollaries need a fenchel.Problem, got {problem!r}")
     if not isinstance(problem.penalty, penalty) or problem.intercept:
         raise TypeError(f"the corollary needs an {penalty.__name__} penalty and no intercept; got {problem!r}")
-    if not np.isfinite(problem.loss.smoothness):
+    if smooth and not np.isfinite(problem.loss.smoothness):
         raise TypeError(f"the corollaries need a smooth loss, which {problem.loss!r} is not")
 
 
 def _at_zero(problem: Problem) -> float:
     """f(0), a bound on the suboptimality of w = 0 and of alpha = 0: losses are nonnegative."""
-    return problem.mean(problem.loss.value(np.zeros(problem.shape[0]), problem.y))
+    return problem.loss_at_zero
 
 
 def _widest_column(problem: Problem) -> float:

@@ -1,4 +1,4 @@
-"""Sufficient steps of stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2013, Theorems 2, 5 and 11).
+"""Sufficient steps of stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2013, Theorems 2, 5, 9 and 11).
 
 Expectations are over samples drawn uniformly with replacement; a step is one sample, n steps are an epoch. The
 objective is the unweighted mean of n losses plus lam/2 |w|^2, without an intercept.
@@ -15,7 +15,8 @@ from math import log
 import numpy as np
 
 from fenchel.problem import Problem
-from fenchel.solver.theory.bounds import GapBound, LipschitzBound, SmoothBound, forget, require_positive
+from fenchel.solver.theory.bounds import GapBound, LipschitzBound, SmoothBound, require_positive
+from fenchel.solver.theory.descent import one_sided as keeps_sign
 
 
 def sdca_smooth(n: int, lam: float, gamma: float, radius: float = 1.0, initial: float = 1.0) -> SmoothBound:
@@ -43,9 +44,11 @@ def sdca_lipschitz(
 ) -> LipschitzBound:
     """Theorem 2, for a Lipschitz loss; from zero.
 
-    G = 4 L^2, since multipliers lie in [-L, L]; if they keep one sign, G = L^2 (Remark 4, for the hinge). By the proof
-    t0 = max(0, ceil(n log(2 lam n initial / G))). (Remark 4 combines the t0 of G = 4 L^2 with G = L^2, which the proof
-    does not give.)
+    G = 4 L^2, since multipliers lie in [-L, L]; if they keep one sign, G = L^2 (Remark 4, for the hinge).
+
+    Remark 4 prints max(0, n log(0.5 lam n / L^2)) + n + 5 L^2 / (lam gap) steps. With G = L^2 the proof of Theorem 2
+    has t0 = n log(2 lam n / L^2), later by n log 4; but it also has -2 n in T0 = t0 - 2 n + 4 G / (lam gap), which the
+    theorem leaves out and which pays for that. So the remark is right; `LipschitzBound` never takes more steps.
 
     Parameters
     ----------
@@ -58,7 +61,7 @@ def sdca_lipschitz(
     """
     G = _spread(n, lam, lipschitz, one_sided, radius)
     require_positive(initial=initial)
-    return LipschitzBound(n, lam, G, forget(n, 2.0 * lam * n * initial / G))
+    return LipschitzBound(n, lam, G, initial)
 
 
 def sdca_sgd(
@@ -66,14 +69,22 @@ def sdca_sgd(
 ) -> LipschitzBound:
     """Theorem 11: the same after one epoch of Modified-SGD (init="sgd"), which is not counted.
 
-    For i.i.d. samples that epoch gives E[D* - D] <= 2 (L R)^2 log(e n) / (lam n) (Theorem 9), so
-    t0 = max(0, ceil(n log(4 (L R)^2 log(e n) / G))). The expectation is over the data as well. (Remark 13 repeats the
-    mistake of Remark 4: with G = L^2, t0 is n log(4 log(e n)).)
+    Theorem 9 (`sdca_first_epoch`) bounds the suboptimality of its start: t0 = n log(4 (L R)^2 log(e n) / G). The
+    expectation is over the data as well. (Remark 13, with 5 for 20, is right as Remark 4 is.)
 
     The parameters are those of `sdca_lipschitz`.
     """
     G = _spread(n, lam, lipschitz, one_sided, radius)
-    return LipschitzBound(n, lam, G, forget(n, 4.0 * (lipschitz * radius) ** 2 * (1.0 + log(n)) / G))
+    return LipschitzBound(n, lam, G, sdca_first_epoch(n, lam, lipschitz, radius))
+
+
+def sdca_first_epoch(n: int, lam: float, lipschitz: float = 1.0, radius: float = 1.0) -> float:
+    """Theorem 9: after an epoch of Modified-SGD (init="sgd") E[D* - D(alpha)] <= 2 (L R)^2 log(e n) / (lam n).
+
+    For samples that are drawn independently from one distribution; the expectation is over them. The parameters are
+    those of `sdca_lipschitz`.
+    """
+    return 2.0 * _spread(n, lam, lipschitz, True, radius) * (1.0 + log(n)) / (lam * n)
 
 
 def sdca(problem: Problem, init: str = "zeros") -> GapBound:
@@ -88,7 +99,7 @@ def sdca(problem: Problem, init: str = "zeros") -> GapBound:
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"the theorems need a fenchel.Problem, got {problem!r}")
-    loss, y, n = problem.loss, problem.y, problem.shape[0]
+    loss, n = problem.loss, problem.shape[0]
     if not problem.penalty.quadratic or problem.intercept:
         raise TypeError(f"the theorems need an L2 penalty and no intercept; got {problem!r}")
     if np.ptp(problem.weights) > 0:
@@ -99,14 +110,12 @@ def sdca(problem: Problem, init: str = "zeros") -> GapBound:
     radius = float(problem.X.row_norms().max())
     if radius == 0.0:
         raise ValueError("every row of X is zero")
-    low, high = loss.domain(y)
-    one_sided = bool(np.all((low >= 0) | (high <= 0)))
-    initial = float(np.mean(loss.value(np.zeros(n), y)))
+    sign, initial = keeps_sign(problem), problem.loss_at_zero
     if init == "sgd":
-        return sdca_sgd(n, lam, _lipschitz(problem), one_sided, radius)
+        return sdca_sgd(n, lam, _lipschitz(problem), sign, radius)
     if np.isfinite(loss.smoothness):
         return sdca_smooth(n, lam, 1.0 / loss.smoothness, radius, initial)
-    return sdca_lipschitz(n, lam, _lipschitz(problem), one_sided, radius, initial)
+    return sdca_lipschitz(n, lam, _lipschitz(problem), sign, radius, initial)
 
 
 def _lipschitz(problem: Problem) -> float:

@@ -24,7 +24,7 @@ from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.problem.vectors import dual_exponent
 from fenchel.steps.base import Candidate, Progress, Solver, Start, expected_epochs, length
-from fenchel.steps.dual_ascent.averaging import SuffixAverage
+from fenchel.steps.dual_ascent.averaging import SuffixAverage, require_start
 from fenchel.steps.dual_ascent.sampling import Sampler
 from fenchel.steps.dual_ascent.state import TUNING, Momentum, SDCAState, ascent_of
 from fenchel.steps.dual_ascent.threads import EpochThreads
@@ -45,6 +45,8 @@ class SDCA(Solver[SDCAState]):
     output : {"last", "average", "random"}, default "last"
         What is certified beside the last iterate: the average over the last half of the run or more, or a random
         iterate from it. The model with the smallest gap is kept.
+    average_from : int, optional
+        T0 of the theorems, in epochs: the average, or the random iterate, is of those after so many epochs.
     shrink : bool, optional
         Leave out samples whose multipliers seem final (until the next check), and for good those whose multipliers a
         certificate proves. On by default if every sample is visited once per epoch, without momentum.
@@ -58,6 +60,7 @@ class SDCA(Solver[SDCAState]):
     block: int | None = None
     init: str = "zeros"
     output: str = "last"
+    average_from: int | None = None
     shrink: bool | None = None
     accelerate: bool | None = None
     name = "sdca"
@@ -75,6 +78,7 @@ class SDCA(Solver[SDCAState]):
             if flag is not None:
                 require_flag(flag, f"sdca: {name}")
                 object.__setattr__(self, name, bool(flag))  # np.False_ is not False
+        require_start(self.average_from, self.output, "sdca")
         if self.block is not None:
             require_count(self.block, "sdca: block", "samples")
         if self.block is not None and self.sampling != "permutation":
@@ -117,7 +121,8 @@ class SDCA(Solver[SDCAState]):
         mu += momentum.kappa if momentum else 0.0
         ascent, q, inverse_rho = ascent_of(problem, norms, mu)
         sampler = Sampler.of(problem, self.sampling, seed, q, self.block or TUNING.block)
-        averaging = None if self.output == "last" else SuffixAverage(problem.shape[0], sampler.rng)
+        plain = self.output == "last"
+        averaging = None if plain else SuffixAverage(problem.shape[0], sampler.rng, self.average_from)
         alpha, u = start.alpha.copy(), np.zeros(width + 1)
         # with replacement two threads may draw the same sample, and one update would be lost; in the order of the data
         # the threads' samples may differ in distribution
@@ -190,7 +195,7 @@ class SDCA(Solver[SDCAState]):
         b = float(state.u[-1]) if state.problem.intercept else 0.0
         w = state.weights()
         models = [Candidate(w, b, state.alpha, residual=state.residual, scores=state.scores(w, b))]
-        if state.averaging is not None and state.averaging.epoch:
+        if state.averaging is not None and state.averaging.windows:
             other = state.averaging.average if self.output == "average" else state.averaging.random
             models.append(Candidate(state.weights(other), b, other))
         return models

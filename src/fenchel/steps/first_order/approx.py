@@ -18,9 +18,10 @@ from fenchel._core import kernels
 from fenchel.data.design import Design
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
-from fenchel.problem.checks import require_flag, require_one_of
+from fenchel.problem.checks import require_count, require_flag, require_one_of
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
+from fenchel.steps.dual_ascent.averaging import SuffixAverage, require_start
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,14 @@ class APPROXTuning:
     of eigenvalues take 2.6 times as long for groups of 10 weights, and 6.7 times for groups of 100.
 
     With --rows "lasso approx|groups" times do not depend on `first_period` between 3 and 10, nor on `slow` between 1/8
-    and 1/2, by more than the noise of single rows. `fast` is not measured.
+    and 1/2, by more than the noise of single rows. `fast` and `rows` are not measured.
     """
 
     first_period: int = 5  # fewest epochs between two restarts
     slow: float = 0.25  # ratio of gaps at restarts above which the period is doubled
     fast: float = 0.01  # ratio of gaps at restarts below which the period is halved
     widest_group: int = 500  # most weights of a group whose largest eigenvalue is computed; else the trace bounds it
+    rows: int = 256  # rows whose nonzeros are counted together, for mini-batches
 
 
 TUNING = APPROXTuning()
@@ -55,6 +57,8 @@ class ApproxState(ABC):
     pool: NDArray[np.int64]  # the blocks to draw from
     rng: np.random.Generator
     accelerated: bool
+    batch: int = 1  # blocks of a step
+    averaging: SuffixAverage | None = None
     u: Vector = field(init=False)
     images: Vector = field(init=False)
     theta: float = field(init=False)
@@ -79,7 +83,7 @@ class ApproxState(ABC):
     def restart(self) -> None:
         """Drop the momentum."""
         self.z = self.x if self.square else self.z
-        self.u, self.square, self.theta = np.zeros_like(self.z), 0.0, 1.0 / len(self.pool)
+        self.u, self.square, self.theta = np.zeros_like(self.z), 0.0, self.batch / len(self.pool)
         self.refresh()
 
     def refresh(self) -> None:
@@ -87,14 +91,13 @@ class ApproxState(ABC):
         self.images = np.column_stack([self.image(self.z), self.image(self.u)]).ravel()
 
     def epoch(self, restarts: bool) -> None:
-        """As many steps as there are blocks; then a restart, if one is due.
+        """As many steps as there are blocks, over single ones; then a restart, if one is due.
 
         If P grows quadratically around its optimum, restarts after a suitable number of epochs make convergence linear
         (Fercoq and Qu 2020). That period is unknown: it is doubled if the gap has hardly decreased since the last
         restart, and halved if it has decreased by a large factor.
         """
-        order = self.pool[self.rng.integers(len(self.pool), size=len(self.pool))]
-        self.advance(order)
+        self.advance(self.pool[self.draw()])
         self.passes += 1.0
         if not np.all(np.isfinite(self.z)):
             raise Overflow("an iterate overflows; rescale the features or lam")
@@ -106,6 +109,14 @@ class ApproxState(ABC):
                 self.period = max(self.period // 2, TUNING.first_period)
             self.since, self.level = 0, self.gap
             self.restart()
+
+    def draw(self) -> NDArray[np.int64]:
+        """Blocks for an epoch, uniformly with replacement; those of one step are different."""
+        count = len(self.pool)
+        if self.batch == 1:
+            return self.rng.integers(count, size=count)
+        steps = max(1, count // self.batch)
+        return np.concatenate([self.rng.choice(count, self.batch, replace=False) for _ in range(steps)])
 
     def current_image(self) -> Vector:
         """A x."""
@@ -132,14 +143,20 @@ class OverWeights(ApproxState):
     blocks: Blocks = field(kw_only=True)
 
     @classmethod
-    def of(cls, problem: Problem, blocks: Blocks, w: Vector, b: float, seed: int, accelerated: bool) -> OverWeights:
+    def of(cls, problem: Problem, blocks: Blocks, start: Start, seed: int, options: APPROX) -> OverWeights:
         """From weights and an intercept; data stored by rows are copied by columns."""
-        columns = problem.design.stored_by_columns()
-        curvature = problem.loss.smoothness * group_curvature(columns, blocks, problem)
+        columns, w = problem.design.stored_by_columns(), start.w
+        count = len(blocks.first) - 1 + problem.intercept
+        batch = min(options.batch, count)
+        s = problem.weights / problem.total_weight * overlap(problem, count, batch)
+        curvature = problem.loss.smoothness * group_curvature(columns, blocks, s)
         if problem.intercept:
-            w, curvature = np.append(w, b), np.append(curvature, problem.loss.smoothness)
-        pool, rng = np.arange(len(curvature)), np.random.default_rng(seed)
-        return cls(problem, w.copy(), curvature, pool, rng, accelerated, columns=columns, blocks=blocks)
+            w, curvature = np.append(w, start.b), np.append(curvature, problem.loss.smoothness * float(s.sum()))
+        pool, rng = np.arange(count), np.random.default_rng(seed)
+        average = SuffixAverage(len(w), np.random.default_rng(seed), options.average_from)
+        averaging = average if options.output == "average" else None
+        momentum = bool(options.accelerate)
+        return cls(problem, w.copy(), curvature, pool, rng, momentum, batch, averaging, columns=columns, blocks=blocks)
 
     def image(self, x: Vector) -> Vector:
         return self.columns.matvec(x[: self.problem.shape[1]])
@@ -147,6 +164,7 @@ class OverWeights(ApproxState):
     def advance(self, order: NDArray[np.int64]) -> None:
         problem, blocks, loss = self.problem, self.blocks, self.problem.loss.kernel()
         assert loss is not None
+        mean = None if self.averaging is None else np.zeros_like(self.z)
         self.theta, self.square, gap, worst = kernels.approx_weights(
             loss,
             self.columns.lines,
@@ -159,12 +177,16 @@ class OverWeights(ApproxState):
             problem.y,
             problem.weights / problem.total_weight,
             order,
+            self.batch,
             self.theta,
             self.accelerated,
             self.images,
             self.z,
             self.u,
+            mean,
         )
+        if self.averaging is not None and mean is not None:
+            self.averaging.add(mean, mean)
         model = self.candidate()
         z = self.current_image() + model.b
         total = loss.respond(z, problem.y, problem.weights, z, 0.0)[2]
@@ -173,7 +195,14 @@ class OverWeights(ApproxState):
         self.gap = gap + self.primal * max(0.0, worst - 1.0)
 
     def candidate(self) -> Candidate:
-        x, d = self.x, self.problem.shape[1]
+        return self._model(self.x)
+
+    def average(self) -> Candidate | None:
+        """The mean of the iterates in the window, if there is one."""
+        return self._model(self.averaging.average) if self.averaging is not None and self.averaging.windows else None
+
+    def _model(self, x: Vector) -> Candidate:
+        d = self.problem.shape[1]
         return Candidate(x[:d], float(x[d]) if self.problem.intercept else 0.0)
 
 
@@ -229,9 +258,20 @@ class OverSamples(ApproxState):
         return penalty.grad_conjugate(self.current_image()[:-1] * penalty.strong_convexity)
 
 
-def group_curvature(columns: Design, blocks: Blocks, problem: Problem) -> Vector:
-    """The largest eigenvalue of X_g' S X_g / W for each group g, or its trace."""
-    s = problem.weights / problem.total_weight
+def overlap(problem: Problem, blocks: int, batch: int) -> Vector | float:
+    """1 + (c_i - 1) (tau - 1) / max(1, N - 1) for each row, c_i <= N its nonzeros: with X_g' S X_g for these weights
+    tau blocks at once may move as if each were alone, in expectation (Fercoq and Richtarik 2015).
+    """
+    if batch == 1:
+        return 1.0
+    n = problem.shape[0]
+    pieces = np.array_split(np.arange(n), -(-n // TUNING.rows))
+    count = np.concatenate([np.count_nonzero(problem.X.rows(piece), axis=1) for piece in pieces]) + problem.intercept
+    return np.asarray(1.0 + (np.clip(count, 1, blocks) - 1.0) * (batch - 1.0) / max(1, blocks - 1))
+
+
+def group_curvature(columns: Design, blocks: Blocks, s: Vector) -> Vector:
+    """The largest eigenvalue of X_g' S X_g for each group g, or its trace."""
     with np.errstate(over="ignore"):
         curvature = blocks.sums(columns.column_norms(2.0, s) ** 2)
     if blocks.singles:
@@ -259,11 +299,22 @@ class APPROX(Solver[ApproxState]):
         False for plain randomised coordinate descent, Algorithm 1 of the certificates paper.
     restart : bool, optional
         Drop the momentum periodically, about each time the gap has decreased to a quarter; by default if `accelerate`.
+    batch : int, default 1
+        Over weights: the blocks that a step draws, the paper's tau. Moves are shorter, the more blocks a row has
+        nonzeros in; on one processor nothing is gained, and it is for comparison with the theory.
+    output : {"last", "average"}, default "last"
+        Over weights without acceleration: certify the average over the last half of the run or more as well (Theorem 9
+        and Corollary 10).
+    average_from : int, optional
+        T0 of the theorems, in epochs: the average is of the iterates after so many epochs.
     """
 
     over: str | None = None
     accelerate: bool = True
     restart: bool | None = None
+    batch: int = 1
+    output: str = "last"
+    average_from: int | None = None
     name = "approx"
     summary = "baseline: accelerated coordinate descent"
     requires = frozenset({Trait.COMPILED_LOSS})
@@ -278,6 +329,11 @@ class APPROX(Solver[ApproxState]):
             require_flag(self.restart, "approx: restart")
             if not self.accelerate:
                 raise ValueError("approx: restart needs accelerate=True")
+        require_count(self.batch, "approx: batch", "blocks")
+        require_one_of(self.output, ("last", "average"), "approx: output")
+        require_start(self.average_from, self.output, "approx")
+        if self.output == "average" and self.accelerate:
+            raise ValueError('approx: output="average" needs accelerate=False')
 
     def obstacle(self, problem: Problem) -> str | None:
         loss, penalty = problem.loss, problem.penalty
@@ -289,6 +345,8 @@ class APPROX(Solver[ApproxState]):
             if _blocks(problem) is None:
                 return f"needs L1, ElasticNet, GroupL2 or L2 over weights, got {penalty!r}"
             return None
+        if self.batch > 1 or self.output == "average":
+            return 'supports batch and output="average" over weights only; sdca has the average over samples'
         if not isinstance(penalty.kernel(), kernels.Linear | kernels.Threshold):
             return f"needs L2 or ElasticNet over samples, got {penalty!r}"
         return "does not support an intercept over samples" if problem.intercept else None
@@ -298,7 +356,7 @@ class APPROX(Solver[ApproxState]):
             return OverSamples.of(problem, start.alpha, seed, bool(self.accelerate))
         blocks = _blocks(problem)
         assert blocks is not None
-        return OverWeights.of(problem, blocks, start.w, start.b, seed, bool(self.accelerate))
+        return OverWeights.of(problem, blocks, start, seed, self)
 
     def step(self, state: ApproxState) -> ApproxState:
         """One epoch."""
@@ -306,7 +364,8 @@ class APPROX(Solver[ApproxState]):
         return state
 
     def candidates(self, state: ApproxState) -> Sequence[Candidate]:
-        return [state.candidate()]
+        mean = state.average() if isinstance(state, OverWeights) else None
+        return [state.candidate()] if mean is None else [state.candidate(), mean]
 
     def progress(self, state: ApproxState) -> Progress:
         """P and the gap, from the terms computed in the last epoch."""
