@@ -239,7 +239,7 @@ def figure4(data: Data = None, **settings: Unpack[Settings]) -> Figure:
                 dress(axes, "epoch" if axes is bottom else "", ylabel if j == 0 else "")
                 axes.set_xscale("symlog", linthresh=1.0)
                 axes.set_xticks([look for look in looks if look != 3], [f"{look}" for look in looks if look != 3])
-            bottom.set_ylim(0.0, min(1.0, 2.0 * max(float(kernel.max()), bottom.get_ylim()[1] / 2.0 if j else 0.0)))
+            bottom.set_ylim(0.0, min(1.0, max(1.4 * float(kernel.max()), bottom.get_ylim()[1] if j else 0.0)))
             top.set_title(f"{one.name}, seed {seed}", fontsize=10)
         _tick(settings)
     figure.suptitle("Figure 4: kernels along the training of a network on few samples", fontsize=11)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ from fenchel.kernel import Function, Gram, Samples, TangentKernel
 from fenchel.kernel.network import require_torch
 from fenchel.papers.datasets import Data
 from fenchel.solver import NotCertifiedWarning
+from fenchel.solver.blas import blas_threads
 
 
 @dataclass(frozen=True)
@@ -142,12 +144,24 @@ def snapshots(data: Labelled, seed: int, epochs: Sequence[int]) -> list[Snapshot
     if len(np.unique(y)) < 2:
         raise ValueError(f"{data.name}: the {count} training samples have one class only")
     found = []
-    for epoch, model in trained(data, X, y, seed, epochs):
-        lower, upper, guessed = largest_margin_predictor(TangentKernel(model), X, y, test)
-        found.append(
-            Snapshot(epoch, lower, upper, float(np.mean(guessed != own)), float(np.mean(classes(model, test) != own)))
-        )
+    with blas_threads(1), torch_threads(1):  # a seed gives the same figure, and the network is small
+        for epoch, model in trained(data, X, y, seed, epochs):
+            lower, upper, guessed = largest_margin_predictor(TangentKernel(model), X, y, test)
+            errors = (float(np.mean(each != own)) for each in (guessed, classes(model, test)))
+            found.append(Snapshot(epoch, lower, upper, *errors))
     return found
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """So many threads for torch."""
+    torch = require_torch()
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def network_of(data: Labelled) -> Any:
