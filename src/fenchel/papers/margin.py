@@ -21,7 +21,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from fenchel.papers.panels import Colour, Method, add_legend, dress
 from fenchel.problem import Interpolation
 from fenchel.problem.sets import HalfLine
 from fenchel.solver import NotCertifiedWarning, solve
+from fenchel.solver.blas import blas_threads
 from fenchel.solver.theory import margin_dual, margin_momentum, margin_multiclass, margin_sampling
 from fenchel.steps import (
     BatchPerceptron,
@@ -46,9 +47,9 @@ from fenchel.steps import (
     Margin,
     MarginSampling,
     NormalizedGradient,
-    Solver,
     Start,
 )
+from fenchel.steps.margin.baselines import PerceptronState
 from fenchel.steps.margin.state import Descent
 
 if TYPE_CHECKING:
@@ -78,10 +79,15 @@ METHODS = (
 
 #: Figure 3; `kernel_methods` adds Algorithm 2 with the parameters of Theorem 4.1, which depend on the number of steps.
 KERNEL_METHODS = (
-    Method("Algorithm 2, steps of Algorithm 1", Colour.GREEN, MarginSampling()),
-    Method("batch perceptron", Colour.ORANGE, BatchPerceptron()),
+    Maximiser("Algorithm 2, steps of Algorithm 1", Colour.GREEN, MarginSampling()),
+    Maximiser("batch perceptron", Colour.ORANGE, BatchPerceptron(), ":", 1),
 )
-BATCH = Method("Algorithm 1 (n² values a step)", Colour.BLUE, Margin(form="dual", step_size=1.0), "--")
+#: Those of which a point needs the whole matrix.
+WHOLE_METHODS = (
+    Maximiser("batch perceptron, mean", Colour.ORANGE, BatchPerceptron()),
+    Maximiser("Algorithm 1 (n² values a step)", Colour.BLUE, Margin(form="dual", step_size=1.0), "--"),
+)
+BATCH = WHOLE_METHODS[1]
 
 
 class Settings(TypedDict, total=False):
@@ -313,47 +319,50 @@ def bound_of(dataset: Dataset, alpha: Vector) -> float:
     return float(np.linalg.norm(dataset.X.T @ alpha)) / float(np.abs(alpha).sum())
 
 
-def kernel_methods(steps: int) -> tuple[Method, ...]:
-    """Those of figure 3, for so many steps."""
+def kernel_methods(steps: int) -> tuple[Maximiser, ...]:
+    """Those of figure 3, for so many steps, but for `WHOLE_METHODS`."""
     proven = MarginSampling(steps="proven", horizon=steps)
-    return (*KERNEL_METHODS, Method("Algorithm 2, steps of Theorem 4.1", Colour.PURPLE, proven), BATCH)
+    return (*KERNEL_METHODS, Maximiser("Algorithm 2, steps of Theorem 4.1", Colour.PURPLE, proven))
 
 
-def compare_kernel(data: Labelled, steps: int, seed: int = 0) -> list[tuple[Method, KernelCurve]]:
-    """The curves of figure 3. Without Algorithm 1 if the Gram matrix does not fit into its cache.
+def compare_kernel(data: Labelled, steps: int, seed: int = 0) -> list[tuple[Maximiser, KernelCurve]]:
+    """The curves of figure 3; without `WHOLE_METHODS` if the Gram matrix does not fit into its cache.
 
     Weights of this problem would be coefficients of functions, and its penalty not their norm: nothing here looks at
     either, only at the Gram matrix.
     """
     gram = initial_gram(data, seed)
     problem = Interpolation(ClassDifferences(Features(gram), data.codes, data.k), HalfLine(1.0))
-    found = []
-    for method in kernel_methods(steps):
-        if method is not BATCH:
-            found.append((method, follow_kernel(problem, method.algorithm, steps, seed)))
-        elif gram.cache.holds_all:
-            found.append((method, follow_kernel(problem, method.algorithm, min(steps, BATCH_STEPS), seed)))
-    return found
+    methods = (*kernel_methods(steps), *(WHOLE_METHODS if gram.cache.holds_all else ()))
+    with blas_threads(1):
+        return [
+            (method, follow_kernel(problem, method, min(steps, BATCH_STEPS) if method is BATCH else steps, seed))
+            for method in methods
+        ]
 
 
-def follow_kernel(problem: Interpolation, algorithm: Solver[Any], steps: int, seed: int = 0) -> KernelCurve:
+def follow_kernel(problem: Interpolation, method: Maximiser, steps: int, seed: int = 0) -> KernelCurve:
     """Step a method from zero, by rows of the Gram matrix; margin and bound at points evenly spaced in the logarithm.
 
     With the scores z = Zw of w = -Z'a, the margin is -max z / |w|, |w|^2 = -a.z, and |w| / sum_i a_i is a bound.
     """
-    state = algorithm.begin(problem, Start(np.zeros(0), 0.0, np.zeros(0)), seed)
+    state = method.algorithm.begin(problem, Start(np.zeros(0), 0.0, np.zeros(0)), seed)
     rows: list[tuple[float, float, float]] = []
     done = 0
     for mark in np.unique(np.rint(np.geomspace(1.0, steps, POINTS))):
         while done < mark:
-            state, done = algorithm.step(state), done + 1
+            state, done = method.algorithm.step(state), done + 1
+        bound = None
         if isinstance(state, Descent):
             scale, z, a = state.form.rows.exponent, state.point.z, state.total
             bound = np.sqrt(state.form.square(state.mu, state.M)) / state.mu.sum()
+        elif isinstance(state, PerceptronState) and method.shown == 0:
+            scale, z, a = state.rows.exponent, -state.rows.gram(state.sum_a), state.sum_a
         else:
             scale, z, a = state.rows.exponent, state.z, state.a
-            bound = np.sqrt(-(a @ z)) / a.sum()
-        rows.append((mark, np.ldexp(-z.max() / np.sqrt(-(a @ z)), scale), np.ldexp(bound, scale)))
+        length = np.sqrt(-(a @ z))
+        bound = length / a.sum() if bound is None else bound
+        rows.append((mark, np.ldexp(-z.max() / length, scale), np.ldexp(bound, scale)))
     return KernelCurve(*np.array(rows).T)
 
 
@@ -376,7 +385,7 @@ def _bounds(middle: Axes, right: Axes, dataset: Dataset, best: float, passes: Ve
     right.plot(passes, np.sqrt(square) / best - 1.0, "--", color="black", lw=1.0, label="Lemma 3.2")
 
 
-def _kernel_bounds(axes: Axes, data: Labelled, best: float, found: Sequence[tuple[Method, KernelCurve]]) -> None:
+def _kernel_bounds(axes: Axes, data: Labelled, best: float, found: Sequence[tuple[Maximiser, KernelCurve]]) -> None:
     """Theorem 4.1, each of whose points is a run of its own, and Theorem 5.1 for Algorithm 1; rows have norm 1."""
     n, k = data.X.shape[0], data.k
     steps = found[0][1].steps
