@@ -26,8 +26,9 @@ from fenchel.data.typing import Array, Matrix, MatrixLike, Vector
 from fenchel.kernel.base import Accuracy, Kernel
 from fenchel.kernel.samples import Samples
 
-#: What torch needs for the gradients of a block, as a multiple of their size: its own results, and steps on the way.
-COPIES = 3
+#: Memory for the gradients of a block, as a multiple of their size: 3 is what torch took, the result included, for a
+#: network of convolutions; the rest is for allocators, which keep what is freed.
+COPIES = 8
 DTYPES = ("float64", "float32")
 
 
@@ -164,13 +165,14 @@ class TangentKernel(Kernel):
         for outputs in _parts(k, self._outputs_at_once(half, min(len(A), half // P), k)):
             size = (outputs.stop - outputs.start) * P
             step = self._samples_at_once(half, outputs)
-            for rows in _parts(len(A), half // size):
-                own = self._fill(np.empty((rows.stop - rows.start, size)), A.take(rows), outputs, step)
+            held, scratch = (np.empty((min(len(S), most), size)) for S, most in ((A, half // size), (B, step)))
+            for rows in _parts(len(A), len(held)):
+                own = self._fill(held[: rows.stop - rows.start], A.take(rows), outputs, step)
                 squares[rows] += np.einsum("ij,ij->i", own, own)
                 if is_same:
                     K[rows, rows] += own @ own.T
                 for columns in _parts(len(B), step, rows.stop if is_same else 0):
-                    part = self._fill(np.empty((columns.stop - columns.start, size)), B.take(columns), outputs, step)
+                    part = self._fill(scratch[: columns.stop - columns.start], B.take(columns), outputs, step)
                     K[rows, columns] += own @ part.T
                     if is_same:
                         K[columns, rows] = K[rows, columns].T
@@ -188,8 +190,9 @@ class TangentKernel(Kernel):
         squares = np.zeros(len(A))
         for outputs in _parts(k, self._outputs_at_once(half, 1, k)):
             size, step = (outputs.stop - outputs.start) * self.n_parameters, self._samples_at_once(half, outputs)
+            scratch = np.empty((min(len(A), step), size))
             for rows in _parts(len(A), step):
-                part = self._fill(np.empty((rows.stop - rows.start, size)), A.take(rows), outputs, step)
+                part = self._fill(scratch[: rows.stop - rows.start], A.take(rows), outputs, step)
                 squares[rows] += np.einsum("ij,ij->i", part, part)
         return (squares * _inverse(squares) ** 2 if self.normalize else squares), np.zeros(len(A))
 
@@ -228,9 +231,9 @@ class TangentKernel(Kernel):
         """The gradients of some outputs, one row for each sample, in blocks of samples."""
         for rows in _parts(len(A), step):
             self._differentiate(A.take(rows), outputs, out[rows])
-        bad = np.flatnonzero(~np.isfinite(out).all(axis=1))
-        if bad.size:
-            raise ValueError(f"the gradient of the network is not finite for row {A.index[bad[0]]} of X")
+            bad = np.flatnonzero(~np.isfinite(out[rows]).all(axis=1))
+            if bad.size:
+                raise ValueError(f"the gradient of the network is not finite for row {A.take(rows).index[bad[0]]} of X")
         return out
 
     def _differentiate(self, A: Samples, outputs: slice, out: Array) -> None:
@@ -307,6 +310,8 @@ def _parts(n: int, step: int, start: int = 0) -> Iterator[slice]:
 
 def _inverse(squares: Vector) -> Vector:
     """1 / sqrt, and 0 of 0."""
+    if not np.all(np.isfinite(squares)):
+        raise ValueError("the gradient of the network is too large: its length overflows; rescale the outputs")
     return np.asarray(np.where(squares > 0.0, 1.0 / np.sqrt(np.where(squares > 0.0, squares, 1.0)), 0.0))
 
 
