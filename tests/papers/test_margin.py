@@ -24,8 +24,8 @@ def test_every_figure_has_all_methods(number, draw):
     ticks, sets = [], {"one": draw(0, n=40, d=4), "two": draw(1, n=40, d=4)}
     figure = margin.FIGURES[number](sets, epochs=20, tick=lambda: ticks.append(1))
     assert len(ticks) == margin.panels(number, None, 2) == 2
-    assert len(figure.axes) == (4 if number == 1 else 2)
-    extra = [1, 2] if number == 1 else [0]  # the largest margin; the bounds, printed and sharp
+    assert len(figure.axes) == (6 if number == 1 else 2)
+    extra = [1, 2, 1] if number == 1 else [0]  # the largest margin; Theorem 3.1, printed and sharp; Lemma 3.2
     for k, axes in enumerate(figure.axes):
         assert len(axes.get_lines()) == len(METHODS) + extra[k % len(extra)]
         assert axes.get_title() == ("one" if axes in figure.axes[: len(extra)] else "two") + " (32 x 4)"
@@ -37,7 +37,7 @@ def test_the_bundled_digits_can_be_separated_in_figure_1_only():
     assert all(largest_margin(dataset) is not None for dataset in datasets(margin.bundled(1), 0))
     (odd,) = datasets(margin.bundled(2), 0)
     assert largest_margin(odd) is None
-    assert [margin.panels(number, None, None) for number in (1, 2)] == [2, 1]
+    assert [margin.panels(number, None, None) for number in (1, 2, 3, 4)] == [2, 1, 1, 1]
     with pytest.raises(ValueError, match="draw figure 2"):
         margin.figure1(mixed_up(0))
 
@@ -54,6 +54,8 @@ def test_a_curve_has_the_margins_and_errors_of_its_weights():
     w = state.candidates()[0].w
     assert curve.margin[-1] == pytest.approx(margin_of(dataset, w))
     assert curve.error[-1] == zero_one(w, dataset)
+    assert curve.upper[-1] == pytest.approx(np.linalg.norm(state.M) * np.ldexp(1.0, state.form.rows.exponent))
+    assert np.all(curve.upper >= largest_margin(dataset) * (1.0 - 1e-6))
     assert margin_of(dataset, 0.0 * w) == 0.0
 
 
@@ -90,6 +92,6 @@ def test_the_command_draws_a_users_file(tmp_path):
     result = CliRunner().invoke(main, [*arguments, "--output", str(tmp_path / "mine.png")])
     assert result.exit_code == 0, result.output
     assert (tmp_path / "mine.png").stat().st_size > 10_000
-    result = CliRunner().invoke(main, [*arguments, "--runs", "3"])
+    result = CliRunner().invoke(main, [*arguments, "--samples", "3"])
     assert result.exit_code == 2
-    assert "no option --runs" in result.output
+    assert "no option --samples" in result.output

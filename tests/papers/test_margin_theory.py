@@ -6,7 +6,7 @@ import pytest
 import fenchel as fl
 from fenchel import theory
 from fenchel.data.class_differences import ClassDifferences
-from fenchel.steps import Margin
+from fenchel.steps import Margin, MarginSampling
 from fenchel.steps.margin.potentials import LOGISTIC_STEP
 from tests.helpers.interpolation import zero
 from tests.helpers.margin import algorithm_1, hard, largest_margin, margin_of, mixed_up, separable, unit_rows
@@ -117,6 +117,27 @@ def test_theorem_4_1_has_the_printed_number_of_steps():
     assert theory.margin_sampling_steps(n, 1.0, e, 1e-6) == np.ceil(32 / (1e-6 * e**2))
 
 
+def test_theorem_4_1_by_steps_is_the_one_by_accuracy():
+    n, g, radius = 100, 0.2, 2.0
+    for e, d in [(0.1, 0.05), (0.01, 0.3), (0.1, 1e-4)]:
+        t = theory.margin_sampling_steps(n, g, e, d, radius)
+        at, before = theory.margin_sampling([t, t - 1], n, g, d, radius)
+        assert before < g - e <= at
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_theorem_4_1_for_runs_of_their_own(seed):
+    X, y = separable(seed)
+    best, radius = largest_margin(X, y), np.linalg.norm(X, axis=1).max()
+    problem = hard(X, y)
+    for steps in (100, 1000):
+        solver = MarginSampling(steps="proven", horizon=steps)
+        state = solver.begin(problem, zero(problem), seed)
+        for _ in range(steps):
+            state.step()
+        assert margin_of(-y[:, None] * X, state.weights) >= theory.margin_sampling(steps, len(y), best, 0.1, radius)
+
+
 def test_numbers_without_sense_are_errors():
     for make, words in [
         (lambda: theory.margin_momentum(0, 10, 0.1), "iterations must be at least 1"),
@@ -126,6 +147,7 @@ def test_numbers_without_sense_are_errors():
         (lambda: theory.margin_dual(1, 10, 0.0), "radius must be"),
         (lambda: theory.margin_logistic(1, 10, 0.1, shift=3.0), "shift must be"),
         (lambda: theory.margin_sampling_steps(10, 0.1, 0.1, 1.5), "failure must be below 1"),
+        (lambda: theory.margin_sampling(10, 10, 0.1, 1.5), "margin_sampling: failure must be below 1"),
         (lambda: theory.margin_multiclass(1, 10, 1, 0.1), "two classes"),
     ]:
         with pytest.raises(ValueError, match=words):

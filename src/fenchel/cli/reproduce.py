@@ -49,7 +49,7 @@ OPTIONS = {"lams": "--lam", "epochs": "--epochs", "runs": "--runs", "samples": "
     "--runs",
     type=click.IntRange(min=1),
     default=None,
-    help="Seeds of interpolation's bands and of pgs's medians.  [default: 3, 5, or the paper's 20 and 150]",
+    help="Seeds of interpolation's bands, margin's networks and pgs's medians.  [default: 3, 4, 5, or the paper's]",
 )
 @click.option(
     "--samples", type=click.IntRange(min=1), default=None, help="Of pgs's largest training set.  [default: 64000]"

@@ -29,7 +29,7 @@ class ClassDifferences(Products):
 
     Parameters
     ----------
-    of : Design
+    of : Design or Products
         X; the weights of a constant column are penalised intercepts.
     codes : array of n integers
         The classes, 0 .. k - 1.
@@ -37,7 +37,7 @@ class ClassDifferences(Products):
         How many there are, at least 2.
     """
 
-    of: Design
+    of: Products
     codes: NDArray[np.int64]
     k: int
 
@@ -69,8 +69,9 @@ class ClassDifferences(Products):
         return np.where(r < self.codes[:, None], r, r + 1)
 
     @cached_property
-    def _blocks(self) -> BlockProducts:
-        return BlockProducts(self.of, np.ones(self.of.shape[0]))
+    def _blocks(self) -> BlockProducts | None:
+        """Compiled products with k vectors at once, of a stored matrix."""
+        return BlockProducts(self.of, np.ones(self.of.shape[0])) if isinstance(self.of, Design) else None
 
     def differences(self, Z: Vector, sign: float = -1.0) -> Vector:
         """z_ic + sign z_ij of n x k numbers, n x (k - 1)."""
@@ -86,10 +87,14 @@ class ClassDifferences(Products):
         return out
 
     def matvec(self, w: ArrayLike) -> Vector:
-        return self.differences(self._blocks.scores(np.reshape(np.asarray(w, dtype=np.float64), (self.k, -1)))).ravel()
+        U = np.reshape(np.asarray(w, dtype=np.float64), (self.k, -1))
+        return self.differences(self.of.times(U.T) if self._blocks is None else self._blocks.scores(U)).ravel()
 
     def rmatvec(self, a: ArrayLike) -> Vector:
-        return self._blocks.combination(self.spread(a)).ravel()
+        each = self.spread(a)
+        if self._blocks is None:
+            return np.concatenate([self.of.rmatvec(np.ascontiguousarray(one)) for one in each.T])
+        return self._blocks.combination(each).ravel()
 
     def matvec_bounded(self, w: ArrayLike) -> Rounded:
         parts = [self.of.matvec_bounded(u) for u in np.reshape(np.asarray(w, dtype=np.float64), (self.k, -1))]

@@ -14,6 +14,7 @@ from fenchel.kernel.functions import (
     kernel_of,
 )
 from fenchel.kernel.gram import Gram
+from fenchel.kernel.network import TangentKernel, tangent
 from fenchel.kernel.samples import Samples
 
 __all__ = [
@@ -32,5 +33,7 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Samples",
+    "TangentKernel",
     "kernel_of",
+    "tangent",
 ]

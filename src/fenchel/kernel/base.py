@@ -72,6 +72,10 @@ class Kernel(ABC):
     def diagonal(self, A: Samples) -> tuple[Vector, Vector]:
         """k(a_i, a_i), and bounds on their errors."""
 
+    def rows_at_once(self, columns: int) -> int:
+        """How many rows of so many values a block should have at least; more than 1 where one row costs as much."""
+        return 1
+
     def fitted(self, A: Samples) -> Self:
         """The kernel with parameters that depend on the samples, such as gamma="scale", as numbers."""
         return self

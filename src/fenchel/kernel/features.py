@@ -10,6 +10,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import sparray
 
 from fenchel.data.products import Products, Rounded
 from fenchel.data.storage import usable_threads
@@ -56,6 +57,12 @@ class Features(KernelRows):
     def matvec_bounded(self, w: ArrayLike) -> Rounded:
         """K w, the scores of a function with these coefficients."""
         return self.gram.product(w)
+
+    def times(self, Q: Matrix | sparray) -> Matrix:
+        """K Q, at once if all of K is kept."""
+        if not self.gram.cache.holds_all:
+            return super().times(Q)
+        return np.asarray(self.gram.whole @ np.asarray(Q.toarray() if isinstance(Q, sparray) else Q))
 
     def rmatvec_bounded(self, a: ArrayLike) -> Rounded:
         """a, exactly: the coefficients of sum_i a_i k(x_i, .)."""

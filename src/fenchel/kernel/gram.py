@@ -164,7 +164,7 @@ class Gram:
 
     def _step(self, columns: int) -> int:
         """Rows of so many columns that are computed at a time."""
-        return max(1, TUNING.block // max(1, columns))
+        return max(self.kernel.rows_at_once(columns), TUNING.block // max(1, columns))
 
     def _values(self, A: Samples, B: Samples, out: Matrix | None = None) -> Matrix:
         """k(a_i, b_j), in blocks, checked."""

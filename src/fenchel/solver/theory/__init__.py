@@ -27,6 +27,7 @@ from fenchel.solver.theory.margin import (
     margin_logistic,
     margin_momentum,
     margin_multiclass,
+    margin_sampling,
     margin_sampling_steps,
 )
 from fenchel.solver.theory.pgs import least_samples, pgs_error, pgs_iterations, pgs_lam, pgs_regret, pgs_steps
@@ -92,6 +93,7 @@ __all__ = [
     "margin_logistic",
     "margin_momentum",
     "margin_multiclass",
+    "margin_sampling",
     "margin_sampling_steps",
     "mirror_mistakes",
     "mirror_objective",

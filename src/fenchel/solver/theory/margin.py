@@ -133,12 +133,30 @@ def margin_sampling_steps(n: int, margin: float, shortfall: float, failure: floa
         The probability that is allowed, below 1.
     """
     g = _unit(n, margin, radius)
-    require_positive(shortfall=shortfall, failure=failure)
-    if not failure < 1.0:
-        raise ValueError(f"margin_sampling_steps: failure must be below 1, got {failure!r}")
+    require_positive(shortfall=shortfall)
+    _require_probability(failure, "margin_sampling_steps")
     e = shortfall / radius
     first = (32.0 * log(n) + 64.0 * log(2.0 / failure)) / (g * e) ** 2
     return max(ceil(first), ceil(32.0 / (failure * e * e)))
+
+
+def margin_sampling(iterations: ArrayLike, n: int, margin: float, failure: float = 0.1, radius: float = 1.0) -> Vector:
+    """Theorem 4.1 the other way round: after t steps of size sqrt(log(n) / t) the margin is at least g - e, except with
+    `failure`, for the smallest e of which t is `margin_sampling_steps`. Each t is a run of its own.
+
+        e = max(sqrt((32 log n + 64 log(2 / failure)) / t) / g, sqrt(32 / (failure t)))
+
+    Parameters
+    ----------
+    failure : float, default 0.1
+        The probability that is allowed, below 1.
+    iterations, n, margin, radius
+        As in `margin_momentum`.
+    """
+    t, g = _steps(iterations), _unit(n, margin, radius)
+    _require_probability(failure, "margin_sampling")
+    first = np.sqrt((32.0 * log(n) + 64.0 * log(2.0 / failure)) / t) / g
+    return np.asarray(radius * (g - np.maximum(first, np.sqrt(32.0 / (failure * t)))))
 
 
 def margin_multiclass(
@@ -177,6 +195,12 @@ def _steps(iterations: ArrayLike) -> Vector:
     if np.any(t < 1.0):
         raise ValueError("iterations must be at least 1")
     return t
+
+
+def _require_probability(failure: float, name: str) -> None:
+    require_positive(failure=failure)
+    if not failure < 1.0:
+        raise ValueError(f"{name}: failure must be below 1, got {failure!r}")
 
 
 def _unit(n: int, margin: float, radius: float) -> float:

@@ -20,11 +20,12 @@ from fenchel.steps.margin.rows import MarginRows, MarginSolver
 
 @dataclass
 class PerceptronState:
-    """w = -Z'a, and the sums of all iterates."""
+    """w = -Z'a, the scores z = Zw, and the sums of all iterates."""
 
     rows: MarginRows
     w: Vector
     a: Vector
+    z: Vector
     sum_w: Vector = field(init=False)
     sum_a: Vector = field(init=False)
     steps: int = 0
@@ -60,20 +61,22 @@ class BatchPerceptron(MarginSolver[PerceptronState]):
 
     def begin(self, problem: Interpolation, start: Start, seed: int) -> PerceptronState:
         rows = MarginRows.of(problem)
-        return PerceptronState(rows, np.zeros(problem.X.shape[1]), np.zeros(rows.n))
+        return PerceptronState(rows, np.zeros(problem.X.shape[1]), np.zeros(rows.n), rows.prior.copy())
 
     def step(self, state: PerceptronState) -> PerceptronState:
         """One row."""
-        i = int(np.argmax(state.rows.scores(state.w)))
+        i = int(np.argmax(state.z))
         state.steps += 1
         length = 1.0
         if self.steps == "root":
             length = float(np.sqrt(state.rows.unit / state.steps))
         state.w -= length * state.rows.row(i)
+        state.z -= length * state.rows.gram_row(i)
         state.a[i] += length
         size = float(np.linalg.norm(state.w))
         if self.steps == "root" and size > 1.0:
             state.w /= size
+            state.z /= size
             state.a /= size
         state.sum_w += state.w
         state.sum_a += state.a
