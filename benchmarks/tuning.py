@@ -10,8 +10,8 @@ MODULE is one of fenchel with a `TUNING`, FIELD a field of it. Rows are those of
 benchmarks.tuning_rows whose name has the regular expression --rows and which read the field; others are left out. In
 every round each row is run with the present value and with every other one; the ratios are medians over rounds of
 processor time to that with the present value, and their geometric means stand below. One thread. A `*` marks a
-run that warned or raised, as one that does not reach its tolerance, or that took more than twenty times as long; for
-rows whose result is a certificate, the gap beside that of the present value follows the ratio.
+run that warned or raised, as one that does not reach its tolerance, or that took more than twenty times as long. For
+rows that return a certificate, or a number that should be small, the ratio of gaps or of these follows.
 
 `all` does so for every constant whose name (MODULE.FIELD) the regular expression FIELD matches from its beginning, with
 the values that benchmarks/tuning_table.py states, on the rows where they make most difference, and prints a table;

@@ -72,7 +72,7 @@ def reads(tunings: Mapping[str, Any], run: Run) -> tuple[Measured, set[tuple[str
 
 @dataclass(frozen=True)
 class Measured:
-    """Processor time of one run, whether it warned or raised, and the gap of the certificate that it made."""
+    """Processor time of one run, whether it warned or raised, and the gap, or the number, that it made."""
 
     seconds: float
     failed: bool
@@ -113,7 +113,8 @@ def measure(run: Run, count: int, limit: float = np.inf) -> Measured:
             failed = True
         seconds = (time.process_time() - start) / count
     failed = failed or any(issubclass(one.category, fl.NotCertifiedWarning) for one in caught)
-    return Measured(seconds, failed, found.gap if isinstance(found, fl.Certificate) else np.nan)
+    made = found.gap if isinstance(found, fl.Certificate) else found if isinstance(found, float) else np.nan
+    return Measured(seconds, failed, made)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from benchmarks.tuning_runs import Compared, Run, compare, measure, reads, rows_
 
 #: Values to try where those of `others` make no sense, by the constant's name.
 OTHERS: dict[str, tuple[Any, ...]] = {
-    "certificate.consequences.shifts": ((1e-8, 10.0, 5), (1e-8, 10.0, 20)),
-    "certificate.consequences.fractions": ((1e-9, 1.0, 10), (1e-9, 1.0, 38)),
+    "data.limits.block": (2**16, 2**24),
+    "data.limits.product": (10_000, 1_000_000),
 }
 #: A constant from which it is a limit on sizes: tried are half, and so little that all is beyond it.
 LARGE = 1000

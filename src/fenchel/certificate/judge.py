@@ -39,12 +39,11 @@ from fenchel.steps.choose import dual_solvers
 
 @dataclass(frozen=True)
 class JudgeTuning:
-    """Set by the cost of certificates: `python -m benchmarks.certify`."""
+    """What is tried for a smaller gap, and for how long."""
 
     most_rounding: float = 0.1  # the part of the gap that may be rounding before a product is worth its price
     mostly_rounding: float = 0.7  # a gap that is rounding to this part will not become much smaller
-    negligible: float = 1e-9  # relative gaps between which a better fit to the penalty's subdifferential is tried
-    worth_fitting: float = 0.3
+    worth_fitting: float = 0.3  # the relative gap below which a fit to the penalty's subdifferential is tried
     patience: int = 200  # passes that may leave the gap where it is, beside as many as there were before
     own: float = 0.1  # the part of the gap that may be left to the dual point, the rest being the model's own
 
@@ -279,7 +278,7 @@ class Judge(Record):
 
     def fit(self, tol: float) -> None:
         """Fit v(alpha) to the subdifferential at the best model: norms always, kinks until tol is reached."""
-        if TUNING.negligible * abs(self.primal.value) < self.gap < TUNING.worth_fitting * abs(self.primal.value):
+        if not self.exhausted(tol) and self.gap < TUNING.worth_fitting * abs(self.primal.value):
             start = gradient_point(self.problem, self.free, self.primal.z)
             for point in projected_points(self.problem, self.free, self.w, self.primal.z, start):
                 self.try_point(point)

@@ -40,7 +40,7 @@ from fenchel.problem.vectors import p_norm, row_lengths
 class FarkasTuning:
     """Which multipliers a proof is tried with."""
 
-    negligible: tuple[float, ...] = (1e-7, 1e-2, 0.1)  # multipliers below these parts of the largest may be left out
+    negligible: tuple[float, ...] = (1e-7, 0.1)  # multipliers below these parts of the largest may be left out
 
 
 TUNING = FarkasTuning()
