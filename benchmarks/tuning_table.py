@@ -24,7 +24,7 @@ OTHERS: dict[str, tuple[Any, ...]] = {
 #: A constant from which it is a limit on sizes: tried are half, and so little that all is beyond it.
 LARGE = 1000
 #: Every constant is tried once on so many rows, which are spread over those that read it,
-TRIED = 16
+TRIED = 8
 #: and then, in all rounds, on those of them where it makes most difference.
 SHOWN = 3
 #: Rows that take more seconds are left out where there are others.

@@ -16,6 +16,20 @@ from click.testing import CliRunner
 import fenchel as fl
 from fenchel.steps.first_order import fista
 
+#: The constants of these modules are measured on branches of their own.
+ELSEWHERE = ("steps.", "certificate.margin.")
+#: The most constants that fenchel may have.
+MOST = 241
+
+
+def test_constants_are_few_and_each_has_a_row_with_its_value_in_the_table() -> None:
+    every, rows = constants(), written(Path(__file__).parents[2] / "docs" / "performance" / "tuning.md")
+    assert len(every) <= MOST
+    assert rows.keys() <= {one.name for one in every}
+    measured = [one for one in every if not one.name.startswith(ELSEWHERE) or one.name in rows]
+    assert [one.name for one in measured if not is_current(one, rows.get(one.name, ""))] == []
+    assert [name for name, row in rows.items() if "not read" in row] == []
+
 
 def test_times_of_other_values_are_told_beside_the_present_one() -> None:
     arguments = [

@@ -62,6 +62,7 @@ class Record(ABC):
     last: Any = None  # the bound of the last dual point tried
     problem: Any
     late: Callable[[], bool] = staticmethod(lambda: False)  # whether a search should end: the run's clock
+    certifies: type[Certificate] = Certificate
 
     @property
     @abstractmethod
@@ -136,6 +137,11 @@ class Record(ABC):
                     break
 
     @property
+    def strong_convexity(self) -> float:
+        """That of the objective, by which the gap bounds the distance from the optimum."""
+        return float(self.problem.penalty.strong_convexity)
+
+    @property
     def gap(self) -> float:
         """The certified gap of the best model; infinite before there is one."""
         return gap_between(self.primal.upper, float(self.best.lower)) if np.isfinite(self.primal.upper) else np.inf
@@ -179,7 +185,7 @@ class Record(ABC):
 
     def certificate(self, tol: float, atol: float = 0.0) -> Certificate:
         """What has been proven about the best model."""
-        return Certificate.of(
+        return self.certifies.of(
             self.primal.value,
             self.primal.upper,
             self.best.value,
@@ -188,7 +194,7 @@ class Record(ABC):
             tol=tol,
             atol=atol,
             at_zero=self.at_zero,
-            strong_convexity=self.problem.penalty.strong_convexity,
+            strong_convexity=self.strong_convexity,
             evidence=self.evidence,
         )
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel._core import kernels
 from fenchel.data.convert import as_matrix, is_identity
-from fenchel.data.limits import rows_at_a_time
+from fenchel.data.limits import blocks
 from fenchel.data.products import Products, Rounded, gamma
 from fenchel.data.storage import (
     across,
@@ -205,9 +205,7 @@ class Design(Products):
             return product.value, np.zeros_like(product.value) if exact else product.error
         n, d = self.shape
         value, size = np.empty(n), np.empty(n)
-        rows = rows_at_a_time(d)
-        for start in range(0, n, rows):
-            block = slice(start, start + rows)
+        for block in blocks(n, d):
             terms = self.matrix[block] * w
             value[block], size[block] = terms.sum(axis=1), np.abs(terms).sum(axis=1)
         if self._sums_are_exact(w, size):

@@ -18,9 +18,10 @@ class LimitsTuning:
 TUNING = LimitsTuning()
 
 
-def rows_at_a_time(columns: int) -> int:
-    """How many rows of so many columns are a block, at least one."""
-    return max(1, TUNING.block // max(1, columns))
+def blocks(count: int, columns: int) -> list[slice]:
+    """So many rows, of so many columns, in consecutive blocks of at least one row."""
+    step = max(1, TUNING.block // max(1, columns))
+    return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
 
 def is_factorable(rows: int, columns: int) -> bool:

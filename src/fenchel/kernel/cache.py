@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fenchel.data.limits import blocks
 from fenchel.data.typing import Indices, Matrix
 
 
@@ -72,11 +73,10 @@ class RowCache:
             at = np.array([k for k, i in enumerate(which.tolist()) if i in self._places], dtype=np.int64)
             return at, self.store[np.ix_(self._touch(which[at]), columns)]
 
-    def complete(self, compute: Callable[[slice, Matrix], None], step: int) -> Matrix:
+    def complete(self, compute: Callable[[slice, Matrix], None]) -> Matrix:
         """The matrix itself, if all rows fit: those that are not there are written into their places."""
         with self._lock:
-            for start in range(0, self.n if not self.is_complete else 0, step):
-                part = slice(start, min(start + step, self.n))
+            for part in () if self.is_complete else blocks(self.n, self.n):
                 numbers = range(part.start, part.stop)
                 if not all(i in self._places for i in numbers):
                     compute(part, self.store[part])

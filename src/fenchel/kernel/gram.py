@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from fenchel.data import limits
 from fenchel.data.design import Design
-from fenchel.data.limits import rows_at_a_time
+from fenchel.data.limits import blocks
 from fenchel.data.products import EVALUATION, Rounded, gamma
 from fenchel.data.typing import Indices, Matrix, MatrixLike, StoredMatrix, Vector
 from fenchel.kernel.base import UP, Accuracy, Kernel, NotPositiveSemidefinite
@@ -74,9 +74,7 @@ class Gram:
         """
         n, errors = len(self), 0.0
         K = self.whole.copy() if self.cache.holds_all else np.empty((n, n))
-        step = rows_at_a_time(n)
-        for start in range(0, n, step):
-            part = slice(start, min(start + step, n))
+        for part in blocks(n, n):
             if not self.cache.holds_all:
                 self._compute_into(part, K[part])
             if not self.kernel.is_given:
@@ -124,7 +122,7 @@ class Gram:
         """The whole matrix: the cache itself, for reading, if it fits there; else a new array."""
         if not self.cache.holds_all:
             return self.rows(np.arange(len(self)))
-        return self.cache.complete(self._compute_into, rows_at_a_time(len(self)))
+        return self.cache.complete(self._compute_into)
 
     def block(self, which: Indices, columns: Indices) -> Matrix:
         """Some columns of some rows: of cached rows from there; others are kept, whole, while there is room."""
@@ -159,9 +157,7 @@ class Gram:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for columns in chunks:
                 part = B.take(columns)
-                step = rows_at_a_time(len(part))
-                for start in range(0, len(A), step):
-                    rows = slice(start, min(start + step, len(A)))
+                for rows in A.chunks(len(part)):
                     out[rows, columns] = self.kernel.block(A.take(rows), part)
         check_finite(out, A, B)
         if self.kernel.is_given:
@@ -214,13 +210,7 @@ class Gram:
         if self.cache.is_complete:
             return bounded_product(self, self.samples, self.samples, a, iter([(slice(0, len(a)), self.cache.store)]))
         columns = self.samples.take(support)
-        return bounded_product(self, self.samples, columns, a[support], self._row_blocks(self.samples, columns))
-
-    def _row_blocks(self, A: Samples, B: Samples) -> Iterator[tuple[slice, Matrix]]:
-        step = rows_at_a_time(len(B))
-        for start in range(0, len(A), step):
-            rows = slice(start, min(start + step, len(A)))
-            yield rows, self._values(A.take(rows), B)
+        return bounded_product(self, self.samples, columns, a[support], _in_blocks(self._values, self.samples, columns))
 
     def cross_product(self, new: Samples, a: Vector) -> Rounded:
         """sum_j a_j k(x, x_j) for new samples x."""
@@ -228,17 +218,13 @@ class Gram:
         if len(support) == 0:
             return Rounded(np.zeros(len(new)), np.zeros(len(new)), 1)
         columns = self.samples.take(support)
-        return bounded_product(self, new, columns, a[support], self._new_blocks(new, columns))
+        return bounded_product(self, new, columns, a[support], _in_blocks(self._new_values, new, columns))
 
-    def _new_blocks(self, new: Samples, columns: Samples) -> Iterator[tuple[slice, Matrix]]:
-        step = rows_at_a_time(len(columns))
+    def _new_values(self, new: Samples, columns: Samples) -> Matrix:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for start in range(0, len(new), step):
-                rows = slice(start, min(start + step, len(new)))
-                part = new.take(rows)
-                K = self.kernel.block(part, columns)
-                check_finite(K, part, columns)
-                yield rows, K
+            K = self.kernel.block(new, columns)
+        check_finite(K, new, columns)
+        return K
 
     def quadratic(self, a: Vector) -> tuple[float, float]:
         """a'K a, at least 0, and a bound on its error; raise if it is negative beyond that.
@@ -263,6 +249,12 @@ class Gram:
 
     def __repr__(self) -> str:
         return f"Gram({len(self)} samples, {self.kernel!r}, {self.cache.megabytes:g} MB)"
+
+
+def _in_blocks(
+    values: Callable[[Samples, Samples], Matrix], rows: Samples, columns: Samples
+) -> Iterator[tuple[slice, Matrix]]:
+    return ((part, values(rows.take(part), columns)) for part in rows.chunks(len(columns)))
 
 
 def check_finite(K: Matrix, A: Samples, B: Samples) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.data.design import Design
-from fenchel.data.limits import rows_at_a_time
+from fenchel.data.limits import blocks
 from fenchel.data.typing import Indices, Matrix, MatrixLike, StoredMatrix, Vector
 
 #: Lengths of rows that may be divided by: the inverse is a normal number, with a relative error of one rounding.
@@ -100,8 +100,7 @@ class Samples:
 
     def chunks(self, columns: int | None = None) -> list[slice]:
         """The rows in consecutive parts: blocks if they have so many columns, those of the matrix by default."""
-        step = rows_at_a_time(self.width if columns is None else columns)
-        return [slice(start, min(start + step, len(self))) for start in range(0, len(self), step)]
+        return blocks(len(self), self.width if columns is None else columns)
 
 
 def inner_products(A: StoredMatrix, B: StoredMatrix) -> Matrix:
@@ -112,11 +111,11 @@ def inner_products(A: StoredMatrix, B: StoredMatrix) -> Matrix:
 
 def used_columns(A: Samples, B: Samples) -> list[Indices | slice]:
     """All columns that may differ from zero, in parts such that both blocks may be made dense."""
-    step = rows_at_a_time(max(len(A), len(B)))
+    longest = max(len(A), len(B))
     if not (A.is_sparse and B.is_sparse):
-        return [slice(start, start + step) for start in range(0, A.width, step)]
+        return [*blocks(A.width, longest)]
     used = np.union1d(A.matrix.indices, B.matrix.indices).astype(np.int64)
-    return [used[start : start + step] for start in range(0, len(used), step)]
+    return [used[part] for part in blocks(len(used), longest)]
 
 
 def _lengths(matrix: StoredMatrix) -> Vector:
@@ -130,11 +129,10 @@ def _lengths(matrix: StoredMatrix) -> Vector:
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(largest * np.sqrt(np.bincount(rows, ratio * ratio, minlength=n)))
     lengths = np.empty(n)
-    step = rows_at_a_time(d)
-    for start in range(0, n, step):
-        part = np.asarray(matrix[start : start + step], dtype=np.float64)
+    for block in blocks(n, d):
+        part = np.asarray(matrix[block], dtype=np.float64)
         largest = np.abs(part).max(axis=1)
         ratio = part / np.where(largest > 0.0, largest, 1.0)[:, None]
         with np.errstate(over="ignore", under="ignore"):
-            lengths[start : start + step] = largest * np.sqrt(np.einsum("ij,ij->i", ratio, ratio))
+            lengths[block] = largest * np.sqrt(np.einsum("ij,ij->i", ratio, ratio))
     return lengths

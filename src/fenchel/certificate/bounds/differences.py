@@ -6,7 +6,7 @@ import numpy as np
 
 from fenchel.certificate.bounds.dual_point import LowerBound
 from fenchel.certificate.bounds.rounding import DOWN, UP, DualPoint, loss_bound
-from fenchel.data.limits import rows_at_a_time
+from fenchel.data.limits import blocks
 from fenchel.data.products import gamma
 from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
@@ -76,9 +76,8 @@ def _lengths(problem: Problem, D: PowerDifferences, side: slice) -> Vector:
         return np.asarray(np.sqrt(p.max() * np.cumsum(D.running_sums(impulse) ** 2))[side])
     total = np.zeros(D.shape[0])
     rounding = 2.0 * gamma(D.order * (problem.shape[1] + 2))
-    rows = rows_at_a_time(problem.shape[1])
-    for start in range(0, n, rows):
-        which = np.arange(start, min(start + rows, n))
+    for rows in blocks(n, problem.shape[1]):
+        which = np.arange(rows.start, rows.stop)
         part = problem.X.rows(which)[:, side]
         with np.errstate(over="ignore", invalid="ignore"):
             sums = np.abs(D.running_sums(part)) + rounding * D.running_sums(np.abs(part))

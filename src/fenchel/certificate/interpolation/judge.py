@@ -67,6 +67,8 @@ class Evaluated:
 class InterpolationJudge(Record):
     """Evaluates models and multipliers; keeps the best of each."""
 
+    certifies = InterpolationCertificate
+
     def __init__(self, problem: Interpolation) -> None:
         self.problem = problem
         weights, intercept, multipliers = problem.shapes
@@ -371,6 +373,11 @@ class InterpolationJudge(Record):
 
     # What is proven -----------------------------------------------------------------------------------------------
 
+    @property
+    def strong_convexity(self) -> float:
+        """None where constraints contradict each other."""
+        return 0.0 if self.contradiction is not None else super().strong_convexity
+
     def reached(self, tol: float, atol: float = 0.0) -> bool:
         """Where constraints contradict each other, also whether the last model was no better: violations are flat."""
         if self.contradiction is not None:
@@ -388,19 +395,7 @@ class InterpolationJudge(Record):
 
     def certificate(self, tol: float, atol: float = 0.0) -> Certificate:
         """What has been proven about the best model."""
-        point, problem = self.point, self.problem
-        mu = 0.0 if self.contradiction is not None else problem.penalty.strong_convexity
-        made = InterpolationCertificate.of(
-            self.primal.value,
-            self.primal.upper,
-            self.best.value,
-            self.best.lower,
-            how=self.best.how,
-            tol=tol,
-            atol=atol,
-            at_zero=self.at_zero,
-            strong_convexity=mu,
-        )
+        point, problem, made = self.point, self.problem, super().certificate(tol, atol)
         state = "contradiction" if self.contradiction is not None else ""
         if point is None:
             return made
