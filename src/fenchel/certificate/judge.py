@@ -39,7 +39,12 @@ from fenchel.steps.choose import dual_solvers
 
 @dataclass(frozen=True)
 class JudgeTuning:
-    """What is tried for a smaller gap, and for how long."""
+    """What is tried for a smaller gap, and for how long.
+
+    `python -m benchmarks.tuning all certificate.judge`: times with half and with double are 1.10 and 1.08 for
+    `most_rounding`, 0.92 and 1.00 for `mostly_rounding`, 0.91 and 1.06 for `worth_fitting`, 1.01 and 0.97 for
+    `patience`, 1.19 and 0.91 for `own`, where double makes the gap 1.04 times as large. Other gaps are the same.
+    """
 
     most_rounding: float = 0.1  # the part of the gap that may be rounding before a product is worth its price
     mostly_rounding: float = 0.7  # a gap that is rounding to this part will not become much smaller

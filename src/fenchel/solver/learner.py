@@ -23,7 +23,11 @@ from fenchel.steps.stochastic.pgs import default_batch, intercept_step
 
 @dataclass(frozen=True)
 class StreamTuning:
-    """Which lams are tried, each a tenth of the last one."""
+    """Which lams are tried, each a tenth of the last one.
+
+    `python -m benchmarks.tuning all solver.learner`: the loss of later samples is 1.28 and 1.07 times as large with half
+    and with double of `largest`; with 3 and 12 of the `family` it is the same, in 0.79 and 1.71 of the time.
+    """
 
     family: int = 6  # how many,
     largest: float = 10.0**-1.5  # from this times the mean squared length of a sample

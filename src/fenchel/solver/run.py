@@ -34,7 +34,10 @@ DEFAULT_MAX_ITER = 100_000
 
 @dataclass(frozen=True)
 class RunTuning:
-    """What a path carries on."""
+    """What a path carries on.
+
+    `python -m benchmarks.tuning all solver.run`: 0.96 of the time with half, 0.98 with double.
+    """
 
     carried: float = 0.2  # the part of the tolerance at which a model from another lam is good enough: gaps add up
 

@@ -29,7 +29,11 @@ from fenchel.steps import Residual
 
 @dataclass(frozen=True)
 class DualPointTuning:
-    """When to search for the best multiple of a dual point."""
+    """When to search for the best multiple of a dual point.
+
+    `python -m benchmarks.tuning all certificate.bounds.dual_point`: with half 0.95 of the time, with double 1.00; gaps
+    are the same.
+    """
 
     far: float = 0.01  # relative gap above which multiples are tried
 

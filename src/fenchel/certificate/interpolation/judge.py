@@ -37,7 +37,11 @@ from fenchel.steps.choose import dual_solvers
 
 @dataclass(frozen=True)
 class InterpolationTuning:
-    """When points inside the sets and proofs are looked for, and how long."""
+    """When points inside the sets and proofs are looked for, and how long.
+
+    `python -m benchmarks.tuning all certificate.interpolation.judge`: times with half and with double are 1.02 and 1.70
+    for `close`, 1.01 and 1.08 for `again`, 1.00 and 1.04 for `passes`; with fewer or more of `room` 0.99.
+    """
 
     close: float = 0.05  # the part of P that P - D is, or of its terms that |v| is, where that is worth trying,
     again: float = 0.3  # and the part of what it was then where it is tried again

@@ -13,7 +13,11 @@ from fenchel.data.typing import Indices, Matrix
 
 @dataclass(frozen=True)
 class RationalTuning:
-    """What may be computed in rational arithmetic."""
+    """What may be computed in rational arithmetic.
+
+    `python -m benchmarks.tuning all certificate.interpolation.rational`: 1.05 of the time with half; with 1 repeated
+    equations are not certified, in 0.05 of the time.
+    """
 
     most_work: int = 150_000  # multiplications of an elimination
 

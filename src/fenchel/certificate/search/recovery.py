@@ -30,10 +30,15 @@ from fenchel.problem.penalties.base import NormPenalty
 
 @dataclass(frozen=True)
 class RecoveryTuning:
-    """Dual points that are tried."""
+    """Dual points that are tried.
+
+    `python -m benchmarks.tuning all certificate.search.recovery`: with every second of `windows` the gap is 37 times as
+    large, in 1.27 of the time; with twice as many the time is 1.15. Without the middle one of `thresholds` the time is
+    0.93, with two more 1.09, and gaps are the same; but weights off by 1e-6 have gaps 1.3 times as large without it.
+    """
 
     windows: tuple[float, ...] = (1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)  # distance to a kink, relative to scores
-    thresholds: tuple[float, ...] = (0.0, 1e-7, 1e-5, 1e-3)  # relative size up to which a weight counts as zero
+    thresholds: tuple[float, ...] = (0.0, 1e-5, 1e-3)  # relative size up to which a weight counts as zero
 
 
 TUNING = RecoveryTuning()
