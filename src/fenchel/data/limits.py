@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class LimitsTuning:
     """Sizes of arrays and of work.
 
-    `python -m benchmarks.tuning all data.limits`: with `block` 2^16 0.70 of the time, but a gap 129 times as large, with
-    2^24 1.44; with `product` 10^4 and 10^6 1.12 and 0.89, of rows of few milliseconds; with `dense` 1 2.38, and
+    `python -m benchmarks.tuning all data.limits`: with `block` 2^16 0.70 of the time, but a gap 129 times as large,
+    with 2^24 1.44; with `product` 10^4 and 10^6 1.12 and 0.89, of rows of few milliseconds; with `dense` 1 2.38, and
     equations are not certified, with half 1.03; with `work` 1 2.43 and the same, with half 1.02.
     """
 

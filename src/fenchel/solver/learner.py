@@ -25,8 +25,8 @@ from fenchel.steps.stochastic.pgs import default_batch, intercept_step
 class StreamTuning:
     """Which lams are tried, each a tenth of the last one.
 
-    `python -m benchmarks.tuning all solver.learner`: the loss of later samples is 1.28 and 1.07 times as large with half
-    and with double of `largest`; with 3 and 12 of the `family` it is the same, in 0.79 and 1.71 of the time.
+    `python -m benchmarks.tuning all solver.learner`: the loss of later samples is 1.28 and 1.07 times as large with
+    half and with double of `largest`; with 3 and 12 of the `family` it is the same, in 0.79 and 1.71 of the time.
     """
 
     family: int = 6  # how many,

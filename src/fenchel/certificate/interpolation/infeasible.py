@@ -40,8 +40,8 @@ from fenchel.problem.vectors import p_norm, row_lengths
 class FarkasTuning:
     """Which multipliers a proof is tried with.
 
-    `python -m benchmarks.tuning all certificate.interpolation.infeasible`: with half 0.97 of the time, with double 0.96;
-    all is proven.
+    `python -m benchmarks.tuning all certificate.interpolation.infeasible`: with half 0.97 of the time, with double
+    0.96; all is proven.
     """
 
     negligible: tuple[float, ...] = (1e-7, 0.1)  # multipliers below these parts of the largest may be left out

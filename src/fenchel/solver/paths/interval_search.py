@@ -26,8 +26,8 @@ from fenchel.solver.solve import Clock, Request, solve_request
 class SearchTuning:
     """Tolerances and step sizes of the search.
 
-    `python -m benchmarks.tuning all solver.paths.interval_search`: times with half and with double are 1.12 and 1.15 for
-    `share`, 1.17 and 1.26 for `first_step`, 1.98 and 1.08 for `growth`.
+    `python -m benchmarks.tuning all solver.paths.interval_search`: times with half and with double are 1.12 and 1.15
+    for `share`, 1.17 and 1.26 for `first_step`, 1.98 and 1.08 for `growth`.
     """
 
     share: float = 0.8  # largest gap of a model at its own lam, as a fraction of eps: the rest is for the interval
