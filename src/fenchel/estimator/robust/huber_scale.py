@@ -39,6 +39,8 @@ from fenchel.steps.base import Model
 ROUNDS = (0.2, 0.02, 0.002)
 #: A scale below this part of the largest |y| counts as zero.
 SMALLEST = float(np.sqrt(UNIT_ROUNDOFF))
+#: The scale in its place, in the same unit; of the smallest normal number it is still positive.
+VANISHING = 8.0 * UNIT_ROUNDOFF
 
 
 class _Ended(Exception):
@@ -108,7 +110,7 @@ class ScaleSearch:
         """sigma -> 0: solve with the loss 2 epsilon |r|."""
         claim, self.inner = self.claim, 0.5
         _, solved = self._solved(Absolute(), claim.penalty.lam / (2.0 * claim.epsilon))
-        slopes, sigma = -2.0 * claim.epsilon * solved.alpha, UNIT_ROUNDOFF * self._size
+        slopes, sigma = -2.0 * claim.epsilon * solved.alpha, VANISHING * self._size
         self._judge(replace(claim, w=solved.w, b=solved.b, sigma=sigma, slopes=slopes), effort="auto")
         raise _Ended(solved.status if solved.status != "certified" else "stalled")
 
