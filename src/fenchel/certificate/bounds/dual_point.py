@@ -19,6 +19,7 @@ from fenchel.certificate.bounds.rounding import (
     loss_bound,
 )
 from fenchel.certificate.bounds.unpenalised import FreeDirections
+from fenchel.data import limits
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
@@ -133,7 +134,7 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
 
     # for a norm and largest near 1, alpha is near the optimum, and theta = largest is best
     near = isinstance(penalty, NormPenalty) and 0.9 <= largest <= 1.0
-    theta = largest if near else _maximise(value, largest)
+    theta = largest if near else _maximise(value, largest, rounds=5 if 10 * len(y) <= limits.TUNING.product else 1)
     if theta == 1.0 and isinstance(penalty, NormPenalty):
         return _bound(bound, 0.0, 0.0)
     point = bound.point
@@ -149,14 +150,14 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
     return _bound(bound, 0.0, 0.0) if isinstance(penalty, NormPenalty) else finite(problem, bound)
 
 
-def _maximise(f: Callable[[float], float], largest: float) -> float:
+def _maximise(f: Callable[[float], float], largest: float, rounds: int) -> float:
     """An approximate maximiser of a concave f on [0, largest], by parabolic interpolation."""
     if not np.isfinite(largest):
         return 1.0
     if not largest > 0.0:
         return 0.0
     known = {theta: f(theta) for theta in (0.0, 0.5 * largest, largest)}
-    for _ in range(5):
+    for _ in range(rounds):
         points = sorted(known)
         middle = min(max(points.index(max(points, key=known.__getitem__)), 1), len(points) - 2)
         left, centre, right = points[middle - 1 : middle + 2]
