@@ -33,7 +33,7 @@ from sklearn.linear_model import SGDClassifier
 import fenchel as fl
 from benchmarks.datasets import from_folder
 from benchmarks.interpolation import text_like
-from fenchel.solver.stream import Learner
+from fenchel.solver.learner import Learner
 from fenchel.steps import SDCA, Start
 
 LAMS = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4)

@@ -239,13 +239,34 @@ def _certify(n: int, d: int, loss: Any, penalty: Any, solved: float, intercept: 
     return lambda: fl.certify(problem, at.w, at.b)
 
 
-def _screened(n: int, d: int, penalty: Any) -> Run:
-    """A certificate, and the interval of the intercept that it implies."""
+def _screened(n: int, d: int, loss: Any, penalty: Any) -> Run:
+    """How long the intervals of the multipliers are, with that of the intercept which a certificate implies."""
     X, y = _numbers(n, d)
     y = np.where(X[:, 0] + 0.5 * y > 0.0, 1.0, -1.0)
-    problem = fl.Problem(X, y, fl.losses.SquaredHinge(), penalty, intercept=True)
+    problem = fl.Problem(X, y, loss, penalty, intercept=True)
     at = fl.solve(problem, tol=1e-6, warn=False)
-    return lambda: fl.certify(problem, at.w, at.b).support_vectors()
+
+    def run() -> float:
+        low, high = fl.certify(problem, at.w, at.b).multipliers()
+        return float(np.sum(high - low))
+
+    return run
+
+
+def _stream(n: int, d: int, batch: int, loss: Any, used: int, **options: Any) -> Run:
+    """The error, for samples that come later, of a model from a stream of batches."""
+    X, noise = _numbers(n, d)
+    X = np.where(np.abs(X) > 1.0, X, 0.0)[:, ::-1] * np.geomspace(0.1, 1.0, d)
+    y = X[:, :used].sum(axis=1) + noise
+    y = np.sign(y) if loss.is_classification else y
+    batches = [(X[k : k + batch], y[k : k + batch]) for k in range(0, n // 2, batch)]
+
+    def run() -> float:
+        found = fl.stream(batches, loss, **options)
+        scores = X[n // 2 :] @ found.w + found.b
+        return float(np.mean(loss.value(scores, y[n // 2 :])))
+
+    return run
 
 
 L1, L2, Hinge, Logistic = fl.penalties.L1, fl.penalties.L2, fl.losses.Hinge(), fl.losses.Logistic()
@@ -314,7 +335,13 @@ ROWS: dict[str, Callable[[], Run]] = {
     "fused 100 x 300": lambda: _fused(100, 300, 1e-6),
     "fused 50 x 100": lambda: _fused(50, 100, 1e-6),
     "fused logistic": lambda: _fused(500, 100, 1e-4, classify=True),
-    "support vectors": lambda: _screened(2000, 50, L2(1e-2)),
+    "support vectors": lambda: _screened(2000, 50, fl.losses.SquaredHinge(), L2(1e-2)),
+    "support vectors hinge": lambda: _screened(500, 20, Hinge, L2(1e-1)),
+    **{
+        f"stream {name} {n} x {d}": partial(_stream, n, d, batch, loss, used)
+        for name, loss in (("logistic", Logistic), ("hinge", Hinge), ("squared", fl.losses.Squared()))
+        for n, d, batch, used in ((400, 50, 20, 5), (4000, 500, 500, 500), (20_000, 20, 1000, 1))
+    },
     "fused jumps": lambda: _jumps(500, 100),
     **{f"trend {order}": partial(_trend, 2000, order, weight) for order, weight in ((2, 10.0), (3, 100.0))},
     "hinge intercept": lambda: _labels(1000, 50, Hinge, L2(1e-2), tol=1e-4),

@@ -91,9 +91,7 @@ def races():
     for number, experiment in EXPERIMENTS.items():
         sets = [experiment.recipe.draw(seed) for seed in range(SEEDS)]
         for order in ORDERS:
-            methods = [
-                replace(each, algorithm=replace(each.algorithm, sampling=order)) for each in experiment.methods
-            ]
+            methods = [replace(each, algorithm=replace(each.algorithm, sampling=order)) for each in experiment.methods]
             found[number, order] = compare(experiment, sets, 25, methods=methods)
     return found
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
-from fenchel.solver.stream import TUNING, Learner
+from fenchel.solver.learner import TUNING, Learner
 
 RNG = np.random.default_rng(0)
 N, D = 3000, 20

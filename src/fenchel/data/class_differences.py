@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.data.design import Design
 from fenchel.data.multi_products import BlockProducts
-from fenchel.data.products import Products, Rounded
+from fenchel.data.products import Rounded
+from fenchel.data.repeated import Composed
 from fenchel.data.typing import Matrix, Vector
 
 
 @dataclass(frozen=True, eq=False)
-class ClassDifferences(Products):
+class ClassDifferences(Composed):
     """x_i (e_c - e_j)' for the class c of sample i and every other class j: the reduction of several classes to two.
 
     A vector of weights is the k x d matrix U in row-major order; row i (k - 1) + r has the score
@@ -53,14 +53,6 @@ class ClassDifferences(Products):
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
         n, d = self.of.shape
         return n * (self.k - 1), self.k * d
-
-    @property
-    def nnz(self) -> int:  # type: ignore[override]
-        return self.k * self.of.nnz
-
-    @property
-    def threads(self) -> int:  # type: ignore[override]
-        return self.of.threads
 
     @cached_property
     def others(self) -> NDArray[np.int64]:
@@ -140,6 +132,3 @@ class ClassDifferences(Products):
         scores[:, own] = self.of.gram_row(sample)
         scores[:, other] = -scores[:, own]
         return self.differences(scores).ravel()
-
-    def using(self, threads: int | None) -> Self:
-        return type(self)(self.of.using(threads), self.codes, self.k)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -12,8 +12,26 @@ from fenchel.data.products import Products, Rounded
 from fenchel.data.typing import Matrix, Vector
 
 
+class Composed(Products):
+    """A matrix made from another one, `of`, each of whose entries occurs k times; subclasses are dataclasses."""
+
+    of: Products
+    k: int
+
+    @property
+    def nnz(self) -> int:  # type: ignore[override]
+        return self.k * self.of.nnz
+
+    @property
+    def threads(self) -> int:  # type: ignore[override]
+        return self.of.threads
+
+    def using(self, threads: int | None) -> Self:
+        return replace(self, of=self.of.using(threads))  # type: ignore[type-var]
+
+
 @dataclass(frozen=True, eq=False)
-class RepeatedColumns(Products):
+class RepeatedColumns(Composed):
     """x_i' with k vectors at once: row i k + j is x_i' in the columns of output j, and zero elsewhere.
 
     A vector of weights is a k x d matrix B in row-major order, the product the n x k matrix X B' in row-major order.
@@ -26,14 +44,6 @@ class RepeatedColumns(Products):
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
         n, d = self.of.shape
         return n * self.k, self.k * d
-
-    @property
-    def nnz(self) -> int:  # type: ignore[override]
-        return self.k * self.of.nnz
-
-    @property
-    def threads(self) -> int:  # type: ignore[override]
-        return self.of.threads
 
     @property
     def constant(self) -> float:  # type: ignore[override]
@@ -66,6 +76,3 @@ class RepeatedColumns(Products):
         out = np.zeros((len(which), self.k, d))
         out[np.arange(len(which)), which % self.k] = self.of.rows(which // self.k)
         return out.reshape(len(which), -1)
-
-    def using(self, threads: int | None) -> Self:
-        return type(self)(self.of.using(threads), self.k)

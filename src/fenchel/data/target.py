@@ -80,16 +80,22 @@ def as_weights(values: VectorLike | None, n: int, name: str = "sample_weight") -
     return np.ldexp(s, -exponent) if abs(exponent) > 30 else s  # else products with small losses may underflow
 
 
-def encode_labels(y: VectorLike) -> tuple[Array, NDArray[np.intp]]:
-    """The distinct labels, sorted, and the position of each sample's label among them.
-
-    Labels may be of any sortable type. Missing labels and a single class are errors.
-    """
+def as_labels(y: VectorLike) -> Array:
+    """One label for each sample, of any type."""
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
         raise ValueError(f"y must be a vector of labels, got an array of shape {labels.shape}")
+    return labels
+
+
+def encode_labels(y: VectorLike) -> tuple[Array, NDArray[np.intp]]:
+    """The distinct labels, sorted, and the position of each sample's label among them.
+
+    Labels may be of any sortable type. Missing labels and a single class are errors.
+    """
+    labels = as_labels(y)
     if labels.size == 0:
         raise ValueError("y is empty")
     missing = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,11 +72,10 @@ class RowCache:
             at = np.array([k for k, i in enumerate(which.tolist()) if i in self._places], dtype=np.int64)
             return at, self.store[np.ix_(self._touch(which[at]), columns)]
 
-    def complete(self, compute: Callable[[slice, Matrix], None], step: int) -> Matrix:
-        """The matrix itself, if all rows fit: those that are not there are written into their places."""
+    def complete(self, compute: Callable[[slice, Matrix], None], parts: Sequence[slice]) -> Matrix:
+        """The matrix itself, if all rows fit: those that are not there are written into their places, part by part."""
         with self._lock:
-            for start in range(0, self.n if not self.is_complete else 0, step):
-                part = slice(start, min(start + step, self.n))
+            for part in () if self.is_complete else parts:
                 numbers = range(part.start, part.stop)
                 if not all(i in self._places for i in numbers):
                     compute(part, self.store[part])

@@ -2,6 +2,7 @@
 
 from fenchel.solver import theory
 from fenchel.solver.explain import Explanation, explain
+from fenchel.solver.learner import StreamResult
 from fenchel.solver.many import solve_many
 from fenchel.solver.margins import margin_interval
 from fenchel.solver.paths.certified import certified_path
@@ -10,7 +11,7 @@ from fenchel.solver.paths.intervals import CertifiedPath, Knot
 from fenchel.solver.result import Check, NotCertifiedWarning, Result, Stop, Trace
 from fenchel.solver.separability import separable
 from fenchel.solver.solve import solve
-from fenchel.solver.stream import StreamError, StreamResult, stream
+from fenchel.solver.stream import StreamError, stream
 from fenchel.steps import FISTA, PDHG, BlockSDCA, Candidate, MatrixNewton, Solver, Start
 
 __all__ = [

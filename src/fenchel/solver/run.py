@@ -16,7 +16,9 @@ from fenchel.certificate import Certificate
 from fenchel.certificate.bounds.measured import Bounds, blur, measured_bounds
 from fenchel.certificate.bounds.rounding import PrimalBound
 from fenchel.certificate.evidence import Evidence
+from fenchel.certificate.judge import TUNING as JUDGE
 from fenchel.certificate.judge import Record, judge_of
+from fenchel.data import limits
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
 from fenchel.solver.blas import blas_threads
@@ -32,13 +34,12 @@ DEFAULT_MAX_ITER = 100_000
 
 @dataclass(frozen=True)
 class RunTuning:
-    """Set by `python -m benchmarks.certify` (the cost of checks); `carried` by `python -m benchmarks.race --sparse`."""
+    """What a path carries on.
 
-    few_entries: int = 100_000  # products with so few entries cost next to nothing: a sharper bound is worth them
-    carried: float = (
-        0.2  # a model from another lam is good enough if its gap is this part of what is asked: gaps add up
-    )
-    sharp: float = 0.5  # the part of a measured gap that may be rounding before sharper products are worth their price
+    `python -m benchmarks.tuning all solver.run`: 0.96 of the time with half, 0.98 with double.
+    """
+
+    carried: float = 0.2  # the part of the tolerance at which a model from another lam is good enough: gaps add up
 
 
 TUNING = RunTuning()
@@ -118,8 +119,8 @@ class Fit:
 
     @property
     def is_good_enough(self) -> bool:
-        """Whether the tolerance is reached, and a sharper bound would cost something."""
-        return self.problem.X.nnz > TUNING.few_entries and self.judge.reached(self.stop.tol, self.stop.atol)
+        """Whether the tolerance is reached, and products for a sharper bound would cost something."""
+        return self.problem.X.nnz > limits.TUNING.product and self.judge.reached(self.stop.tol, self.stop.atol)
 
     def stops(self, row: Check) -> bool:
         """Whether the callback says so: Python's True or NumPy's, for other truthy values may be accidents."""
@@ -254,7 +255,7 @@ def _check_measured(fit: Fit, solver: Solver[Any], state: Any, part: float = 1.0
     solver.learn(state, gap)
     model = fit.model = offer.model(0, fit.problem.shape[1])
     stopped = fit.callback is not None and fit.stops(_with_model(row, model))
-    return MeasuredCheck([], blur(offer, bounds) <= TUNING.sharp * gap, stopped)
+    return MeasuredCheck([], blur(offer, bounds) <= JUDGE.mostly_rounding * gap, stopped)
 
 
 def _results(

@@ -13,7 +13,11 @@ from fenchel.steps import Progress, Solver
 
 @dataclass(frozen=True)
 class ScheduleTuning:
-    """Certified gap divided by the solver's estimate; `python -m benchmarks.certify`."""
+    """Certified gap divided by the solver's estimate.
+
+    `python -m benchmarks.tuning all solver.schedule`: times with half and with double are 1.08 and 1.11 for
+    `least_ratio`, 1.05 and 0.95 for `most_ratio`, 0.96 and 0.95 for `first_ratio`.
+    """
 
     least_ratio: float = 0.5  # bounds on the ratio observed at the last check
     most_ratio: float = 20.0

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.data.design import Design
-from fenchel.data.target import as_vector, as_weights
+from fenchel.data.target import as_labels, as_vector, as_weights
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem import losses
 from fenchel.problem.losses import Loss
@@ -219,11 +219,7 @@ def targets(y: VectorLike, n: int, count: int) -> list[Vector]:
 
 def codes(classes: NDArray[Any], y: VectorLike, n: int) -> Codes:
     """The position of each label in the model's classes_."""
-    labels = np.asarray(y)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if labels.ndim != 1:
-        raise ValueError(f"y must be a vector of labels, got an array of shape {labels.shape}")
+    labels = as_labels(y)
     if len(labels) != n:
         raise ValueError(f"y has {len(labels)} entries, but X has {n} rows")
     position = {label: k for k, label in enumerate(np.asarray(classes).tolist())}

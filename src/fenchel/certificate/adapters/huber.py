@@ -26,7 +26,10 @@ from scipy.optimize import brentq
 from fenchel.certificate.bounds.rounding import DOWN, INPUT, UP, dual_of, gap_between, primal_of
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights, search_plan
+from fenchel.data import limits
 from fenchel.data.design import Design
+from fenchel.data.limits import is_factorable
+from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift
@@ -34,24 +37,8 @@ from fenchel.problem.losses import Absolute, Huber
 from fenchel.problem.penalties import L2, Penalty
 from fenchel.problem.penalties.base import EVALUATION
 
-
-@dataclass(frozen=True)
-class HuberTuning:
-    """Limits of the search for a better dual point.
-
-    Set by `python -m benchmarks.tuning certificate.adapters.huber newton_steps 0 10 40 --rows "huber certify"`: without
-    steps the gap is 43 times as large, in 0.15 of the time; 10 and 40 take the same time to the same gap. The others
-    are not measured.
-    """
-
-    smallest_scale: float = 1e-12  # bracket of sigma, in units of the largest residual
-    largest_scale: float = 1e3
-    newton_steps: int = 20
-    newton_entries: int = 10_000_000  # largest n d for Newton steps (X is made dense)
-    newton_weights: int = 1000  # largest d for Newton steps
-
-
-TUNING = HuberTuning()
+#: The most Newton steps; they converge in fewer.
+NEWTON_STEPS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +132,11 @@ class HuberClaim:
         return dual, lower, how if theta == 1.0 else f"{how}, rescaled"
 
     def best_scale(self, r: Vector) -> Scaled:
-        """The best b and sigma for these weights: the root of mean(1 - a^2 / 4), the derivative in sigma."""
+        """The best b and sigma for these weights: the root of mean(1 - a^2 / 4), the derivative in sigma.
+
+        It is positive where sigma is twice the largest |r_i|, since a^2 / 4 <= H: with the best b the mean of H is at
+        most what it is with the given one, 1/4.
+        """
         largest = float(np.abs(r[self.weights > 0]).max())
         if largest == 0.0:
             return Scaled(r, self.sigma)
@@ -159,7 +150,7 @@ class HuberClaim:
         def excess(log_sigma: float) -> float:
             return 1.0 - self._mean(at(log_sigma).slopes(self.epsilon) ** 2) / 4.0
 
-        low, high = np.log(TUNING.smallest_scale * largest), np.log(TUNING.largest_scale * largest)
+        low, high = np.log(UNIT_ROUNDOFF * largest), np.log(2.0 * largest)
         if excess(low) >= 0.0:
             return at(low)
         return at(float(brentq(excess, low, high, xtol=1e-15, rtol=8.9e-16, maxiter=200, disp=False)))
@@ -168,12 +159,12 @@ class HuberClaim:
         """D after Newton steps on w, b and sigma: the dual point may come from other weights than the model's."""
         n, d = self.design.shape
         state = self.best_scale(r)
-        if n * d > TUNING.newton_entries or d > TUNING.newton_weights:
+        if n * d > limits.TUNING.dense or not is_factorable(d, NEWTON_STEPS * n):
             return self._dual(state)
         X, s, W = self.design.rows(np.arange(n)), self.weights, float(self.weights.sum())
         lam, w, start = self.penalty.lam, self.w, r
         columns = np.column_stack([X, np.ones(n)]) if self.intercept else X
-        for _ in range(TUNING.newton_steps):
+        for _ in range(NEWTON_STEPS):
             inner = np.abs(state.r) <= self.epsilon * state.sigma
             # derivatives of sigma + sigma H(r / sigma) in r and sigma; the second ones are zero beyond epsilon
             z = np.where(inner, state.r / state.sigma, 0.0)

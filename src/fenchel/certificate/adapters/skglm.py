@@ -50,16 +50,11 @@ PENALTIES: dict[str, Callable[[Any, int], Penalty]] = {
 }
 
 
-@adapter("Lasso")
+@adapter("Lasso", "WeightedLasso")
 def lasso(fit: ModelFit) -> list[Claim]:
-    """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha |w|_1; b is not penalised."""
-    return _claims(fit, Squared(), elastic_net(fit.model, float(fit.model.alpha), 1.0))
-
-
-@adapter("WeightedLasso")
-def weighted_lasso(fit: ModelFit) -> list[Claim]:
     """(1 / 2n) sum_i (x_i.w + b - y_i)^2 + alpha sum_j weights_j |w_j|; b is not penalised."""
-    return _claims(fit, Squared(), weighted_l1(fit.model, float(fit.model.alpha), fit.model.weights))
+    weights = getattr(fit.model, "weights", None)
+    return _claims(fit, Squared(), weighted_l1(fit.model, float(fit.model.alpha), weights))
 
 
 @adapter("ElasticNet")

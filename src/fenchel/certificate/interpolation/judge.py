@@ -26,7 +26,7 @@ from fenchel.certificate.interpolation.equations import Equations, metric_of
 from fenchel.certificate.interpolation.infeasible import FarkasCertificate, Infeasible, prove
 from fenchel.certificate.judge import Record, judge_of
 from fenchel.certificate.search.ascent import offers
-from fenchel.data.products import EVALUATION
+from fenchel.data.products import EVALUATION, UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem import Interpolation
 from fenchel.problem.penalties.bregman import Bregman
@@ -39,23 +39,14 @@ from fenchel.steps.choose import dual_solvers
 class InterpolationTuning:
     """When points inside the sets and proofs are looked for, and how long.
 
-    `python -m benchmarks.tuning certificate.interpolation.judge close 0.025 0.1 --rows
-    "^sets balls 60 x 300|^sets intervals 100"`: geometric means of 1.01 and 1.03; `passes` 300 1200, 1.005 and 0.999.
-    `room` "(1e-3, 1e-5, 1e-7)" with --rows "^sets (intervals 100 x 400 p=2|balls 60 x 300 p)": 1.11 to 1.22 for balls,
-    0.99 and 1.00 for intervals. The others are not measured.
+    `python -m benchmarks.tuning all certificate.interpolation.judge`: times with half and with double are 1.02 and 1.70
+    for `close`, 1.01 and 1.08 for `again`, 1.00 and 1.04 for `passes`; with fewer or more of `room` 0.99.
     """
 
-    close: float = 0.05  # where P - D is this part of P, a point inside the sets is looked for;
-    closer: float = 0.1  # and again, with less room, where it is this part of what it was then
-    flat: float = 1e-14  # violations that differ by this part are the same
-    recent: float = 10.0  # a later model takes the place of an earlier one unless it violates so many times more
+    close: float = 0.05  # the part of P that P - D is, or of its terms that |v| is, where that is worth trying,
+    again: float = 0.3  # and the part of what it was then where it is tried again
     room: tuple[float, ...] = (0.5, 0.03, 1e-3, 1e-5, 1e-7)  # how far inside: parts of the sets' sizes
-    farthest: float = 0.1  # how much of the point inside the result may have: it is the solver's model
-    passes: int = 600  # that the search may take,
-    longer: int = 2  # and how many times more for the next
-    contradiction: float = 0.03  # |v| beside its terms from which multipliers may prove a contradiction;
-    missed: float = 4.0  # equations hold up to rounding where scores miss them by so many times their error bounds
-    again: float = 0.3  # another proof is tried where it is this part of what it was
+    passes: int = 600  # that the first search may take; the next may take twice as many
 
 
 TUNING = InterpolationTuning()
@@ -79,6 +70,8 @@ class Evaluated:
 
 class InterpolationJudge(Record):
     """Evaluates models and multipliers; keeps the best of each."""
+
+    certifies = InterpolationCertificate
 
     def __init__(self, problem: Interpolation) -> None:
         self.problem = problem
@@ -128,7 +121,7 @@ class InterpolationJudge(Record):
             scaled = self._scaled(point)
             if scaled is not None:
                 self._keep(scaled)
-            elif self.latest is None or point.violation <= TUNING.recent * self.latest.violation:
+            else:
                 self.latest = point
         self._keep(point)
         if self.contradiction is not None:
@@ -228,7 +221,7 @@ class InterpolationJudge(Record):
     def _keep(self, point: Evaluated) -> None:
         if self.contradiction is not None:
             value = point.scores.mean_square(self.problem)
-            self.steady = value > (1.0 - TUNING.flat) * self.primal.upper
+            self.steady = value > (1.0 - EVALUATION) * self.primal.upper
             if not value < self.primal.upper:
                 return
             primal = PrimalBound(value, value, point.scores.Z.reshape(self.problem.shapes[2]))
@@ -263,7 +256,7 @@ class InterpolationJudge(Record):
         if bound.support_lower > self.problem.penalty.domain_support(bound.v, bound.error):
             cancellation = 0.0  # the domain is bounded, or v is exactly zero
         tried = cancellation > TUNING.again * self.cancelled and self.contradiction is None
-        if tried or cancellation > TUNING.contradiction or not bound.support_lower > 0.0:
+        if tried or cancellation > TUNING.close or not bound.support_lower > 0.0:
             return
         found, first = prove(self.problem, bound), self.contradiction is None
         self.cancelled = cancellation
@@ -316,7 +309,7 @@ class InterpolationJudge(Record):
         apart = abs(point.value - self.best.value)
         if not (anyway or apart <= TUNING.close * abs(point.value)):
             return
-        due = anyway or apart <= TUNING.closer * self.searched
+        due = anyway or apart <= TUNING.again * self.searched
         while self.inside is None and due and self.rooms and not self.late():
             self.searched, due = apart, anyway
             self.inside = self._search(self.rooms.pop(0))
@@ -336,7 +329,7 @@ class InterpolationJudge(Record):
     def _towards(self, point: Evaluated, inside: Evaluated) -> Evaluated | None:
         """(1 - t) w + t w0 with nearly the smallest t for which it works."""
         counts = self.problem.counts
-        for t in np.geomspace(1e-16, TUNING.farthest, 50):
+        for t in np.geomspace(UNIT_ROUNDOFF, 1.0, 50):
             Z = (1.0 - t) * point.scores.Z + t * inside.scores.Z
             error = point.scores.error + inside.scores.error + EVALUATION * np.abs(Z).max(axis=1)
             if np.all(self.problem.constraints.contains_ball(Z, error)[counts]):
@@ -354,7 +347,7 @@ class InterpolationJudge(Record):
         smaller = problem.replace(constraints=problem.constraints.shrunk(room), on_infeasible="least_violation")
         counts = problem.counts
         zeros = np.zeros(problem.shapes[2])
-        most = TUNING.passes * TUNING.longer ** (len(TUNING.room) - len(self.rooms) - 1)
+        most = TUNING.passes * 2 ** (len(TUNING.room) - len(self.rooms) - 1)
         for stated, method in dual_solvers(smaller, may_copy=False):
             for candidate, passes in offers(
                 stated, method, np.zeros(problem.shapes[0]), problem.first_intercept(), zeros
@@ -384,6 +377,11 @@ class InterpolationJudge(Record):
 
     # What is proven -----------------------------------------------------------------------------------------------
 
+    @property
+    def strong_convexity(self) -> float:
+        """None where constraints contradict each other."""
+        return 0.0 if self.contradiction is not None else super().strong_convexity
+
     def reached(self, tol: float, atol: float = 0.0) -> bool:
         """Where constraints contradict each other, also whether the last model was no better: violations are flat."""
         if self.contradiction is not None:
@@ -394,26 +392,14 @@ class InterpolationJudge(Record):
         """Not before there is a feasible point; with equations, not before they hold up to rounding."""
         if self.point is None or not np.isfinite(self.primal.upper):
             return False
-        missed = self.point.violation > TUNING.missed * float(self.point.scores.error.max())
+        missed = self.point.violation > float(self.point.scores.error.max())
         if self.contradiction is None and self.equations.count and missed:
             return False
         return super().exhausted(tol, atol)
 
     def certificate(self, tol: float, atol: float = 0.0) -> Certificate:
         """What has been proven about the best model."""
-        point, problem = self.point, self.problem
-        mu = 0.0 if self.contradiction is not None else problem.penalty.strong_convexity
-        made = InterpolationCertificate.of(
-            self.primal.value,
-            self.primal.upper,
-            self.best.value,
-            self.best.lower,
-            how=self.best.how,
-            tol=tol,
-            atol=atol,
-            at_zero=self.at_zero,
-            strong_convexity=mu,
-        )
+        point, problem, made = self.point, self.problem, super().certificate(tol, atol)
         state = "contradiction" if self.contradiction is not None else ""
         if point is None:
             return made

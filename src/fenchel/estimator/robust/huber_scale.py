@@ -25,6 +25,7 @@ from scipy.optimize import brentq
 
 from fenchel.certificate import Certificate
 from fenchel.certificate.adapters.huber import HuberClaim, Scaled
+from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.estimator.base import StartLike
 from fenchel.problem import Problem
@@ -34,23 +35,12 @@ from fenchel.solver import Check, Result, Stop, Trace, solve
 from fenchel.solver.run import DEFAULT_MAX_ITER
 from fenchel.steps.base import Model
 
-
-@dataclass(frozen=True)
-class ScaleTuning:
-    """Constants of the search.
-
-    `python -m benchmarks.tuning estimator.robust.huber_scale first_step 0.35 1.4 --rows "huber fit"`: times do not
-    depend on it (1.00 and 0.94). The others are not measured.
-    """
-
-    inner: tuple[float, ...] = (0.2, 0.02, 0.002)  # tolerances of the rounds, relative to that of the joint problem
-    smallest: float = 1e-7  # scale below which it counts as zero, relative to the largest |y|
-    vanishing: float = 1e-15  # the scale used for zero, relative to the largest |y|
-    first_step: float = np.log(2.0)  # first step of the bracket in the first round, in log sigma
-    next_step: float = 1e-3  # the same in later rounds
-
-
-TUNING = ScaleTuning()
+#: Tolerances of the solves in each round, relative to that of the joint problem.
+ROUNDS = (0.2, 0.02, 0.002)
+#: A scale below this part of the largest |y| counts as zero.
+SMALLEST = float(np.sqrt(UNIT_ROUNDOFF))
+#: The scale in its place, in the same unit; of the smallest normal number it is still positive.
+VANISHING = 8.0 * UNIT_ROUNDOFF
 
 
 class _Ended(Exception):
@@ -78,19 +68,19 @@ class ScaleSearch:
             self.start = (self.claim.w, self.claim.b, np.zeros(len(self.claim.y)))
         else:
             self.claim = replace(self.claim, sigma=self._spread())
-        self.inner, self.solver = TUNING.inner[0], "auto"
+        self.inner, self.solver = ROUNDS[0], "auto"
 
     def run(self) -> Result:
         """The best candidate, with its certificate."""
         status = "stalled"
         try:
-            if self.claim.epsilon <= 1.0 or not self.claim.sigma > TUNING.smallest * self._size:
+            if self.claim.epsilon <= 1.0 or not self.claim.sigma > SMALLEST * self._size:
                 self._vanishing_scale()
             t = float(np.log(self.claim.sigma))
-            step = TUNING.first_step
-            for tolerance in TUNING.inner:
+            step = 1.0
+            for tolerance in ROUNDS:
                 self.inner = tolerance
-                t, step = self._search(t, step), TUNING.next_step
+                t, step = self._search(t, step), tolerance
                 self._judge(self.claim, effort="auto")
         except _Ended as end:
             status = str(end)
@@ -120,7 +110,7 @@ class ScaleSearch:
         """sigma -> 0: solve with the loss 2 epsilon |r|."""
         claim, self.inner = self.claim, 0.5
         _, solved = self._solved(Absolute(), claim.penalty.lam / (2.0 * claim.epsilon))
-        slopes, sigma = -2.0 * claim.epsilon * solved.alpha, TUNING.vanishing * self._size
+        slopes, sigma = -2.0 * claim.epsilon * solved.alpha, VANISHING * self._size
         self._judge(replace(claim, w=solved.w, b=solved.b, sigma=sigma, slopes=slopes), effort="auto")
         raise _Ended(solved.status if solved.status != "certified" else "stalled")
 
@@ -140,7 +130,7 @@ class ScaleSearch:
 
     def _search(self, t: float, step: float) -> float:
         """The root of the derivative in t = log sigma: bracket, then Brent's method."""
-        floor, known = float(np.log(TUNING.smallest * self._size)), dict[float, float]()
+        floor, known = float(np.log(SMALLEST * self._size)), dict[float, float]()
 
         def slope_at(t: float) -> float:
             """Cached: a second solve may give another sign near the root."""

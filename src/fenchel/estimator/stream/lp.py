@@ -39,7 +39,7 @@ from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import L2, LpSquared, Penalty
-from fenchel.solver.stream import Learner
+from fenchel.solver.learner import Learner
 
 #: The lam with which a stream begins if a family of them is tried.
 ANY_LAM = 1.0

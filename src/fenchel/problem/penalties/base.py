@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from scipy.linalg import null_space
 
 from fenchel._core import CompiledLink
+from fenchel.data import limits
 from fenchel.data.products import EVALUATION as EVALUATION
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Mask, Matrix, Vector
@@ -21,18 +22,6 @@ from fenchel.problem.vectors import dual_exponent, p_norm, square_over
 
 #: Relative violation of a constraint (simplex, ball) up to which w stands for the feasible point near it (`slack`).
 FEASIBILITY = 1e-9
-
-
-@dataclass(frozen=True)
-class SubgradientTuning:
-    """`python -m benchmarks.tuning problem.penalties.base widest 0 --rows "certify fused 300"`: without null spaces
-    this certificate takes 0.80 of the time, and the gap is the same. Other certificates are not measured.
-    """
-
-    widest: int = 400  # largest d for the normals of a general subdifferential (a dense decomposition)
-
-
-TUNING = SubgradientTuning()
 
 
 @dataclass(frozen=True)
@@ -61,7 +50,7 @@ class Subgradients:
             alone[touched.indices] = False
             rows = np.flatnonzero(alone)
             return sp.csc_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(d, len(rows)))
-        return null_space(touched.toarray().T) if d <= TUNING.widest else None
+        return null_space(touched.toarray().T) if d * d <= limits.TUNING.block else None
 
 
 @dataclass(frozen=True)

@@ -139,8 +139,8 @@ def path(
     tol : float, default 1e-4
         The tolerance for the relative gap of each solution.
     screen : bool, default True
-        Whether to leave out weights that are proven zero. The other columns are copied if they are at most half of all;
-        the solver "primal_cd" screens itself.
+        Whether to leave out weights that are proven zero; the other columns are copied. The solver "primal_cd" screens
+        itself.
     max_seconds : float, optional
         For all lams together.
     progress : bool, default False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,20 +13,6 @@ from fenchel.solver.result import Result
 from fenchel.solver.solve import Clock, Request, solve_request
 from fenchel.steps.base import Model
 from fenchel.steps.choose import choose
-
-
-@dataclass(frozen=True)
-class ScreeningTuning:
-    """When the remaining columns are copied.
-
-    Set by `python -m benchmarks.tuning solver.paths.screening most_kept 0 0.25 1 --rows "path (approx|fista)"`: 1 is 8
-    to 11 % slower; 0, which copies none, and 0.25 take the same time.
-    """
-
-    most_kept: float = 0.5  # largest fraction of the columns
-
-
-TUNING = ScreeningTuning()
 
 
 def solve_near(problem: Problem, start: Any, request: Request, clock: Clock) -> Result:
@@ -53,7 +39,7 @@ def solve_near(problem: Problem, start: Any, request: Request, clock: Clock) -> 
         judge.try_gradient()
         keep = ~judge.evidence.zeros()
     stored = keep[: problem.X.n_features]
-    if not (stored.any() and keep.sum() <= TUNING.most_kept * len(keep)):
+    if not stored.any() or keep.all():
         return solve_request(problem, request, start, clock, chosen)
     reduced = problem.replace(X=problem.design.restricted(keep), penalty=problem.penalty.restricted(keep))
     part = solve_request(reduced, request, (w[keep], b, alpha), clock)

@@ -1,0 +1,333 @@
+"""The state of a stream: linear models that learn from batches of samples, one for each class and lam.
+
+Every sample is predicted before it is learnt: the mean of these losses, the progressive validation loss, estimates the
+test loss without a test set. Where lam is not known, a family of them learns side by side, and the best of these by
+progressive validation is the result: the choice of sigma that section VII of the paper leaves open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fenchel.data.design import Design
+from fenchel.data.target import as_vector, as_weights
+from fenchel.data.typing import Matrix, MatrixLike, Vector, VectorLike
+from fenchel.problem.checks import require_count, require_instance
+from fenchel.problem.losses import Loss
+from fenchel.problem.penalties import Penalty
+from fenchel.steps.stochastic.models import SUMS, GradientModels, GradientRule, gradient_penalty
+from fenchel.steps.stochastic.pgs import default_batch, intercept_step
+
+
+@dataclass(frozen=True)
+class StreamTuning:
+    """Which lams are tried, each a tenth of the last one.
+
+    `python -m benchmarks.tuning all solver.learner`: the loss of later samples is 1.28 and 1.07 times as large with
+    half and with double of `largest`; with 3 and 12 of the `family` it is the same, in 0.79 and 1.71 of the time.
+    """
+
+    family: int = 6  # how many,
+    largest: float = 10.0**-1.5  # from this times the mean squared length of a sample
+
+
+TUNING = StreamTuning()
+
+
+@dataclass(frozen=True, eq=False)
+class StreamResult:
+    """What was learnt from a stream.
+
+    Attributes
+    ----------
+    w, b : array and float
+        The model: the mean of all iterates with weights t + 1, or the last one.
+    lam : float
+        The weight of the penalty, as given or as chosen.
+    n_samples, n_batches, n_steps : int
+    progressive_loss : float
+        Weighted mean loss of every sample by the model before it was learnt.
+    recent_loss, recent_error : float
+        The same of the mean of the iterates, for every fourth sample of the last half of the stream or more; the
+        fraction of wrong signs, NaN for a regression.
+    regret_bound : float
+        By Lemma 1 the mean objective of the models before each step exceeds that of the best single model for the same
+        samples by at most this; infinite where the lemma does not hold: with an unpenalised intercept, and for a loss
+        without a Lipschitz constant in more than one batch (p > 1), whose ball moves from batch to batch.
+    family : dict
+        The recent error (loss for a regression) for each lam that was tried.
+    status : {"end", "max_seconds", "interrupted", "callback", "error"}
+    """
+
+    w: Vector
+    b: float
+    lam: float
+    n_samples: int
+    n_batches: int
+    n_steps: int
+    progressive_loss: float
+    recent_loss: float
+    recent_error: float
+    regret_bound: float
+    family: dict[float, float]
+    status: str = "end"
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.n_samples} samples in {self.n_batches} batch{'es' * (self.n_batches != 1)}, "
+            f"{self.seconds:.3g} s ({self.status}); "
+            f"lam {self.lam:.3g}.",
+            f"Loss of samples before they were learnt: {self.progressive_loss:.4g}; recently, by the average of the "
+            f"models: {self.recent_loss:.4g}"
+            + ("." if np.isnan(self.recent_error) else f", wrong for {100 * self.recent_error:.3g} %."),
+        ]
+        if len(self.family) > 1:
+            tried = ", ".join(f"{lam:.2g}: {value:.4g}" for lam, value in self.family.items())
+            what = "loss" if np.isnan(self.recent_error) else "error"
+            lines.append(f"lam {self.lam:.3g} was chosen by the recent {what} of those tried ({tried}).")
+        return "\n".join(lines)
+
+
+class Learner:
+    """Linear models that learn from batches of samples, one for each class and lam; the state of a stream.
+
+    Parameters
+    ----------
+    loss : Loss
+    penalty : L2, LpSquared or SignedEntropy
+    automatic : bool
+        Whether to try a family of lam; that of the penalty is not used.
+    intercept : bool
+        Whether to fit an unpenalised intercept.
+    classes : array, optional
+        The codes of classes, for one model against the rest each. None: one model, for the targets as they are.
+    constant : float
+        The entry of a constant column, whose weight is penalised like the others; 0 for none.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        penalty: Penalty,
+        automatic: bool = False,
+        intercept: bool = False,
+        classes: Vector | None = None,
+        batch_size: int | str = "auto",
+        constant: float = 0.0,
+    ) -> None:
+        require_instance(loss, Loss, "loss", "Logistic()")
+        require_instance(penalty, Penalty, "penalty", "L2(1e-4)")
+        found = gradient_penalty(penalty)
+        if found is None:
+            raise TypeError(f"a stream needs L2, LpSquared or SignedEntropy as penalty; got {penalty!r}")
+        if intercept and constant:
+            raise ValueError(f"intercept=True and constant={constant!r}: give one of them, the second is penalised")
+        if batch_size != "auto":
+            require_count(batch_size, "batch_size", 'samples, or "auto"')
+        if isinstance(constant, bool | str) or not np.isfinite(constant):
+            raise ValueError(f"constant must be a finite number, 0 for none; got {constant!r}")
+        self.loss, self.penalty, self.automatic, self.intercept = loss, penalty, automatic, intercept
+        self.classes, self.batch_size, self.constant = classes, batch_size, float(constant)
+        self.form = found  # of the penalty
+        self.models: GradientModels | None = None
+        self.start: tuple[Matrix, Vector, int] | None = None
+        self.n_samples = self.n_batches = 0
+        self.weight = self.at_zero = self.sizes = 0.0  # sums: weights, losses at score 0 above their minimum, |targets|
+        self.used = 0.0  # the sum of the weights as they entered the gradients
+        self.ball_moved = False  # between two steps
+        self.batch = 1
+        self.sums: Matrix = np.zeros((len(SUMS), 1))
+        self.windows: list[Matrix] = []  # sums since two numbers of samples, the later one at least half of all
+        self.opened = 0  # the number at which the later one began
+
+    def begin_at(self, w: Matrix, b: Vector, samples: int) -> None:
+        """Begin at given models, a row of w for each class, as if so many samples had led there; before any batch."""
+        self.start = w, b, samples
+
+    def learn(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> None:
+        """Predict a batch of samples, then learn it; nothing changes if that fails."""
+        before = dict(self.__dict__)
+        before["models"] = self.models and self.models.copy()
+        try:
+            self._learn(X, y, sample_weight)
+        except BaseException:
+            self.__dict__.update(before)
+            raise
+
+    def _learn(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> None:
+        design = Design(X, constant=self.constant).stored_by_rows()
+        n = design.shape[0]
+        targets = as_vector(y, n, "y")
+        if self.loss.is_classification and self.classes is None and np.any(np.abs(targets) != 1.0):
+            wrong = targets[np.abs(targets) != 1.0][0]
+            raise ValueError(f"y must be -1 or +1 for {self.loss!r}; got {wrong:g}")
+        weights = _weights(sample_weight, n)
+        if self.models is not None and design.n_features != self.models.width:
+            raise ValueError(f"X has {design.n_features} features, but the stream has had {self.models.width} so far")
+        order = np.flatnonzero(weights > 0.0)
+        models = self._begin(design, weights) if self.models is None and len(order) else self.models
+        self.models, self.n_batches = models, self.n_batches + 1
+        if models is None or not len(order):
+            return
+        self.weight += float(weights.sum())
+        self.sizes += float(np.sum(weights * np.abs(targets)))  # not by BLAS, whose threads wait on a busy machine
+        if self.intercept:
+            models.rule = replace(models.rule, intercept_step=intercept_step(self.loss, self.sizes / self.weight))
+        if not np.isfinite(self.loss.lipschitz) and self.form.p > 1.0:
+            self._move_ball(models, targets, weights)
+        done = 0
+        while done < len(order):
+            part = order[done : done + self._room()]
+            mean_weight = self.weight / (self.n_samples - done + len(order))
+            sums, _ = models.learn(self.loss, design, targets, weights, part, mean_weight, self.batch)
+            self._account(sums, len(part))
+            self.used += float(weights[part].sum()) / mean_weight
+            done += len(part)
+        if not models.are_finite().reshape(len(self.lams), -1).all(axis=1).any():
+            raise OverflowError("the weights diverge: scale the features, take a larger lam, or a Lipschitz loss")
+
+    def _begin(self, design: Design, weights: Vector) -> GradientModels:
+        p = self.form.p
+        self.lams = self._family(design, weights) if self.automatic else np.array([self.form.lam])
+        every = np.repeat(self.lams, 1 if self.classes is None else len(self.classes))
+        classes = None if self.classes is None else np.tile(self.classes, len(self.lams)).astype(np.float64)
+        self.batch = default_batch(self.loss, p, design) if self.batch_size == "auto" else int(self.batch_size)
+        self.sums = np.zeros((len(SUMS), len(every)))
+        self.windows = [self.sums.copy(), self.sums.copy()]
+        rule, radius = GradientRule(p, constant=self.constant), np.full(len(every), self.form.ball)
+        models = GradientModels(rule, every, design.n_features, radius, classes)
+        if self.start is not None:
+            w, b, samples = self.start
+            models.start(self.penalty, w, b, max(-(-samples // self.batch), 1))
+        return models
+
+    def _family(self, design: Design, weights: Vector) -> Vector:
+        """The lams to try, from the mean squared length of the samples; for an entropy, from their largest entries."""
+        with np.errstate(over="ignore", under="ignore"):
+            sizes = design.row_norms(2.0) ** 2 if self.form.p > 1.0 else design.row_norms(np.inf)
+            size = float(np.sum(weights * sizes)) / float(weights.sum())
+        if not (size == 0.0 or 1e-280 < size < 1e280):
+            raise ValueError("the squares of the features are out of range; scale them")
+        largest = TUNING.largest * (size if size > 0.0 else 1.0)
+        return np.asarray(largest * 10.0 ** -np.arange(TUNING.family))
+
+    def _move_ball(self, models: GradientModels, y: Vector, weights: Vector) -> None:
+        """|w|_p <= B, which contains the optimum of the samples so far (`pgs.containing_ball`)."""
+        labels = np.ones_like(y) if self.classes is not None else y
+        above = self.loss.value(np.zeros_like(labels), labels) + self.loss.conjugate(np.zeros_like(labels), labels)
+        self.at_zero += float(np.sum(weights * above))
+        radius = np.sqrt(self.at_zero / self.weight / models.lam)
+        radius = np.clip(radius, np.finfo(float).tiny, self.form.ball)
+        self.ball_moved = self.ball_moved or (models.t > 0 and bool(np.any(radius != models.radius)))
+        models.radius = radius
+
+    def _room(self) -> int:
+        """Samples until the next window opens, in whole gradient steps."""
+        left = max(2 * self.opened, 1) - self.n_samples
+        return max(-(-left // self.batch), 1) * self.batch
+
+    def _account(self, sums: Matrix, count: int) -> None:
+        self.n_samples += count
+        self.sums = self.sums + sums
+        self.windows = [window + sums for window in self.windows]
+        if self.n_samples >= max(2 * self.opened, 1):
+            self.windows, self.opened = [self.windows[1], np.zeros_like(sums)], self.n_samples
+
+    # Results ------------------------------------------------------------------------------------------------------
+
+    def _by_lam(self, values: Vector) -> Matrix:
+        """A row for each lam, a column for each class."""
+        return values.reshape(len(self.lams), -1)
+
+    @property
+    def _window(self) -> Matrix:
+        """The sums of the last half of the stream or more."""
+        return self.windows[0] if self.windows[0][SUMS.index("average_weight")].any() else self.sums
+
+    def _recent(self, name: str) -> Matrix:
+        window = self._window
+        weight = np.maximum(window[SUMS.index("average_weight")], 1e-300)
+        return self._by_lam(window[SUMS.index(name)] / weight)
+
+    @property
+    def scores(self) -> Vector:
+        """The recent error of each lam, the mean over the classes; for a regression the recent loss."""
+        name = "average_mistakes" if self.loss.is_classification else "average_loss"
+        return np.asarray(self._recent(name).mean(axis=1))
+
+    @property
+    def best(self) -> int:
+        """The position of the chosen lam: the least recent loss of those with an error within one standard deviation of
+        the least.
+        """
+        if len(self.lams) == 1:
+            return 0
+        losses, scores = self._recent("average_loss").mean(axis=1), self.scores
+        losses = np.where(np.isfinite(losses), losses, np.inf)
+        if not self.loss.is_classification:
+            return int(np.argmin(losses))
+        least, count = float(scores.min()), float(self._window[SUMS.index("average_weight")].max())
+        deviation = np.sqrt(least * (1.0 - least) / max(count, 1.0))
+        return int(np.argmin(np.where(scores <= least + deviation, losses, np.inf)))
+
+    @property
+    def lam(self) -> float:
+        """The chosen lam."""
+        return float(self.lams[self.best])
+
+    def model(self, output: str = "average") -> tuple[Matrix, Vector]:
+        """Weights, a row for each class, and intercepts, of the chosen lam."""
+        models = self.models
+        assert models is not None
+        found = models.average() if output == "average" else models.last()
+        k = found.shape[1] // len(self.lams)
+        part = found[:, self.best * k : (self.best + 1) * k]
+        return np.ascontiguousarray(part[: models.width].T), part[-1] + self.constant * part[-2]
+
+    @property
+    def progressive_loss(self) -> float:
+        """Mean loss of every sample by the model before it was learnt; the mean over the classes."""
+        return float(self._by_lam(self.sums[SUMS.index("loss")])[self.best].mean()) / max(self.used, 1e-300)
+
+    @property
+    def regret_bound(self) -> float:
+        """(1/T) (1/2) sum_t |g_t|_q^2 / (t mu), R mu-strongly convex; infinite with a free intercept or a start.
+
+        Lemma 1 is about one domain of R: infinite as well where the ball has moved between steps.
+        """
+        models = self.models
+        assert models is not None
+        if self.intercept or self.start is not None or self.ball_moved:
+            return np.inf
+        slopes = float(self._by_lam(self.sums[SUMS.index("slopes")])[self.best].mean())
+        return slopes / (2.0 * self.penalty.with_lam(self.lam).strong_convexity * max(models.t, 1))
+
+    def result(self, output: str = "average") -> StreamResult | None:
+        """What was learnt so far, for one target; None before the first batch."""
+        models = self.models
+        if models is None:
+            return None
+        w, b = self.model(output)
+        return StreamResult(
+            w=w[0],
+            b=float(b[0]),
+            lam=self.lam,
+            n_samples=self.n_samples,
+            n_batches=self.n_batches,
+            n_steps=models.t,
+            progressive_loss=self.progressive_loss,
+            recent_loss=float(self._recent("average_loss")[self.best].mean()),
+            recent_error=float(self.scores[self.best]) if self.loss.is_classification else np.nan,
+            regret_bound=self.regret_bound,
+            family=dict(zip(self.lams.tolist(), self.scores.tolist(), strict=True)),
+        )
+
+
+def _weights(sample_weight: VectorLike | None, n: int) -> Vector:
+    """Weights, which may all be zero in one batch of many."""
+    if sample_weight is not None and np.shape(sample_weight) == (n,) and not np.any(sample_weight):
+        return np.zeros(n)
+    return as_weights(sample_weight, n)
