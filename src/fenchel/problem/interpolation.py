@@ -171,6 +171,23 @@ class Interpolation(WeightedStatement):
         inside = -self.constraints.within_domain(-np.reshape(alpha, (-1, self.outputs)))
         return np.where(self.counts[:, None], inside, 0.0).reshape(self.shapes[2])
 
+    @cached_property
+    def intervals(self) -> tuple[Vector, Vector]:
+        """The ends of the interval of every score, in row-major order: infinite for samples of weight zero."""
+        assert self.constraints.ends is not None
+        low, high = (end.ravel() for end in self.constraints.ends)
+        counts = np.repeat(self.counts, self.outputs)
+        return np.where(counts, low, -np.inf), np.where(counts, high, np.inf)
+
+    def distances(self, z: Vector) -> Vector:
+        """Of all scores, in row-major order, from their intervals."""
+        low, high = self.intervals
+        return np.maximum(np.maximum(low - z, z - high), 0.0)
+
+    def totals(self, beta: Vector) -> Vector:
+        """sum_i beta_ij for every output j, of an array in row-major order."""
+        return np.asarray(beta.reshape(-1, self.outputs).sum(axis=0))
+
     def first_intercept(self) -> float | Vector:
         """The median of the projections of 0."""
         if not self.intercept:

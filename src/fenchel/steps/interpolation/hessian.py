@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fenchel.data.typing import Indices, Matrix, Vector
+from fenchel.problem import Interpolation
 from fenchel.problem.penalties.base import LinkDerivative
 from fenchel.steps.base import Overflow
 from fenchel.steps.linear_algebra.conjugate_gradients import conjugate_gradients
-
-if TYPE_CHECKING:
-    from fenchel.steps.interpolation.newton import MultiplierState
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class MultiplierHessian:
     weighted mean of squared distances.
     """
 
-    state: MultiplierState
+    problem: Interpolation
     derivative: LinkDerivative
     damping: Vector
     pull: float
@@ -53,25 +51,23 @@ class MultiplierHessian:
     inverse: Callable[[Vector], Vector] = np.asarray  # and its solutions
 
     @classmethod
-    def of(cls, state: MultiplierState, derivative: LinkDerivative) -> MultiplierHessian:
-        """At the present multipliers."""
-        norms = state.problem.row_norms
-        mean = float(np.mean(norms[state.counts] ** 2)) * float(np.mean(derivative.diagonal))
+    def of(cls, problem: Interpolation, derivative: LinkDerivative, damping: float) -> MultiplierHessian:
+        """With this part of the mean diagonal as damping."""
+        fractions = problem.fractions.ravel()
+        counts = fractions > 0.0
+        mean = float(np.mean(problem.row_norms[counts] ** 2)) * float(np.mean(derivative.diagonal))
         mean = mean if 0.0 < mean < np.inf else 1.0
-        pull = TUNING.intercept * mean if state.problem.intercept else 0.0
-        fractions = state.problem.fractions.ravel()
-        inverse = np.divide(
-            1.0 / np.count_nonzero(state.problem.counts), fractions, out=np.ones_like(fractions), where=fractions > 0.0
-        )
-        if state.problem.on_infeasible == "raise":  # then weights play no role for the optimum, and large damping slows
-            inverse = np.clip(inverse, 1.0 / TUNING.most_uneven, TUNING.most_uneven)
-        return cls(state, derivative, state.damping * mean * inverse, pull)
+        pull = TUNING.intercept * mean if problem.intercept else 0.0
+        inverse = np.ones_like(fractions)
+        if problem.on_infeasible == "least_violation":  # else weights play no role for the optimum
+            np.divide(1.0 / np.count_nonzero(problem.counts), fractions, out=inverse, where=counts)
+        return cls(problem, derivative, damping * mean * inverse, pull)
 
     def times(self, x: Vector) -> Vector:
         """K x."""
-        product, state = self.without_pull(x), self.state
+        product = self.without_pull(x)
         if self.pull:
-            product += np.tile(self.pull * state.totals(x), state.problem.n_samples)
+            product += np.tile(self.pull * self.problem.totals(x), self.problem.n_samples)
         return product
 
     def without_pull(self, x: Vector) -> Vector:
@@ -79,7 +75,7 @@ class MultiplierHessian:
         return self._undamped(x) + self.damping * x
 
     def _undamped(self, x: Vector) -> Vector:
-        X = self.state.problem.X
+        X = self.problem.X
         return X.matvec(self.derivative.times(X.rmatvec(x)))
 
     def solve(self, rows: Indices, right: Vector) -> Vector:
@@ -91,9 +87,10 @@ class MultiplierHessian:
         x = solve(right)
         if not self.pull:
             return x
-        outputs = np.eye(self.state.outputs)[rows % self.state.outputs]
+        k = self.problem.outputs
+        outputs = np.eye(k)[rows % k]
         columns = np.column_stack([solve(column) for column in np.ascontiguousarray(outputs.T)])
-        inner = np.eye(self.state.outputs) / self.pull + outputs.T @ columns
+        inner = np.eye(k) / self.pull + outputs.T @ columns
         if not np.all(np.isfinite(inner)):
             raise Overflow("the Hessian overflows")
         return np.asarray(x - columns @ np.linalg.lstsq(inner, outputs.T @ x, rcond=None)[0])
@@ -116,7 +113,7 @@ class MultiplierHessian:
         raise Overflow("the Hessian cannot be factored")
 
     def _fits(self, rows: Indices) -> bool:
-        problem = self.state.problem
+        problem = self.problem
         if len(rows) > TUNING.most_dense:
             return False
         if problem.is_stored and (problem.penalty.quadratic or problem.design.is_sparse):
@@ -124,7 +121,7 @@ class MultiplierHessian:
         return float(len(rows)) * problem.X.shape[1] <= TUNING.most_entries
 
     def _dense(self, rows: Indices) -> Matrix:
-        problem, derivative = self.state.problem, self.derivative
+        problem, derivative = self.problem, self.derivative
         every = len(rows) == problem.X.shape[0]
         if problem.penalty.quadratic and problem.X.shape[0] <= TUNING.most_dense:
             gram = problem.row_gram
@@ -137,17 +134,11 @@ class MultiplierHessian:
         return np.asarray(K)
 
     def _weighted_gram(self, rows: Indices) -> Matrix:
-        problem, derivative = self.state.problem, self.derivative
-        if problem.is_stored and problem.design.is_sparse:
-            part = sp.csr_array(problem.design.matrix)[rows].astype(np.float64)
-            K = np.asarray(((part * derivative.diagonal) @ part.T).toarray())
-        else:
-            dense = problem.X.rows(rows)
-            used = np.flatnonzero(derivative.diagonal)
-            part = dense if len(used) == dense.shape[1] else dense[:, used]
-            half = part * np.sqrt(derivative.diagonal[used])
-            K = np.asarray(half @ half.T)
-            part = dense
+        problem, derivative = self.problem, self.derivative
+        if not (problem.is_stored and problem.design.is_sparse):
+            return derivative.gram(problem.X.rows(rows))
+        part = sp.csr_array(problem.design.matrix)[rows].astype(np.float64)
+        K = np.asarray(((part * derivative.diagonal) @ part.T).toarray())
         if derivative.direction is not None:
             image = np.asarray(part @ derivative.direction)
             K += derivative.factor * np.outer(image, image)
@@ -155,10 +146,10 @@ class MultiplierHessian:
 
     def _conjugate_gradients(self, rows: Indices, right: Vector) -> Vector:
         """Without damping, which they do not need where rows depend on each other."""
-        norms = self.state.problem.row_norms[rows]
+        norms = self.problem.row_norms[rows]
         diagonal = norms**2 * float(np.mean(self.derivative.diagonal)) + self.damping[rows]
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
-        padded = np.zeros(self.state.problem.X.shape[0])
+        padded = np.zeros(self.problem.X.shape[0])
         every = len(rows) == len(padded)
 
         def times(x: Vector) -> Vector:
