@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.tuning import changed, main, measure, reads
+from benchmarks.tuning import main
 from benchmarks.tuning_rows import ROWS
+from benchmarks.tuning_runs import changed, compare, measure, reads
+from benchmarks.tuning_table import constants, is_current, others, write, written
 from click.testing import CliRunner
 
 import fenchel as fl
@@ -60,7 +63,7 @@ def test_all_who_hold_the_constants_see_another_value_until_the_end() -> None:
 
 
 def test_reading_is_seen_and_leaves_the_constants_as_they_were() -> None:
-    assert reads(fista.TUNING, lambda: fista.TUNING.limit) & {"limit", "momentum_kept"} == {"limit"}
+    assert reads({"fista": fista.TUNING}, lambda: fista.TUNING.limit)[1] == {("fista", "limit")}
     assert type(fista.TUNING) is fista.FISTATuning
 
 
@@ -70,6 +73,65 @@ def test_a_run_that_misses_its_tolerance_is_marked() -> None:
     assert measure(lambda: fl.solve(problem, solver="fista", max_iter=1, tol=1e-9), 1).failed
     assert not measure(lambda: fl.solve(problem), 1).failed
     assert measure(lambda: fl.solve(problem).certificate, 1).gap >= 0.0
+
+
+def test_a_run_without_end_is_ended_and_marked() -> None:
+    def run() -> None:
+        while fista.TUNING.limit > 2.0:
+            pass
+
+    found = compare(fista.TUNING, "limit", [2.5, 1.5], run, 1)
+    assert found.failed.tolist() == [True, False]
+    assert fista.FISTATuning() == fista.TUNING
+
+
+@pytest.mark.parametrize(
+    ("value", "tried"),
+    [
+        (3, [1, 6]),
+        (0.5, [0.25, 1.0]),
+        (4000, [2000, 1]),
+        (2e6, [1e6, 1.0]),
+        (True, [False]),
+        ((8, 2.0), [(4, 1.0), (16, 4.0)]),
+        ((0.3, 0.2, 0.1), [(0.3, 0.1), (0.3, 0.25, 0.2, 0.15, 0.1)]),
+    ],
+)
+def test_other_values(value: object, tried: list[object]) -> None:
+    for one, expected in zip(others(value), tried, strict=True):
+        assert one == pytest.approx(expected)
+
+
+PAGE = "Above.\n\n| constant | value | tried | time | gap | rows |\n|---|---|---|---|---|---|\n"
+
+
+def test_the_table_of_all_constants_is_put_into_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        PAGE + "| `steps.none.no` | 1 | | | | |\n| `steps.first_order.approx.slow` | 7 | | | | |\n\nBelow.\n"
+    )
+    arguments = ["all", "steps.first_order.fista", "--rows", "^lasso fista 500", "--rounds", "1", "--write", str(page)]
+    result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    known = written(page)
+    assert list(known) == [
+        "steps.first_order.approx.slow",
+        *(f"steps.first_order.fista.{one}" for one in ("limit", "momentum_kept", "rounding")),
+    ]
+    assert "| 2 | 1 4 |" in known["steps.first_order.fista.limit"]
+    assert known["steps.first_order.fista.limit"].endswith("| lasso fista 500 x 200 |")
+    assert page.read_text().startswith(PAGE)
+    assert page.read_text().endswith("|\n\nBelow.\n")
+
+
+def test_a_row_about_another_value_is_not_current(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    limit = next(one for one in constants() if one.name == "steps.first_order.fista.limit")
+    write(page, [limit], {limit.name: f"| `{limit.name}` | 2 | 1 4 | 1.0 1.0 |  | lasso |"})
+    assert is_current(limit, written(page)[limit.name])
+    with changed(limit.tuning, "limit", 2.5):
+        assert not is_current(limit, written(page)[limit.name])
 
 
 @pytest.mark.parametrize("name", ["hard margin", "kernel auto", "huber fit", "trend 2", "certify squared l1 0.1"])
