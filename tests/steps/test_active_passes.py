@@ -9,9 +9,9 @@ import scipy.sparse as sp
 import fenchel as fl
 from fenchel.steps.base import Start
 from fenchel.steps.interpolation import newton
+from fenchel.data import limits
 from fenchel.steps.interpolation.active import ActivePasses
 from fenchel.steps.interpolation.dykstra import Dykstra
-from fenchel.steps.interpolation.hessian import TUNING as HESSIAN
 from fenchel.steps.interpolation.passes import CompiledPasses
 
 BY_ROWS = {
@@ -287,7 +287,7 @@ def test_momentum_follows_for_more_samples_than_a_factorisation_takes(monkeypatc
     monkeypatch.setattr(Dykstra, "begin", lambda self, *given: (begun.append(self), begin(self, *given))[1])
     monkeypatch.setattr(newton, "TUNING", replace(newton.TUNING, rounds=1))  # passes are judged after one
     X, y = half_space(12000, 30, apart=0.5)
-    assert len(X) > HESSIAN.most_dense
+    assert not limits.fits(len(X), len(X))
     result = fl.solve(fl.Interpolation(X, fl.sets.HalfLine(1.0, y), intercept=intercept), tol=1e-3)
     assert result.status == "certified"
     assert [method.accelerate for method in begun] == [False, True]

@@ -11,28 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from fenchel.data import limits
 from fenchel.data.typing import Indices, Matrix, Vector
 from fenchel.problem import Interpolation
 from fenchel.problem.penalties.base import LinkDerivative
 from fenchel.steps.base import Overflow
 from fenchel.steps.linear_algebra.conjugate_gradients import conjugate_gradients
-
-
-@dataclass(frozen=True)
-class MultiplierHessianTuning:
-    """`python -m benchmarks.tuning steps.interpolation.hessian most_uneven 3 30 --rows "100 x 400 p=(2|1.5)$"`: on
-    half-lines and intervals times are the same, but for the noise of a tenth. The others are not measured.
-    """
-
-    most_dense: int = 6000  # rows of a factorisation
-    most_entries: float = 5e8  # of rows that are copied for it
-    intercept: float = 1e3  # curvature of the intercept's column beside the mean diagonal
-    most_uneven: float = 10.0  # how many times the mean damping that of a row may be, or the mean that of the row
-    cg_steps: int = 500
-    cg_accuracy: float = 1e-13
-
-
-TUNING = MultiplierHessianTuning()
+from fenchel.steps.linear_algebra.safeguards import ROUNDING
 
 
 @dataclass
@@ -57,7 +42,7 @@ class MultiplierHessian:
         counts = fractions > 0.0
         mean = float(np.mean(problem.row_norms[counts] ** 2)) * float(np.mean(derivative.diagonal))
         mean = mean if 0.0 < mean < np.inf else 1.0
-        pull = TUNING.intercept * mean if problem.intercept else 0.0
+        pull = np.count_nonzero(counts) * mean if problem.intercept else 0.0  # about the trace of A H A'
         inverse = np.ones_like(fractions)
         if problem.on_infeasible == "least_violation":  # else weights play no role for the optimum
             np.divide(1.0 / np.count_nonzero(problem.counts), fractions, out=inverse, where=counts)
@@ -114,16 +99,13 @@ class MultiplierHessian:
 
     def _fits(self, rows: Indices) -> bool:
         problem = self.problem
-        if len(rows) > TUNING.most_dense:
-            return False
-        if problem.is_stored and (problem.penalty.quadratic or problem.design.is_sparse):
-            return True
-        return float(len(rows)) * problem.X.shape[1] <= TUNING.most_entries
+        copied = not (problem.is_stored and (problem.penalty.quadratic or problem.design.is_sparse))
+        return limits.fits(len(rows), max(len(rows), problem.X.shape[1] if copied else 0))
 
     def _dense(self, rows: Indices) -> Matrix:
         problem, derivative = self.problem, self.derivative
         every = len(rows) == problem.X.shape[0]
-        if problem.penalty.quadratic and problem.X.shape[0] <= TUNING.most_dense:
+        if problem.penalty.quadratic and limits.fits(problem.X.shape[0], problem.X.shape[0]):
             gram = problem.row_gram
             K = derivative.diagonal[0] * (gram if every else gram[np.ix_(rows, rows)])
         elif problem.penalty.quadratic:
@@ -158,6 +140,6 @@ class MultiplierHessian:
             padded[rows] = x
             return self._undamped(padded)[rows]
 
-        goal = (TUNING.cg_accuracy * float(np.linalg.norm(right))) ** 2
-        x, _, _ = conjugate_gradients(times, lambda r: r / diagonal, right, TUNING.cg_steps, residual_goal=goal)
+        goal = (ROUNDING * float(np.linalg.norm(right))) ** 2
+        x, _, _ = conjugate_gradients(times, lambda r: r / diagonal, right, residual_goal=goal)
         return x

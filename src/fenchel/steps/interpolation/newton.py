@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fenchel.data import limits
 from fenchel.data.typing import Vector
 from fenchel.problem import Interpolation, Trait
 from fenchel.problem.penalties import Penalty
@@ -30,7 +31,6 @@ from fenchel.problem.penalties.base import LinkDerivative
 from fenchel.steps.base import Candidate, GaveUp, Overflow, Progress, Solver, Start
 from fenchel.steps.interpolation.active import ActivePasses
 from fenchel.steps.interpolation.dykstra import Dykstra
-from fenchel.steps.interpolation.hessian import TUNING as HESSIAN
 from fenchel.steps.interpolation.hessian import MultiplierHessian
 from fenchel.steps.interpolation.pivoting import Quadratic, States
 from fenchel.steps.interpolation.semismooth import stages
@@ -159,7 +159,7 @@ class IntervalNewton(Solver[MultiplierState]):
         n, d = problem.X.shape
         if problem.penalty.link_derivative(np.zeros(d)) is None:
             return f"needs a link with a derivative, which {problem.penalty!r} has not"
-        if not problem.is_stored and float(n) * d > HESSIAN.most_entries:
+        if not (problem.is_stored or limits.fits(n, d)):
             return "takes several scores for fewer weights and samples only"
         return None
 
@@ -190,7 +190,7 @@ class IntervalNewton(Solver[MultiplierState]):
             return
         found = ascent.model()
         assert found.alpha is not None
-        if state.problem.n_samples > HESSIAN.most_dense:
+        if not limits.fits(state.problem.n_samples, state.problem.n_samples):
             start = Start(found.w, found.b, found.alpha)
             accelerated = Dykstra(accelerate=True, restart=True).begin(state.problem, start, state.seed)
             assert isinstance(accelerated, Iterates)
