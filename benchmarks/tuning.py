@@ -1,8 +1,8 @@
 """What a tuning constant is worth: the rows of the benchmarks with other values of it, in turns, as ratios.
 
 \b
-    python -m benchmarks.tuning steps.first_order.fista limit --rows fista          which rows read it
-    python -m benchmarks.tuning steps.first_order.fista limit 1 4 --rows fista      and their times with 1 and 4
+    python -m benchmarks.tuning steps.first_order.fista momentum_kept --rows fista         which rows read it
+    python -m benchmarks.tuning steps.first_order.fista momentum_kept 0 1 --rows fista     and their times with 0 and 1
     python -m benchmarks.tuning all                                                 every constant of fenchel
     python -m benchmarks.tuning all steps.first_order --write docs/performance/tuning.md
 

@@ -20,7 +20,7 @@ from fenchel.steps.first_order import fista
 def test_times_of_other_values_are_told_beside_the_present_one() -> None:
     arguments = [
         "steps.first_order.fista",
-        "limit",
+        "momentum_kept",
         "1.0",
         "4.0",
         "--rows",
@@ -31,7 +31,7 @@ def test_times_of_other_values_are_told_beside_the_present_one() -> None:
     result = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     head, row, mean = result.output.splitlines()
-    assert head.split() == ["limit", "=", "2.0", "ms", "1.0", "4.0"]
+    assert head.split() == ["momentum_kept", "=", "0.5", "ms", "1.0", "4.0"]
     assert row.startswith("lasso fista 500 x 200")  # approx does not read it
     assert all(float(number) > 0.0 for number in row.split()[-3:])
     assert mean.startswith("geometric mean of 1")
@@ -45,25 +45,27 @@ def test_without_values_the_rows_that_read_a_field_are_listed() -> None:
 
 
 def test_a_field_that_no_row_reads_is_an_error() -> None:
-    result = CliRunner().invoke(main, ["steps.first_order.fista", "limit", "1.0", "--rows", "^lasso approx 500"])
+    result = CliRunner().invoke(
+        main, ["steps.first_order.fista", "momentum_kept", "1.0", "--rows", "^lasso approx 500"]
+    )
     assert result.exit_code == 1
-    assert "no row with '^lasso approx 500' reads limit" in result.output
+    assert "no row with '^lasso approx 500' reads momentum_kept" in result.output
 
 
 def test_an_unknown_field_is_an_error() -> None:
     result = CliRunner().invoke(main, ["steps.first_order.fista", "most", "1.0", "--rows", "lasso"])
     assert result.exit_code == 2
-    assert re.search("has no most; its fields are .*limit", " ".join(result.output.split()))
+    assert re.search("has no most; its fields are .*momentum_kept", " ".join(result.output.split()))
 
 
 def test_all_who_hold_the_constants_see_another_value_until_the_end() -> None:
-    with changed(fista.TUNING, "limit", 5.0):
-        assert fista.TUNING.limit == 5.0
+    with changed(fista.TUNING, "momentum_kept", 5.0):
+        assert fista.TUNING.momentum_kept == 5.0
     assert fista.FISTATuning() == fista.TUNING
 
 
 def test_reading_is_seen_and_leaves_the_constants_as_they_were() -> None:
-    assert reads({"fista": fista.TUNING}, lambda: fista.TUNING.limit)[1] == {("fista", "limit")}
+    assert reads({"fista": fista.TUNING}, lambda: fista.TUNING.momentum_kept)[1] == {("fista", "momentum_kept")}
     assert type(fista.TUNING) is fista.FISTATuning
 
 
@@ -77,10 +79,10 @@ def test_a_run_that_misses_its_tolerance_is_marked() -> None:
 
 def test_a_run_without_end_is_ended_and_marked() -> None:
     def run() -> None:
-        while fista.TUNING.limit > 2.0:
+        while fista.TUNING.momentum_kept > 2.0:
             pass
 
-    found = compare(fista.TUNING, "limit", [2.5, 1.5], run, 1)
+    found = compare(fista.TUNING, "momentum_kept", [2.5, 1.5], run, 1)
     assert found.failed.tolist() == [True, False]
     assert fista.FISTATuning() == fista.TUNING
 
@@ -116,7 +118,7 @@ def test_the_table_of_all_constants_is_put_into_a_page(tmp_path: Path) -> None:
     known = written(page)
     assert list(known) == [
         "steps.first_order.approx.slow",
-        *(f"steps.first_order.fista.{one}" for one in ("limit", "momentum_kept", "rounding")),
+        *(f"steps.first_order.fista.{one}" for one in ("momentum_kept", "momentum_kept", "rounding")),
     ]
     assert "| 2 | 1 4 |" in known["steps.first_order.fista.limit"]
     assert known["steps.first_order.fista.limit"].endswith("| lasso fista 500 x 200 |")
@@ -130,7 +132,7 @@ def test_a_row_about_another_value_is_not_current(tmp_path: Path) -> None:
     limit = next(one for one in constants() if one.name == "steps.first_order.fista.limit")
     write(page, [limit], {limit.name: f"| `{limit.name}` | 2 | 1 4 | 1.0 1.0 |  | lasso |"})
     assert is_current(limit, written(page)[limit.name])
-    with changed(limit.tuning, "limit", 2.5):
+    with changed(limit.tuning, "momentum_kept", 2.5):
         assert not is_current(limit, written(page)[limit.name])
 
 

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
+from fenchel.data import limits
 from fenchel.steps.base import Start
 from fenchel.steps.interpolation import newton
-from fenchel.data import limits
 from fenchel.steps.interpolation.active import ActivePasses
 from fenchel.steps.interpolation.dykstra import Dykstra
 from fenchel.steps.interpolation.passes import CompiledPasses

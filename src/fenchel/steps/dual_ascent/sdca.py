@@ -28,6 +28,7 @@ from fenchel.steps.dual_ascent.averaging import SuffixAverage
 from fenchel.steps.dual_ascent.sampling import Sampler
 from fenchel.steps.dual_ascent.state import TUNING, Momentum, SDCAState, ascent_of
 from fenchel.steps.dual_ascent.threads import EpochThreads
+from fenchel.steps.linear_algebra import newton_system
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class SDCA(Solver[SDCAState]):
         """
         if problem.penalty.quadratic or Trait.DIFFERENTIABLE_LOSS not in problem.loss.traits:
             return True
-        return problem.shape[0] > TUNING.few_rows and expected_epochs(problem, tol) <= TUNING.many_epochs
+        return problem.shape[0] > newton_system.TUNING.few_rows and expected_epochs(problem, tol) <= TUNING.many_epochs
 
     def begin(self, problem: Problem, start: Start, seed: int) -> SDCAState:
         design, penalty = problem.design, problem.penalty

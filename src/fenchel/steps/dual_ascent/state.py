@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,20 +17,16 @@ from fenchel.steps.dual_ascent.averaging import SuffixAverage
 from fenchel.steps.dual_ascent.sampling import Sampler
 from fenchel.steps.dual_ascent.threads import EpochThreads
 from fenchel.steps.linear_algebra.augmented import DEPTH
+from fenchel.steps.linear_algebra.safeguards import Patience
 
 
 @dataclass(frozen=True)
 class SDCATuning:
-    """Choices of dual coordinate ascent; `python -m benchmarks.race` and `python -m benchmarks.race --sparse` show
-    their effect. The runs that set the values are not recorded.
-    """
+    """WAIT"""
 
     block: int = 8  # consecutive samples that a permutation keeps together: a cache line of multipliers
     ill_conditioned: float = 3.0  # mean L |x_i|^2 / (lam n) from which momentum is used
-    decrease: float = 0.7  # momentum is dropped unless the gap decreases to this times its smallest value
-    patience: int = 10  # within this many epochs
-    many_epochs: float = 1000.0  # epochs above which "auto" prefers an accelerated first-order method
-    few_rows: int = 5000  # rows up to which "auto" prefers FISTA, which is deterministic
+    many_epochs: float = 1000.0  # epochs above which "auto" prefers a method for ill-conditioned problems
 
 
 TUNING = SDCATuning()
@@ -53,8 +49,7 @@ class Momentum:
     kappa: float
     centre: Vector
     last: Vector
-    best_gap: float = np.inf  # at the last sufficient decrease, and epochs since then
-    idle: int = 0
+    patience: Patience = field(default_factory=Patience)
 
     @property
     def beta(self) -> float:
@@ -64,10 +59,8 @@ class Momentum:
 
     def helps(self, gap: float) -> bool:
         """Whether the gap decreases; it may not for nearly orthogonal rows, whose condition number is pessimistic."""
-        self.idle += 1
-        if gap < TUNING.decrease * self.best_gap:
-            self.best_gap, self.idle = gap, 0
-        return self.idle <= TUNING.patience
+        self.patience.learn(gap)
+        return not self.patience.is_over
 
     def advance(self, w: Vector) -> None:
         """Move the centre, and the weights with it."""

@@ -15,30 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel._core import kernels
+from fenchel.data import limits
 from fenchel.data.design import Design
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.checks import require_flag, require_one_of
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
-
-
-@dataclass(frozen=True)
-class APPROXTuning:
-    """Set by `python -m benchmarks.tuning steps.first_order.approx widest_group 0 --rows groups`: traces in the place
-    of eigenvalues take 2.6 times as long for groups of 10 weights, and 6.7 times for groups of 100.
-
-    With --rows "lasso approx|groups" times do not depend on `first_period` between 3 and 10, nor on `slow` between 1/8
-    and 1/2, by more than the noise of single rows. `fast` is not measured.
-    """
-
-    first_period: int = 5  # fewest epochs between two restarts
-    slow: float = 0.25  # ratio of gaps at restarts above which the period is doubled
-    fast: float = 0.01  # ratio of gaps at restarts below which the period is halved
-    widest_group: int = 500  # most weights of a group whose largest eigenvalue is computed; else the trace bounds it
-
-
-TUNING = APPROXTuning()
 
 
 @dataclass
@@ -63,7 +46,7 @@ class ApproxState(ABC):
     gap: float = np.inf
     passes: float = 0.0
     since: int = 0  # epochs since the last restart
-    period: int = field(default_factory=lambda: TUNING.first_period)  # epochs until the next one
+    period: int = 1  # epochs until the next one
     level: float = np.inf  # the gap at the last one
 
     def __post_init__(self) -> None:
@@ -90,8 +73,7 @@ class ApproxState(ABC):
         """As many steps as there are blocks; then a restart, if one is due.
 
         If P grows quadratically around its optimum, restarts after a suitable number of epochs make convergence linear
-        (Fercoq and Qu 2020). That period is unknown: it is doubled if the gap has hardly decreased since the last
-        restart, and halved if it has decreased by a large factor.
+        (Fercoq and Qu 2020). That period is unknown: it is doubled where the gap has not halved since the last restart.
         """
         order = self.pool[self.rng.integers(len(self.pool), size=len(self.pool))]
         self.advance(order)
@@ -100,10 +82,8 @@ class ApproxState(ABC):
             raise Overflow("an iterate overflows; rescale the features or lam")
         self.since += 1
         if restarts and self.since >= self.period:
-            if self.gap > TUNING.slow * self.level:
+            if self.gap > 0.5 * self.level:
                 self.period *= 2
-            elif self.gap < TUNING.fast * self.level:
-                self.period = max(self.period // 2, TUNING.first_period)
             self.since, self.level = 0, self.gap
             self.restart()
 
@@ -237,7 +217,9 @@ def group_curvature(columns: Design, blocks: Blocks, problem: Problem) -> Vector
     if blocks.singles:
         return curvature
     sizes = np.diff(blocks.first)
-    for g in np.flatnonzero((sizes > 1) & (sizes <= TUNING.widest_group) & np.isfinite(curvature)):
+    for g in np.flatnonzero((sizes > 1) & np.isfinite(curvature)):
+        if not limits.may_factor(2 * int(sizes[g])):  # all eigenvalues cost about eight times as much as a factor
+            continue
         X_g = columns.dense_columns(blocks.column[blocks.first[g] : blocks.first[g + 1]])
         largest = float(np.linalg.eigvalsh(X_g.T @ (s[:, None] * X_g))[-1])
         curvature[g] = min(curvature[g], largest * (1.0 + 1e-9))
@@ -258,7 +240,7 @@ class APPROX(Solver[ApproxState]):
     accelerate : bool, default True
         False for plain randomised coordinate descent, Algorithm 1 of the certificates paper.
     restart : bool, optional
-        Drop the momentum periodically, about each time the gap has decreased to a quarter; by default if `accelerate`.
+        Drop the momentum periodically, about each time the gap has halved; by default if `accelerate`.
     """
 
     over: str | None = None

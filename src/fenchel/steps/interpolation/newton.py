@@ -35,7 +35,7 @@ from fenchel.steps.interpolation.hessian import MultiplierHessian
 from fenchel.steps.interpolation.pivoting import Quadratic, States
 from fenchel.steps.interpolation.semismooth import stages
 from fenchel.steps.interpolation.state import Iterates
-from fenchel.steps.linear_algebra.safeguards import ROUNDING, Damping, Patience, backtracked
+from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY, Damping, Patience, backtracked
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class MultiplierState:
     beta: Vector
     b: Vector
     states: States
-    damping: Damping = field(default_factory=Damping)
+    damping: Damping
     v: Vector = field(default_factory=lambda: np.zeros(0))
     w: Vector = field(default_factory=lambda: np.zeros(0))
     z: Vector = field(default_factory=lambda: np.zeros(0))
@@ -168,7 +168,9 @@ class IntervalNewton(Solver[MultiplierState]):
         way = stages(problem.penalty) if not beta.any() else [problem.penalty]
         states = np.sign(beta).astype(np.int8)
         b = np.atleast_1d(np.asarray(start.b, dtype=np.float64)).copy()
-        state = MultiplierState(problem, way[0], way[1:], beta, b, states, seed=seed)
+        dependent = problem.X.shape[0] > problem.X.shape[1] + problem.outputs * problem.intercept
+        damping = Damping() if dependent else Damping(TINY)
+        state = MultiplierState(problem, way[0], way[1:], beta, b, states, damping, seed=seed)
         if _begins_with_passes(problem):
             state.ascent = ActivePasses.of(problem, start, seed)
         if state.ascent is None:
@@ -272,7 +274,7 @@ class IntervalNewton(Solver[MultiplierState]):
         state.idle.learn(state.violation, value < state.least - 1e-13 * abs(state.least))
         state.least = min(value, state.least)
         if state.later and state.violation <= TUNING.nearly * state.scale:
-            state.penalty, state.least, state.damping = state.later.pop(0), np.inf, Damping()
+            state.penalty, state.least, state.damping = state.later.pop(0), np.inf, Damping(state.damping.least)
             state.idle, state.stuck = Patience(), Patience(times=3)
             state.evaluate()
 

@@ -3,8 +3,8 @@
 Minimise  b'Kb/2 + c'b + sum_i h_i(b_i)  with h_i(b) = max(-low_i b, -high_i b), K positive definite. With z = c + K b
 the optimum has z_i in [low_i, high_i]; z_i = low_i where b_i > 0, z_i = high_i where b_i < 0. So each i is in one of
 three states: at the lower end, at the upper end, or b_i = 0. Given states, b solves linear equations. All states that
-its signs and z contradict are changed at once, or only the last of them while there are no fewer than there were, which
-ends after finitely many changes; patience may be over sooner.
+its signs and z contradict are changed at once, or only the last of them where that has not helped, which ends after
+finitely many changes; patience may be over sooner.
 """
 
 from __future__ import annotations
@@ -23,6 +23,16 @@ States = NDArray[np.int8]  # 1 at the lower end, -1 at the upper end, 0 where th
 SolveRows = Callable[[Indices, Vector], Vector]
 
 
+@dataclass(frozen=True)
+class PivotTuning:
+    """WAIT"""
+
+    chances: int = 5  # changes of all states that may fail to make fewer contradictions
+
+
+TUNING = PivotTuning()
+
+
 @dataclass
 class Quadratic:
     """K by its products, c, and the ends."""
@@ -37,7 +47,7 @@ class Quadratic:
         """The minimiser, from a guess of the states; and whether it was found before patience was over."""
         point = self.low == self.high
         states = np.where(point, np.int8(1), states)
-        fewest, patience = len(states) + 1, Patience(times=2)
+        fewest, chances, patience = len(states) + 1, TUNING.chances, Patience()
         b, found = np.zeros(len(states)), False
         while not patience.is_over:
             active = np.flatnonzero(states)
@@ -52,7 +62,9 @@ class Quadratic:
                 break
             patience.learn(len(wrong))
             if len(wrong) < fewest:
-                fewest = len(wrong)
+                fewest, chances = len(wrong), TUNING.chances
+            elif chances:
+                chances -= 1
             else:
                 wrong = wrong[-1:]
             states = states.copy()

@@ -20,23 +20,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fenchel.data import limits
-from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Matrix, Vector
 from fenchel.problem import Interpolation
 from fenchel.problem.penalties import LpSquared, Penalty
 from fenchel.problem.penalties.base import LinkDerivative
 from fenchel.problem.penalties.bregman import Bregman
 from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY, Damping, Patience, backtracked
-
-
-@dataclass(frozen=True)
-class SemismoothTuning:
-    """WAIT"""
-
-    damping: float = 1e-4  # least one; with 1e-5 multipliers of equal rows diverge
-
-
-TUNING = SemismoothTuning()
 
 
 def stages(penalty: Penalty) -> list[Penalty]:
@@ -125,8 +114,8 @@ class SemismoothNewton:
 
     def _descend(self, penalty: Penalty, point: Point) -> Point:
         """Newton steps as long as the residual falls."""
-        damping, patience = Damping(TUNING.damping), Patience()
-        while UNIT_ROUNDOFF < point.relative < np.inf and not patience.is_over:
+        damping, patience = Damping(), Patience()
+        while ROUNDING < point.relative < np.inf and not patience.is_over:
             after = self._step(penalty, point, damping.value)
             if after is None and damping.is_most:
                 break

@@ -28,18 +28,16 @@ from fenchel.problem.checks import require_count
 from fenchel.problem.intercept import best_shift
 from fenchel.steps.base import Candidate, Overflow, Progress, Residual, Solver, Start
 from fenchel.steps.dual_ascent.state import intercept_step
+from fenchel.steps.linear_algebra import safeguards
 
 
 @dataclass(frozen=True)
 class KernelAscentTuning:
-    """Set by `python -m benchmarks.kernel`."""
+    """WAIT"""
 
     worth: float = 0.3  # a step is made if it raises D by this part of the mean of those of the last sweep
     working_set: int = 256  # rows
-    sweeps: int = 30  # most over one working set,
-    decrease: float = 0.1  # fewer if its steps raise D by this part of the first sweep's
-    pairs: int = 1000  # fewest steps of pairs between two looks at the gap
-    active: float = 0.5  # of the samples, up to which the others are left out (a copy costs page faults)
+    decrease: float = 0.1  # sweeps over a working set end where one raises D by this part of the first one's
 
 
 TUNING = KernelAscentTuning()
@@ -89,10 +87,10 @@ class KernelAscentState:
     def activate(self, may_move: Mask, K: Matrix) -> Indices:
         """The samples of the submatrix, which is taken anew if it lacks one or has become too large."""
         count = int(np.count_nonzero(may_move))
-        if count > TUNING.active * len(may_move):
+        if 2 * count > len(may_move):  # a copy costs page faults
             return np.arange(len(may_move))
         lacks = np.count_nonzero(may_move[self.active]) < count
-        if lacks or count < TUNING.active * len(self.active):
+        if lacks or 2 * count < len(self.active):
             self.active = np.flatnonzero(may_move).astype(np.int64)
             self.own = np.ascontiguousarray(K[np.ix_(self.active, self.active)])
         return self.active
@@ -211,14 +209,14 @@ class KernelAscent(Solver[KernelAscentState]):
             state.done = True
             return
         y, s, n = problem.y, problem.weights, len(f)
-        most, length = max(TUNING.pairs, n // 4), state.step_length
+        most, length = n, state.step_length
         has_matrix = self._has_matrix(problem)
         if has_matrix:  # all but those that can move in one direction only, which the gradient does not point to
             which = state.activate((up > low) | (down < high), problem.gram.whole)
         else:
             half = min(self._rows_of_set, n) // 2 + 1
             which = np.union1d(_largest(up, half), _largest(-down, half))
-        if has_matrix and len(which) > TUNING.active * n:
+        if has_matrix and 2 * len(which) > n:
             steps, *_ = kernels.gram_pairs(loss, problem.gram.whole, y, s, length, state.alpha, f, most, 0.0)
             state.passes += 2.0 * steps / n
         else:
@@ -247,7 +245,7 @@ class KernelAscent(Solver[KernelAscentState]):
         q, y, before, first = state.q[which], problem.y[which], state.alpha[which], 0.0
         state.least = 0.0
         weighted, W = float(np.sum(problem.weights * state.alpha)), problem.total_weight
-        for sweep in range(TUNING.sweeps):
+        for sweep in range(safeguards.TUNING.patience):
             if sweep:  # the centre of the intercept's quadratic moves
                 scores[-1] += (weighted + float(np.sum(s * (alpha - before)))) / W * state.inverse_rho
             order = state.rng.permutation(len(which)).astype(np.int64)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-#: sqrt(e): the shortest step worth trying, and the least damping.
+#: sqrt(e): the shortest step worth trying.
 TINY = 2.0**-26
 #: e^(3/4): relative differences up to here count as rounding.
 ROUNDING = 2.0**-40
@@ -23,6 +23,7 @@ class SafeguardTuning:
     """Of all solvers that have them."""
 
     patience: int = 20  # steps in which a number that is to vanish must halve
+    damping: float = 1e-4  # least one where rows may depend on each other; with 1e-5 multipliers of equal rows diverge
 
 
 TUNING = SafeguardTuning()
@@ -45,7 +46,7 @@ class Damping:
     A tenth of it after a full step, ten times more after a shorter one, between `least` and 1.
     """
 
-    least: float = TINY
+    least: float = field(default_factory=lambda: TUNING.damping)
     value: float = 0.0
 
     def __post_init__(self) -> None:

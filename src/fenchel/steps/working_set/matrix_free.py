@@ -20,11 +20,11 @@ from fenchel.steps.working_set.state import WorkingSetState
 
 @dataclass(frozen=True)
 class MatrixFreeTuning:
-    """`python -m benchmarks.race --sparse` on imdb; of a settled working set, and of one that grows."""
+    """WAIT"""
 
+    # of a settled working set, and of one that grows:
     passes: tuple[float, float] = (5.0, 2.0)  # of coordinate descent
-    steps: tuple[int, int] = (20, 8)  # of conjugate gradients at most,
-    accuracy: tuple[float, float] = (0.1, 0.2)  # and the fraction of the gradient at which they end
+    steps: tuple[int, int] = (20, 8)  # of conjugate gradients at most
 
 
 TUNING = MatrixFreeTuning()
@@ -75,9 +75,9 @@ def support_step(state: WorkingSetState) -> None:
     gradient = np.where(alive, slope + threshold * u, 0.0)
     scale = state.set.squares(c) + blocks.ridge + curved
     scale = np.where(scale > 0.0, scale, 1.0)
-    most, enough = TUNING.steps[state.grows], TUNING.accuracy[state.grows] ** 2
+    most = TUNING.steps[state.grows]
     step, _, _ = conjugate_gradients(
-        hessian, lambda r: r / scale, gradient, most, energy_goal=lambda first: enough * first
+        hessian, lambda r: r / scale, gradient, most, energy_goal=lambda first: 0.01 * first
     )
     goal = w - step
     if blocks.singles:
