@@ -110,18 +110,18 @@ PAGE = "Above.\n\n| constant | value | tried | time | gap | rows |\n|---|---|---
 def test_the_table_of_all_constants_is_put_into_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        PAGE + "| `steps.none.no` | 1 | | | | |\n| `steps.first_order.approx.slow` | 7 | | | | |\n\nBelow.\n"
+        PAGE + "| `steps.none.no` | 1 | | | | |\n| `steps.dual_ascent.state.block` | 7 | | | | |\n\nBelow.\n"
     )
     arguments = ["all", "steps.first_order.fista", "--rows", "^lasso fista 500", "--rounds", "1", "--write", str(page)]
     result = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     known = written(page)
     assert list(known) == [
-        "steps.first_order.approx.slow",
-        *(f"steps.first_order.fista.{one}" for one in ("momentum_kept", "momentum_kept", "rounding")),
+        "steps.dual_ascent.state.block",
+        "steps.first_order.fista.momentum_kept",
     ]
-    assert "| 2 | 1 4 |" in known["steps.first_order.fista.limit"]
-    assert known["steps.first_order.fista.limit"].endswith("| lasso fista 500 x 200 |")
+    assert "| 0.5 | 0.25 1 |" in known["steps.first_order.fista.momentum_kept"]
+    assert known["steps.first_order.fista.momentum_kept"].endswith("| lasso fista 500 x 200 |")
     assert page.read_text().startswith(PAGE)
     assert page.read_text().endswith("|\n\nBelow.\n")
 
@@ -129,11 +129,11 @@ def test_the_table_of_all_constants_is_put_into_a_page(tmp_path: Path) -> None:
 def test_a_row_about_another_value_is_not_current(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(PAGE)
-    limit = next(one for one in constants() if one.name == "steps.first_order.fista.limit")
-    write(page, [limit], {limit.name: f"| `{limit.name}` | 2 | 1 4 | 1.0 1.0 |  | lasso |"})
-    assert is_current(limit, written(page)[limit.name])
-    with changed(limit.tuning, "momentum_kept", 2.5):
-        assert not is_current(limit, written(page)[limit.name])
+    kept = next(one for one in constants() if one.name == "steps.first_order.fista.momentum_kept")
+    write(page, [kept], {kept.name: f"| `{kept.name}` | 0.5 | 0.25 1 | 1.0 1.0 |  | lasso |"})
+    assert is_current(kept, written(page)[kept.name])
+    with changed(kept.tuning, "momentum_kept", 0.25):
+        assert not is_current(kept, written(page)[kept.name])
 
 
 @pytest.mark.parametrize("name", ["hard margin", "kernel auto", "huber fit", "trend 2", "certify squared l1 0.1"])

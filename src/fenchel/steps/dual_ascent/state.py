@@ -12,7 +12,7 @@ from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.losses import Loss
 from fenchel.problem.losses.multiclass import MulticlassLoss
-from fenchel.steps.base import Residual, Scores, length
+from fenchel.steps.base import Progress, Residual, Scores, length
 from fenchel.steps.dual_ascent.averaging import SuffixAverage
 from fenchel.steps.dual_ascent.sampling import Sampler
 from fenchel.steps.dual_ascent.threads import EpochThreads
@@ -80,8 +80,28 @@ class Momentum:
         return float(difference @ difference) / (2.0 * self.lam)
 
 
+@dataclass(kw_only=True)
+class LastEpoch:
+    """P and gap as summed over the last epoch, and by what factor the gap fell in it."""
+
+    primal: float = np.inf
+    gap: float = np.inf
+    rate: float = 1.0
+    passes: float = 0.0
+    partial: bool = False
+
+    def learn(self, gap: float) -> None:
+        """The gap of another epoch."""
+        self.rate = min(max(gap / self.gap, 0.1), 1.0) if self.gap > 0.0 else 1.0
+        self.gap = gap
+
+    def progress(self, factor: float = 1.0) -> Progress:
+        """With the gap at the epoch's end, by the last rate."""
+        return Progress(self.primal, factor * self.gap * self.rate, self.passes, self.partial)
+
+
 @dataclass
-class SDCAState:
+class SDCAState(LastEpoch):
     """Multipliers alpha, and u = v / mu with the intercept as last entry; modified in place by the kernel."""
 
     problem: Problem
@@ -95,11 +115,6 @@ class SDCAState:
     momentum: Momentum | None
     threads: EpochThreads
     margin: float = np.inf
-    gap: float = np.inf
-    primal: float = np.inf
-    rate: float = 1.0
-    passes: float = 0.0
-    partial: bool = False
     drift: float = np.inf  # bound on the rounding error of u, |u - v(alpha) / mu|_2
 
     def refresh(self) -> None:
@@ -108,7 +123,7 @@ class SDCAState:
         v = problem.dual_vector(self.alpha)[: len(self.u) - 1]
         self.u[:-1] = v / problem.penalty.strong_convexity if self.momentum is None else self.momentum.weights(v)
         if problem.design.constant:
-            self.u[-1] = self.mean_multiplier() * self.inverse_rho
+            self.u[-1] = problem.mean(self.alpha) * self.inverse_rho
         # sums of at most n products
         sizes = problem.mean(np.abs(self.alpha) * np.hypot(self.norms, problem.design.constant)) / self.curvature
         centre = 0.0 if self.momentum is None else length(self.momentum.centre)
@@ -165,10 +180,6 @@ class SDCAState:
         mu, self.momentum, self.gap = self.problem.penalty.strong_convexity, None, np.inf
         self.ascent, _, self.inverse_rho = ascent_of(self.problem, self.norms, mu)
         self.refresh()
-
-    def mean_multiplier(self) -> float:
-        """(1/W) sum_i s_i alpha_i."""
-        return float(np.sum(self.problem.weights * self.alpha)) / self.problem.total_weight
 
     def weights(self, alpha: Vector | None = None) -> Vector:
         """The weights of the current u (possibly a view), or of other multipliers."""

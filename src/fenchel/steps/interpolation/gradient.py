@@ -81,7 +81,7 @@ class DualGradient(Solver[GradientState]):
     any_storage = True
 
     def begin(self, problem: Interpolation, start: Start, seed: int) -> GradientState:
-        beta = problem.fractions * np.reshape(start.alpha, (-1, problem.outputs))
+        beta = problem.weighted(start.alpha)
         v = problem.X.rmatvec(beta.ravel())
         longest = float(np.max(problem.X.row_norms(2.0), initial=0.0))
         first = max(longest * longest / problem.penalty.strong_convexity, 1e-300)
@@ -157,9 +157,6 @@ class DualGradient(Solver[GradientState]):
 
     def candidates(self, state: GradientState) -> Sequence[Candidate]:
         problem = state.problem
-        weights, intercept, multipliers = problem.shapes
-        w = problem.penalty.grad_conjugate(state.v).reshape(weights)
-        fractions = problem.fractions
-        alpha = np.divide(state.beta, fractions, out=np.zeros_like(state.beta), where=fractions > 0.0)
         b = state.intercepts(state.beta) if problem.intercept else np.zeros(problem.outputs)
-        return [Candidate(w, b if intercept else float(b[0]), alpha.reshape(multipliers))]
+        model = problem.shaped(problem.penalty.grad_conjugate(state.v), b)
+        return [Candidate(*model, problem.unweighted(state.beta))]

@@ -164,7 +164,7 @@ class IntervalNewton(Solver[MultiplierState]):
         return None
 
     def begin(self, problem: Interpolation, start: Start, seed: int) -> MultiplierState:
-        beta = (problem.fractions * np.reshape(start.alpha, (-1, problem.outputs))).ravel()
+        beta = problem.weighted(start.alpha).ravel()
         way = stages(problem.penalty) if not beta.any() else [problem.penalty]
         states = np.sign(beta).astype(np.int8)
         b = np.atleast_1d(np.asarray(start.b, dtype=np.float64)).copy()
@@ -199,7 +199,7 @@ class IntervalNewton(Solver[MultiplierState]):
             state.ascent = accelerated
             return
         state.ascent = None
-        state.beta = (state.problem.fractions * np.reshape(found.alpha, (-1, state.problem.outputs))).ravel()
+        state.beta = state.problem.weighted(found.alpha).ravel()
         state.states = np.sign(state.beta).astype(np.int8)
         state.b = np.atleast_1d(np.asarray(found.b, dtype=np.float64))
         state.evaluate()
@@ -299,11 +299,8 @@ class IntervalNewton(Solver[MultiplierState]):
             return state.ascent.candidates()[:1]
         problem = state.problem
         w = problem.penalty.grad_conjugate(state.v) if state.later else state.w
-        weights, intercept, multipliers = problem.shapes
-        fractions = problem.fractions.ravel()
-        alpha = np.divide(state.beta, fractions, out=np.zeros_like(state.beta), where=fractions > 0.0)
-        b = state.b if intercept else float(state.b[0])
-        return [Candidate(w.reshape(weights), b if problem.intercept else 0.0 * b, alpha.reshape(multipliers))]
+        b = state.b if problem.intercept else np.zeros_like(state.b)
+        return [Candidate(*problem.shaped(w, b), problem.unweighted(state.beta))]
 
     def finished(self, state: MultiplierState) -> bool:
         """Up to rounding; or without progress, because there may be no feasible point."""

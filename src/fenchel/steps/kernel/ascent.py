@@ -27,7 +27,7 @@ from fenchel.problem import KernelProblem, Trait
 from fenchel.problem.checks import require_count
 from fenchel.problem.intercept import best_shift
 from fenchel.steps.base import Candidate, Overflow, Progress, Residual, Solver, Start
-from fenchel.steps.dual_ascent.state import intercept_step
+from fenchel.steps.dual_ascent.state import LastEpoch, intercept_step
 from fenchel.steps.linear_algebra import safeguards
 
 
@@ -44,7 +44,7 @@ TUNING = KernelAscentTuning()
 
 
 @dataclass
-class KernelAscentState:
+class KernelAscentState(LastEpoch):
     """Multipliers, and the scores that go with them; the intercept after them."""
 
     problem: KernelProblem
@@ -56,10 +56,6 @@ class KernelAscentState:
     rng: np.random.Generator
     order: Indices
     least: float = 0.0
-    passes: float = 0.0
-    primal: float = np.inf
-    gap: float = np.inf
-    rate: float = 1.0
     done: bool = False  # no step raises D any more
     active: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # samples that pairs are taken of,
     own: Matrix = field(default_factory=lambda: np.zeros((0, 0)), repr=False)  # and their part of the Gram matrix
@@ -94,10 +90,6 @@ class KernelAscentState:
             self.active = np.flatnonzero(may_move).astype(np.int64)
             self.own = np.ascontiguousarray(K[np.ix_(self.active, self.active)])
         return self.active
-
-    def mean_multiplier(self) -> float:
-        """(1/W) sum_i s_i alpha_i."""
-        return float(np.sum(self.problem.weights * self.alpha)) / self.problem.total_weight
 
     def refresh(self) -> None:
         """Compute the scores anew."""
@@ -152,7 +144,7 @@ class KernelAscent(Solver[KernelAscentState]):
             self._pairs(state)
         else:
             if state.problem.intercept:
-                state.scores[-1] += state.mean_multiplier() * state.inverse_rho
+                state.scores[-1] += state.problem.mean(state.alpha) * state.inverse_rho
             if self._has_matrix(state.problem):
                 self._sweep(state)
             else:
@@ -189,10 +181,9 @@ class KernelAscent(Solver[KernelAscentState]):
         )
         state.passes += 1
         state.least = TUNING.worth * path / moves if moves else 0.0
-        last, W = state.gap, problem.total_weight
-        state.gap = gap / W
+        W = problem.total_weight
+        state.learn(gap / W)
         state.primal = loss / W + 0.5 * problem.penalty.lam * max(float(state.coefficients @ state.scores[:-1]), 0.0)
-        state.rate = min(max(state.gap / last, 0.1), 1.0) if last > 0.0 else 1.0
 
     def _pairs(self, state: KernelAscentState) -> None:
         """Steps of pairs, within all samples or a working set."""
@@ -271,7 +262,7 @@ class KernelAscent(Solver[KernelAscentState]):
 
     def progress(self, state: KernelAscentState) -> Progress:
         """P and gap as summed over the last sweep."""
-        return Progress(state.primal, state.gap * state.rate, state.passes)
+        return state.progress()
 
     def observe(self, state: KernelAscentState, z: Vector, primal: float, gap: float) -> None:
         """After a check: the scores, which rounding errors have moved, are computed anew; all steps are made again."""

@@ -1,4 +1,4 @@
-"""What makes Newton's method converge from afar, and end: shorter steps, damping, patience; and what counts as rounding.
+"""What makes Newton's method converge from afar, and end: shorter steps, damping, patience, and what is rounding.
 
 Both numbers are powers of the machine precision e = 2^-53: of a relative change by sqrt(e) in its argument the value of
 a smooth function near its minimum tells nothing but rounding, and e^(3/4) is what a linear system with a condition
@@ -64,16 +64,17 @@ class Damping:
 
 @dataclass
 class Patience:
-    """Steps since a number, such as a gap, was last halved, or other progress was made."""
+    """Steps since a number, such as a gap, was last halved (or `part` of what it was), or other progress was made."""
 
     times: int = 1  # how many times as much of it as others have
+    part: float = 0.5
     best: float = field(default=np.inf, init=False)
     idle: int = field(default=0, init=False)
 
     def learn(self, value: float, progress: bool = False) -> None:
         """The number after another step, and whether that made other progress."""
         self.idle = 0 if progress else self.idle + 1
-        if value < 0.5 * self.best:
+        if value < self.part * self.best:
             self.best, self.idle = value, 0
 
     @property

@@ -58,9 +58,9 @@ class Newton(Solver[NewtonState]):
         if width > max(2 * n, TUNING.narrow):
             return False
         if not limits.may_factor(width):
-            if problem.loss.has_straight_parts:
-                if not problem.intercept or n < width or problem.loss.kinks(problem.y[:1]):
-                    return False
+            tall = problem.intercept and n >= 2 * width and not problem.loss.kinks(problem.y[:1])
+            if problem.loss.has_straight_parts and not tall:
+                return False
             most = TUNING.wide_epochs if problem.intercept else ASCENT.many_epochs
             return expected_epochs(problem, tol) > most
         if n <= few_rows and width <= TUNING.narrow:
@@ -186,4 +186,4 @@ def _momentum_is_quicker(problem: Problem, tol: float) -> bool:
         return False
     digits = float(np.log(1.0 / min(max(tol, 1e-16), 0.5)))
     epochs = np.sqrt(expected_epochs(problem, tol) * digits)  # (1 + q) digits, times digits
-    return bool(epochs <= TUNING.momentum_epochs)
+    return bool(epochs <= TUNING.momentum_epochs and (tol >= TUNING.momentum_tol or not loss.has_straight_parts))

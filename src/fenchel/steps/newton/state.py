@@ -26,6 +26,7 @@ class NewtonTuning:
     narrow: int = 400  # columns up to which the factors cost almost nothing
     kink_epochs: float = 25.0  # with kinks: epochs of coordinate ascent that cost as much as Newton
     momentum_epochs: float = 110.0  # epochs with momentum up to which they cost less than Hessians of dense columns
+    momentum_tol: float = 1e-4  # smallest tolerance for that if the loss has linear pieces: then Newton's steps are few
     wide_epochs: float = 100.0  # the same of a wide X, by conjugate gradients, with an intercept: no momentum
     # the steps
     growth: int = 4  # ratio of the sizes of successive subsets
@@ -118,7 +119,7 @@ class NewtonState:
     reference: Vector = field(init=False)  # scores when the centre last moved
     tangent: Vector | None = None  # multipliers of the tangent, and their gap
     tangent_gap: float = np.inf
-    patience: Patience = field(default_factory=lambda: Patience(times=10))  # the gap may rise for many steps
+    patience: Patience = field(default_factory=lambda: Patience(times=10, part=0.99))  # the gap may fall slowly
     inner: int = 0  # steps since the centre last moved
 
     def __post_init__(self) -> None:

@@ -152,7 +152,7 @@ def _screen(problem: Problem, p: Vector, mean: Vector | None) -> tuple[kernels.I
     """
     design, n, shared = problem.design, len(p), problem.design.fold_cache
     times = float(p.max()) * n
-    if shared is None or shared.over or not times <= 2.0:
+    if shared is None or shared.over or not times <= 4.0:
         return kernels.int16_screen(design.lines, design.by_rows, mean, p), 1.0, 0.0
     known = shared.screens.get(mean is not None)
     if known is None:
