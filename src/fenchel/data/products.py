@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from fenchel.data.storage import usable_threads
 from fenchel.data.typing import Matrix, Vector
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -145,4 +146,10 @@ class Products(ABC):
 
     def using(self, threads: int | None) -> Self:
         """The same matrix with at most `threads` threads per product."""
-        return self
+        usable = usable_threads(self.nnz, threads)
+        if usable == self.threads:
+            return self
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.threads = usable
+        return other

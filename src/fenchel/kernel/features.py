@@ -6,13 +6,10 @@ K beta, X'a = sum_i a_i k(x_i, .) has the coefficients a, and row i has the leng
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.data.products import Products, Rounded
-from fenchel.data.storage import usable_threads
 from fenchel.data.typing import Matrix, MatrixLike, Vector
 from fenchel.kernel.base import UP
 from fenchel.kernel.gram import Gram, is_precomputed
@@ -34,16 +31,6 @@ class KernelRows(Products):
     def column_norms(self, p: float = 2.0, weights: ArrayLike | None = None) -> Vector:
         """Infinite: coefficients are no coordinates, and nothing is proven about single ones."""
         return np.full(self.shape[1], np.inf)
-
-    def using(self, threads: int | None) -> Self:
-        """The same functions with at most so many threads."""
-        usable = usable_threads(self.nnz, threads)
-        if usable == self.threads:
-            return self
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.threads = usable
-        return other
 
 
 class Features(KernelRows):
