@@ -2,7 +2,6 @@
 
 import math
 import pickle
-from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -12,8 +11,8 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
 import fenchel as fl
+from fenchel.data.limits import LimitsTuning
 from fenchel.kernel import Gram, NotPositiveSemidefinite, Samples, kernel_of
-from fenchel.kernel import gram as gram_module
 
 NAMES = ["linear", "rbf", "poly", "laplacian", "cosine"]
 STORAGES = [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_array]
@@ -274,7 +273,7 @@ THREE = np.full((3, 3), -0.9) + 1.9 * np.eye(3)
 
 
 def test_beyond_the_limit_a_quadratic_form_may_show_it(monkeypatch):
-    monkeypatch.setattr(gram_module, "TUNING", replace(gram_module.TUNING, verified=2))
+    monkeypatch.setattr("fenchel.data.limits.TUNING", LimitsTuning(dense=4))
     gram = Gram(THREE, kernel_of("precomputed"))
     assert "taking the kernel to be" in gram.assumption
     with pytest.raises(NotPositiveSemidefinite, match="a'K a is"):

@@ -1,6 +1,6 @@
 """Kernels from elsewhere are verified: a negative eigenvalue or asymmetry is an error, rounding is counted."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -9,9 +9,9 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 
 import fenchel as fl
+from fenchel.data.limits import LimitsTuning
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.kernel import Accuracy, Gram, Kernel, Linear, NotPositiveSemidefinite, kernel_of
-from fenchel.kernel import gram as gram_module
 from fenchel.kernel.semidefinite import eigenvalues_above, verify
 
 L2 = fl.penalties.L2
@@ -156,7 +156,7 @@ def test_asymmetry_of_rounding_is_counted():
 def test_certificates_beyond_the_limit_say_what_they_assume(monkeypatch):
     X = np.random.default_rng(0).normal(size=(20, 3))
     checked = fl.KernelProblem(X @ X.T, signs(20), fl.losses.Hinge(), L2(0.1), "precomputed")
-    monkeypatch.setattr(gram_module, "TUNING", replace(gram_module.TUNING, verified=19))
+    monkeypatch.setattr("fenchel.data.limits.TUNING", LimitsTuning(dense=19 * 19))
     unchecked = fl.KernelProblem(X @ X.T, signs(20), fl.losses.Hinge(), L2(0.1), "precomputed")
     known = fl.KernelProblem(X, signs(20), fl.losses.Hinge(), L2(0.1), "linear")
     told = ["taking the kernel to be" in str(fl.solve(p, tol=1e-3).certificate) for p in (checked, unchecked, known)]

@@ -7,7 +7,7 @@ import pytest
 
 import fenchel as fl
 from fenchel.certificate.judge import Judge
-from fenchel.data.storage import StorageTuning
+from fenchel.data.limits import LimitsTuning
 from fenchel.solver import solve_many
 from fenchel.steps import SDCA, Newton, Overflow
 from fenchel.steps.choose import choose
@@ -98,7 +98,7 @@ def test_ctrl_c_after_the_last_step_keeps_the_model(monkeypatch, name):
 
 
 def test_one_generator_for_several_problems_gives_the_same_bits_in_threads(monkeypatch):
-    monkeypatch.setattr("fenchel.data.storage.TUNING", StorageTuning(product_entries=1))
+    monkeypatch.setattr("fenchel.data.limits.TUNING", LimitsTuning(product=1))
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1, 2}, raising=False)
 
     def weights(n_threads):

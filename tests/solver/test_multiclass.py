@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 
 import fenchel as fl
 from fenchel.data import Design
-from fenchel.data.storage import StorageTuning
+from fenchel.data.limits import LimitsTuning
 from fenchel.solver import solve_many
 from fenchel.steps.newton import multiclass as matrix_newton
 
@@ -237,7 +237,7 @@ def against_rest(design, y):
 
 
 def test_problems_solved_side_by_side_are_those_solved_alone(monkeypatch):
-    monkeypatch.setattr("fenchel.data.storage.TUNING", StorageTuning(product_entries=1))
+    monkeypatch.setattr("fenchel.data.limits.TUNING", LimitsTuning(product=1))
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
     design = Design(IRIS)
     problems = against_rest(design, SPECIES)
@@ -253,7 +253,7 @@ def test_problems_solved_side_by_side_are_those_solved_alone(monkeypatch):
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_ctrl_c_ends_all_problems(n_threads, monkeypatch):
-    monkeypatch.setattr("fenchel.data.storage.TUNING", StorageTuning(product_entries=1))
+    monkeypatch.setattr("fenchel.data.limits.TUNING", LimitsTuning(product=1))
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
     pressed, told = threading.Event(), threading.Event()
     monkeypatch.setattr("fenchel.solver.many.Event", lambda: told)

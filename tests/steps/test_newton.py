@@ -169,7 +169,7 @@ def test_the_augmented_design_has_one_more_column(constant, density):
 @pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Logistic(), fl.losses.Absolute()], ids=name)
 def test_every_way_to_solve_a_newton_system(width, loss, monkeypatch):
     if width == "wide":
-        monkeypatch.setattr(limits, "TUNING", replace(limits.TUNING, multiplications=3.0**3))
+        monkeypatch.setattr(limits, "TUNING", replace(limits.TUNING, step=3.0**3))
     if width == "sampled":
         monkeypatch.setattr(newton_system, "TUNING", replace(newton_system.TUNING, dense_rows=3, few_rows=1))
     X, y = separable(600, 8)

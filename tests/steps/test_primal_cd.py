@@ -158,7 +158,7 @@ def test_passes_that_take_long_end_in_a_hessian(rng, monkeypatch):
     """Conjugate gradients are slow where columns are all but the same; the price of a Hessian is paid once."""
     tune(monkeypatch, newton_system, gram_cost=0.0)
     tune(monkeypatch, selection, always=0)
-    monkeypatch.setattr(limits, "TUNING", replace(limits.TUNING, multiplications=0.0))
+    monkeypatch.setattr(limits, "TUNING", replace(limits.TUNING, step=0.0))
     seen = watched_states(monkeypatch)
     X = np.cumsum(rng.normal(size=(200, 150)), axis=1)
     y = X @ rng.normal(size=150) + rng.normal(size=200)

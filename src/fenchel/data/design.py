@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel._core import kernels
 from fenchel.data.convert import as_matrix, is_identity
+from fenchel.data.limits import rows_at_a_time
 from fenchel.data.products import Products, Rounded, gamma
 from fenchel.data.storage import (
-    TUNING,
     across,
     check_exponent,
     columns_of_rows,
@@ -106,16 +105,6 @@ class Design(Products):
     def of(cls, X: MatrixLike | Design, name: str = "X") -> Design:
         """X itself if it is a Design, else a Design of X."""
         return X if isinstance(X, Design) else cls(X, name=name)
-
-    def using(self, threads: int | None) -> Self:
-        """The same matrix, with another number of threads for its products."""
-        usable = usable_threads(self.nnz, threads)
-        if usable == self.threads:
-            return self
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.threads = usable
-        return other
 
     def sharing(self, cache: FoldCache) -> Design:
         """The same matrix, for one fold of a search with this cache."""
@@ -216,7 +205,7 @@ class Design(Products):
             return product.value, np.zeros_like(product.value) if exact else product.error
         n, d = self.shape
         value, size = np.empty(n), np.empty(n)
-        rows = max(1, TUNING.tight_entries // d)
+        rows = rows_at_a_time(d)
         for start in range(0, n, rows):
             block = slice(start, start + rows)
             terms = self.matrix[block] * w

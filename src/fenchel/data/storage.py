@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
 from fenchel._core import kernels
+from fenchel.data import limits
 from fenchel.data.typing import Array, Indices, StoredMatrix, Vector
-
-
-@dataclass(frozen=True)
-class StorageTuning:
-    """Sizes of work for threads and for blocks; the runs that set the values are not recorded."""
-
-    check_entries: int = 5_000_000  # fewest entries to check in threads
-    product_entries: int = 100_000  # entries per thread of a product
-    tight_entries: int = 2**20  # entries that `Design.matvec_tight` multiplies at a time: 8 MB
-
-
-TUNING = StorageTuning()
 
 
 def lines_of(matrix: StoredMatrix, by_rows: bool, checked: bool = False) -> kernels.Lines:
@@ -74,7 +62,7 @@ def largest_entry(matrix: StoredMatrix, by_rows: bool, threads: int, name: str) 
     sparse = sp.issparse(matrix)
     # matrix.data may be longer than nnz
     values = matrix.data[: matrix.indptr[-1]] if sparse else matrix if by_rows else matrix.T
-    k, largest = kernels.check_entries(values.reshape(-1), threads if values.size >= TUNING.check_entries else 1)
+    k, largest = kernels.check_entries(values.reshape(-1), threads)
     if k < 0:
         return largest
     if sparse:
@@ -110,7 +98,7 @@ def usable_threads(entries: int, limit: int | None) -> int:
         raise ValueError(
             f"the number of threads must be an integer of at least 1, or None for all cores; got {limit!r}"
         )
-    return max(1, min(cores() if limit is None else limit, entries // TUNING.product_entries))
+    return max(1, min(cores() if limit is None else limit, entries // limits.TUNING.product))
 
 
 def cores() -> int:

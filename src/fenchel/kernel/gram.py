@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fenchel.data import limits
 from fenchel.data.design import Design
+from fenchel.data.limits import rows_at_a_time
 from fenchel.data.products import EVALUATION, Rounded, gamma
 from fenchel.data.typing import Indices, Matrix, MatrixLike, StoredMatrix, Vector
 from fenchel.kernel.base import UP, Accuracy, Kernel, NotPositiveSemidefinite
 from fenchel.kernel.cache import RowCache
 from fenchel.kernel.functions import Precomputed, is_proven
 from fenchel.kernel.samples import Samples
-from fenchel.kernel.semidefinite import Semidefinite, verify
-
-
-@dataclass(frozen=True)
-class GramTuning:
-    """Set by `python -m benchmarks.kernel`."""
-
-    block: int = 2**18  # values computed at a time: 2 MB
-    remembered: int = 4  # products
-    minor: float = 1e-7  # a 2 x 2 minor below minus this, relative to the product of the diagonal, is no rounding
-    verified: int = 6000  # rows of a matrix that is factorised: 288 MB, and a few seconds on one core
-
-
-TUNING = GramTuning()
+from fenchel.kernel.semidefinite import ROUNDING, Semidefinite, verify
 
 
 class Gram:
@@ -61,7 +50,7 @@ class Gram:
         self._check_diagonal()
         self.cache = RowCache(len(self.samples), float(cache_size))
         self._known: tuple[tuple[Vector, Rounded], ...] = ()
-        self.is_verified = is_proven(self.kernel) or len(self) <= TUNING.verified
+        self.is_verified = is_proven(self.kernel) or len(self) ** 2 <= limits.TUNING.dense
         self.definite = Semidefinite() if is_proven(self.kernel) or not self.is_verified else self._verified()
         self.diagonal_error = self.diagonal_error + self.definite.shift
 
@@ -85,8 +74,9 @@ class Gram:
         """
         n, errors = len(self), 0.0
         K = self.whole.copy() if self.cache.holds_all else np.empty((n, n))
-        for start in range(0, n, self._step(n)):
-            part = slice(start, min(start + self._step(n), n))
+        step = rows_at_a_time(n)
+        for start in range(0, n, step):
+            part = slice(start, min(start + step, n))
             if not self.cache.holds_all:
                 self._compute_into(part, K[part])
             if not self.kernel.is_given:
@@ -134,7 +124,7 @@ class Gram:
         """The whole matrix: the cache itself, for reading, if it fits there; else a new array."""
         if not self.cache.holds_all:
             return self.rows(np.arange(len(self)))
-        return self.cache.complete(self._compute_into, self._step(len(self)))
+        return self.cache.complete(self._compute_into, rows_at_a_time(len(self)))
 
     def block(self, which: Indices, columns: Indices) -> Matrix:
         """Some columns of some rows: of cached rows from there; others are kept, whole, while there is room."""
@@ -162,10 +152,6 @@ class Gram:
         if not self.kernel.is_given:
             out[np.arange(len(rows)), rows.index] = self.diagonal[rows.index]
 
-    def _step(self, columns: int) -> int:
-        """Rows of so many columns that are computed at a time."""
-        return max(1, TUNING.block // max(1, columns))
-
     def _values(self, A: Samples, B: Samples, out: Matrix | None = None) -> Matrix:
         """k(a_i, b_j), in blocks, checked."""
         out = np.empty((len(A), len(B))) if out is None else out
@@ -173,7 +159,7 @@ class Gram:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for columns in chunks:
                 part = B.take(columns)
-                step = self._step(len(part))
+                step = rows_at_a_time(len(part))
                 for start in range(0, len(A), step):
                     rows = slice(start, min(start + step, len(A)))
                     out[rows, columns] = self.kernel.block(A.take(rows), part)
@@ -187,7 +173,7 @@ class Gram:
         largest = np.sqrt(np.maximum(self.diagonal[A.index], 0.0))[:, None] * np.sqrt(
             np.maximum(self.diagonal[B.index], 0.0)
         )
-        bad = np.abs(K) > largest * (1.0 + TUNING.minor) + TUNING.minor * float(np.abs(self.diagonal).max())
+        bad = np.abs(K) > largest * (1.0 + ROUNDING) + ROUNDING * float(np.abs(self.diagonal).max())
         if bad.any():
             i, j = np.argwhere(bad)[0]
             raise NotPositiveSemidefinite(
@@ -200,7 +186,7 @@ class Gram:
     def product(self, a: ArrayLike) -> Rounded:
         """K a with a bound on its error, those of the entries of K included: these are in `Rounded.absolute`.
 
-        The last few products are remembered, since a model and its multipliers are often multiples of each other.
+        The last two products are remembered, since a model and its multipliers are often multiples of each other.
         """
         vector = np.ascontiguousarray(a, dtype=np.float64)
         if vector.shape != (len(self),):
@@ -210,7 +196,7 @@ class Gram:
             if scaled is not None:
                 return scaled
         product = self._shifted(self._product(vector), vector)
-        self._known = ((vector.copy(), product), *self._known[: TUNING.remembered - 1])
+        self._known = ((vector.copy(), product), *self._known[:1])
         return _copy(product)
 
     def _shifted(self, product: Rounded, a: Vector) -> Rounded:
@@ -231,7 +217,7 @@ class Gram:
         return bounded_product(self, self.samples, columns, a[support], self._row_blocks(self.samples, columns))
 
     def _row_blocks(self, A: Samples, B: Samples) -> Iterator[tuple[slice, Matrix]]:
-        step = self._step(len(B))
+        step = rows_at_a_time(len(B))
         for start in range(0, len(A), step):
             rows = slice(start, min(start + step, len(A)))
             yield rows, self._values(A.take(rows), B)
@@ -245,7 +231,7 @@ class Gram:
         return bounded_product(self, new, columns, a[support], self._new_blocks(new, columns))
 
     def _new_blocks(self, new: Samples, columns: Samples) -> Iterator[tuple[slice, Matrix]]:
-        step = self._step(len(columns))
+        step = rows_at_a_time(len(columns))
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for start in range(0, len(new), step):
                 rows = slice(start, min(start + step, len(new)))

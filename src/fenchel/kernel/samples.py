@@ -9,20 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.data.design import Design
+from fenchel.data.limits import rows_at_a_time
 from fenchel.data.typing import Indices, Matrix, MatrixLike, StoredMatrix, Vector
 
-
-@dataclass(frozen=True)
-class SamplesTuning:
-    """`python -m benchmarks.tuning kernel.samples block 262144 16777216 --rows "kernel (auto|predict)"`: times do not
-    depend on it; 2^22 numbers are 32 MB.
-    """
-
-    block: int = 2**22  # entries that are converted at a time: 32 MB
-    normal: tuple[float, float] = (1e-290, 1e290)  # lengths of rows that are divided by them
-
-
-TUNING = SamplesTuning()
+#: Lengths of rows that may be divided by: the inverse is a normal number, with a relative error of one rounding.
+SHORTEST, LONGEST = 1e-290, 1e290
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +86,11 @@ class Samples:
 
     def check_lengths(self) -> None:
         """Raise for lengths that are close to overflow, or to underflow, where they are not accurate."""
-        smallest, largest = TUNING.normal
-        bad = np.flatnonzero((self.lengths != 0.0) & ~((self.lengths >= smallest) & (self.lengths <= largest)))
+        bad = np.flatnonzero((self.lengths != 0.0) & ~((self.lengths >= SHORTEST) & (self.lengths <= LONGEST)))
         if bad.size:
             raise ValueError(
                 f"row {self.index[bad[0]]} of X has the length {self.lengths[bad[0]]:.3g}, outside "
-                f"[{smallest:g}, {largest:g}]: it cannot be divided by it accurately; rescale the features"
+                f"[{SHORTEST:g}, {LONGEST:g}]: it cannot be divided by it accurately; rescale the features"
             )
 
     def dense(self, columns: Indices | slice) -> Matrix:
@@ -108,9 +98,9 @@ class Samples:
         part = self.values[:, columns]
         return np.ascontiguousarray(part.toarray() if self.is_sparse else part)
 
-    def chunks(self, entries: int | None = None) -> list[slice]:
-        """The rows in consecutive parts of about so many entries."""
-        step = max(1, (TUNING.block if entries is None else entries) // max(1, self.width))
+    def chunks(self, columns: int | None = None) -> list[slice]:
+        """The rows in consecutive parts: blocks if they have so many columns, those of the matrix by default."""
+        step = rows_at_a_time(self.width if columns is None else columns)
         return [slice(start, min(start + step, len(self))) for start in range(0, len(self), step)]
 
 
@@ -122,7 +112,7 @@ def inner_products(A: StoredMatrix, B: StoredMatrix) -> Matrix:
 
 def used_columns(A: Samples, B: Samples) -> list[Indices | slice]:
     """All columns that may differ from zero, in parts such that both blocks may be made dense."""
-    step = max(1, TUNING.block // max(len(A), len(B), 1))
+    step = rows_at_a_time(max(len(A), len(B)))
     if not (A.is_sparse and B.is_sparse):
         return [slice(start, start + step) for start in range(0, A.width, step)]
     used = np.union1d(A.matrix.indices, B.matrix.indices).astype(np.int64)
@@ -140,7 +130,7 @@ def _lengths(matrix: StoredMatrix) -> Vector:
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(largest * np.sqrt(np.bincount(rows, ratio * ratio, minlength=n)))
     lengths = np.empty(n)
-    step = max(1, TUNING.block // d)
+    step = rows_at_a_time(d)
     for start in range(0, n, step):
         part = np.asarray(matrix[start : start + step], dtype=np.float64)
         largest = np.abs(part).max(axis=1)

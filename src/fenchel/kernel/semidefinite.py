@@ -7,27 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dpotrf
 
+from fenchel.data import limits
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Matrix, Vector
 from fenchel.kernel.base import UP, NotPositiveSemidefinite
 
-
-@dataclass(frozen=True)
-class SemidefiniteTuning:
-    """How a matrix is verified, of which values were rounded.
-
-    `python -m benchmarks.tuning kernel.semidefinite shifts "(0.0,)" "(1e-8,)" "(1e-6,)" --rows "^kernel precomputed"`:
-    values in float32 are refused with the first two; with 1e-6 alone they take 0.67 of the time, but the gap is 1.01
-    times as large for those in float64, whose times are the same. `asymmetry` 5e-6 2e-5: times and gaps are the same.
-    `estimated` bounds what a message costs: eigenvalues of 1000 rows, 8 MB and 0.05 s on one core.
-    """
-
-    shifts: tuple[float, ...] = (0.0, 1e-10, 1e-8, 1e-6)  # of the largest k(x, x): the last is for values in float32
-    asymmetry: float = 1e-5  # of the largest k(x, x): more is no rounding
-    estimated: int = 1000  # rows of a matrix whose least eigenvalue is computed for a message
-
-
-TUNING = SemidefiniteTuning()
+#: Values that were computed in float32 are off by less than this part of the largest k(x, x): 17 roundings.
+ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -86,12 +72,12 @@ def verify(K: Matrix) -> Semidefinite:
 def _least(C: Matrix, diagonal: Vector) -> float:
     """A bound below the eigenvalues, at most a little below zero; raise if one is negative."""
     top, m = float(diagonal.max()), len(C)
-    for part in TUNING.shifts:
-        found = eigenvalues_above(C, diagonal, top * max(part, 4.0 * m * UNIT_ROUNDOFF))
+    for part in np.geomspace(4.0 * m * UNIT_ROUNDOFF, ROUNDING, 4):  # from rounding in float64
+        found = eigenvalues_above(C, diagonal, top * part)
         if found is not None:
             return found
     message = "its matrix has a negative eigenvalue"
-    if m <= TUNING.estimated:
+    if m * m <= limits.TUNING.block:
         C[np.diag_indices(m)] = diagonal
         least = float(np.linalg.eigvalsh(C, UPLO="L")[0])
         message += f", about {least / top:.3g} times the largest k(x, x)"
@@ -116,7 +102,7 @@ def _symmetrise(K: Matrix, top: float) -> float:
 
 def check_symmetry(apart: float, top: float, place: tuple[int, int], what: str = "a kernel") -> None:
     """Raise if two values differ by more than rounding explains, beside the largest k(x, x)."""
-    if apart > TUNING.asymmetry * top:
+    if apart > 10.0 * ROUNDING * top:
         i, j = place
         raise ValueError(
             f"{what} must be symmetric; its values for rows ({i}, {j}) and ({j}, {i}) of X differ by "

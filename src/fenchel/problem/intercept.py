@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from fenchel.data.products import EVALUATION
 from fenchel.data.typing import Vector
 from fenchel.problem.losses import Loss
 
-
-@dataclass(frozen=True)
-class ShiftTuning:
-    """Limits of the search for an intercept.
-
-    `python -m benchmarks.tuning problem.intercept negligible 1e-14 1e-12 1e-10 --rows "^hinge intercept|^quantile"`:
-    1.00, 0.98 and 0.97 of the time. `samples` 5000 20000 with --rows "^absolute|^logistic 20": 0.91 and 1.05.
-    `farthest` is not measured.
-    """
-
-    farthest: float = 1e12  # largest |t| relative to the scores: beyond it the minimum counts as infinite
-    negligible: float = 1e-13  # relative tolerance of the slope; certificates balance the rest exactly
-    samples: int = 10_000  # number of samples for the first intercept of a run
-
-
-TUNING = ShiftTuning()
+#: The slope is zero up to rounding if it is at most this part of its terms; certificates balance the rest exactly.
+ZERO = EVALUATION
+#: The minimum is at infinity, as far as scores can tell, beyond this multiple of theirs.
+FARTHEST = 1.0 / EVALUATION
 
 
 def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vector | float = 1.0) -> float:
@@ -44,7 +32,7 @@ def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vec
 
     here, size = slope(0.0)
     width = float(np.abs(direction).max())
-    if abs(here) <= TUNING.negligible * size or not np.isfinite(here) or width < 1e-290:
+    if abs(here) <= ZERO * size or not np.isfinite(here) or width < 1e-290:
         return 0.0
     scale = (loss.unit + float(np.abs(z).max(initial=0.0)) + float(np.abs(y).max())) / width
     # for a smooth loss the root is at least |slope| / curvature away
@@ -56,7 +44,7 @@ def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vec
         fb, size = slope(b)
         if not np.isfinite(fb):
             return float(a)
-        if abs(fb) <= TUNING.negligible * size or abs(b) > TUNING.farthest * scale:
+        if abs(fb) <= ZERO * size or abs(b) > FARTHEST * scale:
             return float(b)
         if fb * fa < 0:
             return _root(slope, a, fa, b, fb)
@@ -72,7 +60,7 @@ def _root(slope: Callable[[float], tuple[float, float]], a: float, fa: float, b:
         if not min(a, b) < t < max(a, b):
             t = 0.5 * (a + b)
         ft, size = slope(t)
-        if abs(ft) <= TUNING.negligible * size or t in (a, b):
+        if abs(ft) <= ZERO * size or t in (a, b):
             return float(t)
         if ft * fb < 0:
             a, fa = b, fb

@@ -7,12 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
+from fenchel.data import limits
 from fenchel.data.design import Design
 from fenchel.data.products import Products
 from fenchel.data.target import as_signs, as_vector, as_weights
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import require_bounded_dual, require_double, require_flag, require_instance
-from fenchel.problem.intercept import TUNING, best_shift
+from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses import Loss, Squared
 from fenchel.problem.penalties import L2, Penalty
 from fenchel.problem.penalties.base import NormPenalty
@@ -104,7 +105,8 @@ class Problem(EmpiricalRisk):
         """
         if self.loss.is_classification or not self.intercept:
             return 0.0
-        subset = slice(None, None, -(-self.shape[0] // TUNING.samples))
+        few = max(1, limits.TUNING.product // 10)  # the search takes about ten evaluations
+        subset = slice(None, None, -(-self.shape[0] // few))
         y, weights = self.y[subset], self.weights[subset]
         b = best_shift(self.loss, np.zeros_like(y), y, weights)
         return b if np.isfinite(b) else 0.0

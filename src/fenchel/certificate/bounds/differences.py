@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fenchel.certificate.bounds.dual_point import LowerBound
 from fenchel.certificate.bounds.rounding import DOWN, UP, DualPoint, loss_bound
+from fenchel.data.limits import rows_at_a_time
 from fenchel.data.products import gamma
 from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import FusedL1
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.penalties.differences import PowerDifferences
-
-
-@dataclass(frozen=True)
-class DifferencesTuning:
-    """Limits of the search for zero differences.
-
-    `python -m benchmarks.tuning certificate.bounds.differences block 65536 16777216 --rows "fused jumps"`: times are
-    the same. `most_entries` is not measured.
-    """
-
-    most_entries: float = 2e8  # largest n d for which X is read densely,
-    block: int = 2**20  # this many entries at a time
-
-
-TUNING = DifferencesTuning()
 
 
 def denoising_bound(problem: Problem, u: Vector, how: str) -> LowerBound | None:
@@ -67,14 +51,12 @@ def zero_differences(problem: Problem, bound: LowerBound, gap: float) -> Mask:
     injective, u is a linear function of v, and so of alpha; the ball around alpha gives an interval for every u_k*.
     Otherwise (graphs with cycles, images) the optimal u is not unique, and nothing is proven.
     """
-    penalty, (n, d) = problem.penalty, problem.shape
+    penalty = problem.penalty
     assert isinstance(penalty, FusedL1)
-    D = penalty.on(d)
+    D = penalty.on(problem.shape[1])
     proven = np.zeros(D.shape[0], dtype=bool)
     radius = np.sqrt(2.0 * problem.loss.smoothness * gap)
     if not (isinstance(D, PowerDifferences) and np.isfinite(radius)):
-        return proven
-    if not problem.X.is_identity and n * d > TUNING.most_entries:
         return proven
     for side in (slice(None), slice(None, None, -1)):  # from both ends: the exact v is orthogonal to the null space
         u = D.sums_upper(bound.v[side], bound.error[side])[side]
@@ -94,7 +76,7 @@ def _lengths(problem: Problem, D: PowerDifferences, side: slice) -> Vector:
         return np.asarray(np.sqrt(p.max() * np.cumsum(D.running_sums(impulse) ** 2))[side])
     total = np.zeros(D.shape[0])
     rounding = 2.0 * gamma(D.order * (problem.shape[1] + 2))
-    rows = max(1, TUNING.block // problem.shape[1])
+    rows = rows_at_a_time(problem.shape[1])
     for start in range(0, n, rows):
         which = np.arange(start, min(start + rows, n))
         part = problem.X.rows(which)[:, side]

@@ -29,14 +29,9 @@ from fenchel.steps import Residual
 
 @dataclass(frozen=True)
 class DualPointTuning:
-    """When to search for the best multiple of a dual point.
-
-    `python -m benchmarks.tuning certificate.bounds.dual_point far 0.001 0.1 --rows "certify hinge l2 0.001|support"`:
-    times and gaps are the same. `few` is not measured.
-    """
+    """When to search for the best multiple of a dual point."""
 
     far: float = 0.01  # relative gap above which multiples are tried
-    few: int = 10_000  # most samples for a search of several rounds
 
 
 TUNING = DualPointTuning()
@@ -134,7 +129,7 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
 
     # for a norm and largest near 1, alpha is near the optimum, and theta = largest is best
     near = isinstance(penalty, NormPenalty) and 0.9 <= largest <= 1.0
-    theta = largest if near else _maximise(value, largest, rounds=5 if len(y) <= TUNING.few else 1)
+    theta = largest if near else _maximise(value, largest)
     if theta == 1.0 and isinstance(penalty, NormPenalty):
         return _bound(bound, 0.0, 0.0)
     point = bound.point
@@ -150,14 +145,14 @@ def rescaled(problem: Problem, bound: DualBound, largest: float) -> LowerBound:
     return _bound(bound, 0.0, 0.0) if isinstance(penalty, NormPenalty) else finite(problem, bound)
 
 
-def _maximise(f: Callable[[float], float], largest: float, rounds: int) -> float:
+def _maximise(f: Callable[[float], float], largest: float) -> float:
     """An approximate maximiser of a concave f on [0, largest], by parabolic interpolation."""
     if not np.isfinite(largest):
         return 1.0
     if not largest > 0.0:
         return 0.0
     known = {theta: f(theta) for theta in (0.0, 0.5 * largest, largest)}
-    for _ in range(rounds):
+    for _ in range(5):
         points = sorted(known)
         middle = min(max(points.index(max(points, key=known.__getitem__)), 1), len(points) - 2)
         left, centre, right = points[middle - 1 : middle + 2]

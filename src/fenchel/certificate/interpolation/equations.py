@@ -11,33 +11,13 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fenchel.certificate.bounds.rounding import UNDERFLOW
 from fenchel.certificate.interpolation.rational import implied_rows
+from fenchel.data.limits import is_factorable
 from fenchel.data.products import EVALUATION, gamma
 from fenchel.data.typing import Matrix, StoredMatrix, Vector
 from fenchel.kernel.semidefinite import eigenvalues_above
 from fenchel.problem import Interpolation
 from fenchel.problem.penalties.base import LinkDerivative
 from fenchel.problem.vectors import p_norm
-
-
-@dataclass(frozen=True)
-class EquationTuning:
-    """What a verified factorisation may cost.
-
-    `python -m benchmarks.tuning certificate.interpolation.equations most_work 0.0 --rows
-    "^sets equations 100 x 400 p=2"`: without one 1.27 and 1.68 of the time, and nothing is certified. `most_entries`
-    100000 0 with --rows "^sets equations repeated": 30 equations of 100 unknowns take 1.00 and 0.06 of the time, but
-    with 0 nothing is certified.
-
-    The limits bound F F' of m equations of d unknowns: 8 m^2 bytes are 128 MB for 4000, and m^2 d = 4e11
-    multiplications are 7 s at the 5.7e10 a second of one core.
-    """
-
-    most_rows: int = 4000  # of the Gram matrix
-    most_work: float = 4e11  # multiplications
-    most_entries: int = 200_000  # in which equations that follow from others are looked for
-
-
-TUNING = EquationTuning()
 
 
 @dataclass(frozen=True)
@@ -76,7 +56,7 @@ class Equations:
             own = np.hstack([own, np.zeros((len(own), F.shape[1] - own.shape[1]))])
             F = np.vstack([F.toarray() if sp.issparse(F) else F, own])
         f = np.concatenate([e, value])
-        if len(f) <= TUNING.most_rows:
+        if is_factorable(len(f), 0):
             F, f = _distinct(F, f)
         return cls(F, f, summed, cancels)
 
@@ -88,18 +68,16 @@ class Equations:
     @property
     def fit(self) -> bool:
         """Whether they are few enough for a factorisation."""
-        m, d = self.F.shape
-        return bool(m <= TUNING.most_rows and m * m * float(d) <= TUNING.most_work)
+        return is_factorable(*self.F.shape)
 
     @cached_property
     def independent(self) -> Equations | None:
         """Without those that follow from others, exactly; None if none does, or that is too much work."""
-        m, columns = self.F.shape
-        if self.summed > 1 or not self.fit or m * columns > TUNING.most_entries:
+        if self.summed > 1 or not self.fit:
             return None
         F = self.F.toarray() if sp.issparse(self.F) else self.F
         kept = implied_rows(np.column_stack([F, self.f]))
-        return None if kept is None or len(kept) == m else Equations(self.F[kept], self.f[kept])
+        return None if kept is None or len(kept) == self.count else Equations(self.F[kept], self.f[kept])
 
     def residual(self, x: Vector) -> Vector:
         """A bound on |F x - f|, entry by entry."""

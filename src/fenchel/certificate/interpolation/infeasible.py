@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from fenchel.certificate.bounds.rounding import UNDERFLOW
+from fenchel.certificate.interpolation import rational
 from fenchel.certificate.interpolation.bounds import (
     SMALL,
     DualValue,
@@ -25,7 +26,8 @@ from fenchel.certificate.interpolation.bounds import (
     root_mean_square,
 )
 from fenchel.certificate.interpolation.equations import smallest_eigenvalue
-from fenchel.certificate.interpolation.rational import null_vector
+from fenchel.certificate.interpolation.rational import is_small, null_vector, numerical_rank
+from fenchel.data.limits import is_factorable
 from fenchel.data.products import EVALUATION, gamma
 from fenchel.data.typing import Indices, Matrix, MatrixLike, Vector
 from fenchel.problem import Interpolation
@@ -36,23 +38,8 @@ from fenchel.problem.vectors import p_norm, row_lengths
 
 @dataclass(frozen=True)
 class FarkasTuning:
-    """What a proof may cost.
+    """Which multipliers a proof is tried with."""
 
-    `python -m benchmarks.tuning certificate.interpolation.infeasible most_columns 0 --rows "^infeasible"`: without the
-    factorisation nothing is proven, and solvers go on for 8 to 138 times as long. `dependent` 5e-10 2e-9: 0.92 to 1.00
-    of the time; `negligible` "(1e-7,)": 1.00 to 1.17, and all is proven.
-
-    The limits bound G'G of d columns: 8 d^2 bytes are 128 MB for 4000, and m d^2 = 2e11 multiplications are 4 s at the
-    5.7e10 a second of one core; for m = 4 d, least squares take 5 times as long, and QR with pivoting 9 times. Rational
-    arithmetic on 40 rows of 2e6 random entries takes 5.3 s. `denominator` is not measured.
-    """
-
-    most_columns: int = 4000  # of a factorisation
-    most_work: float = 2e11
-    most_exact: int = 40  # samples in rational arithmetic,
-    most_entries: int = 2_000_000  # and entries of their rows
-    dependent: float = 1e-9  # columns may depend on others if what is left of them is this part of their length;
-    denominator: int = 12  # then small fractions are tried as factors
     negligible: tuple[float, ...] = (1e-7, 1e-2, 0.1)  # multipliers below these parts of the largest may be left out
 
 
@@ -169,7 +156,7 @@ def _by_correction(problem: Interpolation, A: Vector, which: Indices) -> Combina
         return None
     flat = (problem.fractions * A).ravel()
     d = problem.X.shape[1] + problem.outputs * problem.intercept
-    if len(which) < 2 or d > TUNING.most_columns or len(which) * float(d) ** 2 > TUNING.most_work:
+    if len(which) < 2 or not is_factorable(d, len(which)):
         return None
     rows = _independent_columns(_rows(problem, which))
     if rows is None or rows.shape[1] >= rows.shape[0]:
@@ -223,14 +210,13 @@ def _independent_columns(rows: Matrix) -> Matrix | None:
     scaled = rows / largest
     scaled /= np.linalg.norm(scaled, axis=0)
     _, R, order = qr(scaled, mode="economic", pivoting=True)
-    diagonal = np.abs(np.diagonal(R))
-    rank = int(np.count_nonzero(diagonal > TUNING.dependent * diagonal[0]))
+    rank = numerical_rank(R)
     kept = rows[:, order[:rank]]
-    if rank < rows.shape[1] and rows.size > TUNING.most_entries // 10:
+    if rank < rows.shape[1] and rows.size > rational.TUNING.most_work:
         return None
     for column in rows[:, order[rank:]].T:
         guess = np.linalg.lstsq(kept, column, rcond=None)[0]
-        factors = [Fraction(float(x)).limit_denominator(TUNING.denominator) for x in guess]
+        factors = [Fraction(float(x)).limit_denominator() for x in guess]
         for row, value in zip(kept, column, strict=True):
             if sum(f * Fraction(float(x)) for f, x in zip(factors, row, strict=True) if f and x) != Fraction(value):
                 return None
@@ -242,8 +228,7 @@ def _exact(problem: Interpolation, A: Vector, which: Indices) -> Combination | N
     if problem.outputs > 1 and problem.constraints.ends is None:
         return None
     flat = (problem.fractions * A).ravel()
-    m = len(which)
-    if not 1 <= m <= TUNING.most_exact or m * problem.X.shape[1] > TUNING.most_entries:
+    if not len(which) or not is_small(len(which), problem.X.shape[1]):
         return None
     rows = _rows(problem, which)
     rows = rows[:, np.any(rows != 0.0, axis=0)]

@@ -13,13 +13,14 @@ from fenchel.data.typing import Indices, Matrix
 
 @dataclass(frozen=True)
 class RationalTuning:
-    """About half a second for rows of small integers: `tests/certificate/test_interpolation.py`."""
+    """What may be computed in rational arithmetic."""
 
-    most_work: int = 150_000  # multiplications of fractions
-    rank: float = 1e-9  # of a pivot, beside the first, that may be zero
+    most_work: int = 150_000  # multiplications of an elimination
 
 
 TUNING = RationalTuning()
+#: What may be zero beside the largest: then rational arithmetic decides.
+NEARLY_ZERO = 1e-9
 
 
 def implied_rows(rows: Matrix) -> Indices | None:
@@ -28,12 +29,13 @@ def implied_rows(rows: Matrix) -> Indices | None:
     Rows that are independent up to rounding are taken; the others are reduced by them. None if some row is no
     combination of them, or if that is too much work.
     """
+    if rows.size > TUNING.most_work:
+        return None
     lengths = np.linalg.norm(rows, axis=1)
     if not np.all((lengths > 0.0) & np.isfinite(lengths)):
         return None
     _, R, order = qr((rows / lengths[:, None]).T, mode="economic", pivoting=True)
-    diagonal = np.abs(np.diagonal(R))
-    rank = int(np.count_nonzero(diagonal > TUNING.rank * diagonal[0]))
+    rank = numerical_rank(R)
     if len(rows) * rank * rows.shape[1] > TUNING.most_work:
         return None
     basis: list[tuple[int, list[Fraction]]] = []  # a column, and a row that is 1 there; zero there in all later rows
@@ -48,6 +50,12 @@ def implied_rows(rows: Matrix) -> Indices | None:
     return np.sort(order[:rank])
 
 
+def numerical_rank(R: Matrix) -> int:
+    """The number of pivots of a triangular factor, the largest first, that are not nearly zero."""
+    diagonal = np.abs(np.diagonal(R))
+    return int(np.count_nonzero(diagonal > NEARLY_ZERO * diagonal[0]))
+
+
 def _exactly(row: Matrix) -> list[Fraction]:
     return [Fraction(float(x)) for x in row]
 
@@ -59,6 +67,11 @@ def _reduced(row: list[Fraction], basis: list[tuple[int, list[Fraction]]]) -> li
         if factor:
             row = [x - factor * y for x, y in zip(row, other, strict=True)]
     return row
+
+
+def is_small(m: int, d: int) -> bool:
+    """Whether m rows of d entries are few enough for `null_vector`: an elimination, and a check of each column."""
+    return m**3 <= TUNING.most_work and m * d <= 10 * TUNING.most_work
 
 
 def null_vector(rows: Matrix) -> list[Fraction] | None:

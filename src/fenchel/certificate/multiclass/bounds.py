@@ -23,20 +23,6 @@ from fenchel.problem.penalties.base import EVALUATION, NormPenalty
 
 
 @dataclass(frozen=True)
-class BalanceTuning:
-    """When a dual point is balanced between the classes.
-
-    `python -m benchmarks.tuning certificate.multiclass.bounds negligible_mix 5e-13 2e-12 0.0 --rows
-    "^multiclass hinge lam=0.001 intercept"`: 0.99, 0.98 and 1.02 of the time.
-    """
-
-    negligible_mix: float = 1e-12  # largest mixing weight that is left to the error bound
-
-
-TUNING = BalanceTuning()
-
-
-@dataclass(frozen=True)
 class BlockPoint:
     """A dual point: in exact arithmetic, (1 - mix) p_i + mix q for some distribution q is feasible."""
 
@@ -100,7 +86,7 @@ def balanced(problem: MulticlassProblem, off: Vector, how: str) -> BlockPoint | 
     for _ in range(2):
         r = excess(problem, off)[0]
         most = float(np.max(np.where(n > 0.0, r / np.where(n > 0.0, n, 1.0), 0.0)))
-        if most <= TUNING.negligible_mix:
+        if most <= evaluation(problem):
             break
         mix = most / (1.0 + most)
         q = np.maximum(mix * n - (1.0 - mix) * r, 0.0) / (mix * W)

@@ -148,7 +148,7 @@ class KernelClassifier(KernelParameters, KernelModel):
         if len(self.support_) == 0:
             return out
         new, old = Samples.of(checked), Samples.of(self.support_vectors_)
-        for rows in new.chunks(max(1, 2**20 // len(old)) * new.width):
+        for rows in new.chunks(len(old)):
             out[rows] += self.kernel_.block(new.take(rows), old) @ self.dual_coef_.T
         return out
 

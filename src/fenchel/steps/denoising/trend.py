@@ -161,7 +161,7 @@ class Trend(Solver[tuple[DualBox, InteriorPoint]]):
         if penalty.grid is not None:
             return "does not support images; 'tv' does"
         d, width = problem.shape[1], penalty.on(problem.shape[1]).overlap
-        cheap = float(d) * width**2 <= limits.TUNING.multiplications
+        cheap = float(d) * width**2 <= limits.TUNING.step
         return None if cheap else f"needs a banded D (here D D' has bandwidth {width})"
 
     def begin(self, problem: Problem, start: Start, seed: int) -> tuple[DualBox, InteriorPoint]:
