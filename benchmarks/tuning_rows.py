@@ -50,6 +50,14 @@ def _margin(n: int, intercept: bool, tol: float) -> Run:
     return _solve(fl.Interpolation(X, fl.sets.HalfLine(1.0, y), intercept=intercept), tol=tol)
 
 
+def _tall_margin(n: int, d: int) -> Run:
+    """Classes with room between them, in few columns: few samples are active."""
+    X, _ = _numbers(n, d)
+    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    X[:, 0] += 0.3 * y
+    return _solve(fl.Interpolation(X, fl.sets.HalfLine(1.0, y)), tol=1e-6)
+
+
 def _sets(n: int, d: int, p: float, kind: str, intercept: bool) -> Run:
     """Sets that scores of some weights satisfy."""
     X, noise = _numbers(n, d)
@@ -114,13 +122,11 @@ def _separable(n: int, d: int) -> Run:
     return lambda: fl.separable(X, np.sign(y))
 
 
-def _kernel(tol: float, **options: Any) -> Run:
+def _kernel(tol: float, loss: Any = fl.losses.Hinge(), **options: Any) -> Run:
     X, y = curved(2000, 4)
     penalty = fl.penalties.L2(1.0 / len(y))
     intercept = options.get("solver") != "pgs"
-    return lambda: fl.solve(
-        fl.KernelProblem(X, y, fl.losses.Hinge(), penalty, intercept=intercept), tol=tol, warn=False, **options
-    )
+    return lambda: fl.solve(fl.KernelProblem(X, y, loss, penalty, intercept=intercept), tol=tol, warn=False, **options)
 
 
 def _precomputed(dtype: type) -> Run:
@@ -246,6 +252,7 @@ ROWS: dict[str, Callable[[], Run]] = {
     "minnorm text": _text,
     "hard margin": lambda: _margin(1000, False, 1e-3),
     "hard margin intercept": lambda: _margin(1000, True, 1e-3),
+    "hard margin tall": lambda: _tall_margin(1500, 50),
     **{
         f"sets {kind} {n} x {d} p={p:g}{' intercept' if b else ''}": partial(_sets, n, d, p, kind, b)
         for kind in ("intervals", "half-lines", "equations")
@@ -276,6 +283,7 @@ ROWS: dict[str, Callable[[], Run]] = {
     "separable 180 x 100": lambda: _separable(180, 100),
     "kernel auto": lambda: _kernel(1e-3),
     "kernel working set": lambda: _kernel(1e-3, working_set=256),
+    "kernel logistic": lambda: _kernel(1e-3, fl.losses.Logistic()),
     "kernel pgs": lambda: _kernel(1e-1, solver="pgs", max_iter=3),
     "kernel predict": _predict,
     **{f"kernel precomputed {dtype.__name__}": partial(_precomputed, dtype) for dtype in (np.float64, np.float32)},
@@ -308,6 +316,7 @@ ROWS: dict[str, Callable[[], Run]] = {
     "hinge intercept": lambda: _labels(1000, 50, Hinge, L2(1e-2), tol=1e-4),
     "hinge intercept 7000": lambda: _labels(7000, 30, Hinge, L2(1e-3), tol=1e-4),
     "logistic 20000": lambda: _labels(20_000, 50, Logistic, L2(1e-4), tol=1e-6),
+    "sdca two threads": lambda: _labels(20_000, 100, Hinge, L2(1e-4), solver="sdca", n_threads=2, tol=1e-3),
     "absolute 20000": lambda: _labels(20_000, 50, fl.losses.Absolute(), L2(1e-3), tol=1e-4),
     "quantile 2000": lambda: _labels(2000, 50, fl.losses.Pinball(0.9), L2(1e-3), tol=1e-4),
     "logistic wide": lambda: _labels(300, 3000, Logistic, L2(1e-4), tol=1e-6),

@@ -24,6 +24,16 @@ from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
 
 
+@dataclass(frozen=True)
+class APPROXTuning:
+    """WAIT"""
+
+    first_period: int = 5  # epochs to the first restart
+
+
+TUNING = APPROXTuning()
+
+
 @dataclass
 class ApproxState(ABC):
     """The iterates x = z + square u; `images` holds A z and A u, interleaved entry by entry.
@@ -46,7 +56,7 @@ class ApproxState(ABC):
     gap: float = np.inf
     passes: float = 0.0
     since: int = 0  # epochs since the last restart
-    period: int = 1  # epochs until the next one
+    period: int = field(default_factory=lambda: TUNING.first_period)  # epochs until the next one
     level: float = np.inf  # the gap at the last one
 
     def __post_init__(self) -> None:
@@ -73,7 +83,7 @@ class ApproxState(ABC):
         """As many steps as there are blocks; then a restart, if one is due.
 
         If P grows quadratically around its optimum, restarts after a suitable number of epochs make convergence linear
-        (Fercoq and Qu 2020). That period is unknown: it is doubled where the gap has not halved since the last restart.
+        (Fercoq and Qu 2020). That period is unknown: it is doubled where the gap has not fallen to a quarter.
         """
         order = self.pool[self.rng.integers(len(self.pool), size=len(self.pool))]
         self.advance(order)
@@ -82,7 +92,7 @@ class ApproxState(ABC):
             raise Overflow("an iterate overflows; rescale the features or lam")
         self.since += 1
         if restarts and self.since >= self.period:
-            if self.gap > 0.5 * self.level:
+            if self.gap > 0.25 * self.level:
                 self.period *= 2
             self.since, self.level = 0, self.gap
             self.restart()
@@ -240,7 +250,7 @@ class APPROX(Solver[ApproxState]):
     accelerate : bool, default True
         False for plain randomised coordinate descent, Algorithm 1 of the certificates paper.
     restart : bool, optional
-        Drop the momentum periodically, about each time the gap has halved; by default if `accelerate`.
+        Drop the momentum periodically, about each time the gap has decreased to a quarter; by default if `accelerate`.
     """
 
     over: str | None = None

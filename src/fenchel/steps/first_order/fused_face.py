@@ -102,8 +102,8 @@ class FusedFace:
         if Q is None:
             return None
         k = Q.shape[1]
-        # A'A should cost no more than the steps between two checks, about 40 passes
-        if not 0 < k <= len(problem.y) or k * k > 40 * len(sign):
+        # X Q costs no more than the 20 steps between two checks, or A'A no more than the two passes of one
+        if not 0 < k <= len(problem.y) or k > max(20, np.sqrt(2 * len(sign))):
             return None
         fraction = problem.weights / problem.total_weight
         A, y = problem.X.times(Q), problem.y

@@ -82,7 +82,8 @@ class SemismoothNewton:
     def suits(problem: Interpolation) -> bool:
         """Whether there are few rows, and the link has a derivative."""
         m, d = problem.X.shape
-        return limits.may_factor(m, d) and problem.penalty.link_derivative(np.zeros(d)) is not None
+        few = limits.may_factor(2 * m, d)  # a system that is not symmetric, and a product: eight times a factor
+        return few and problem.penalty.link_derivative(np.zeros(d)) is not None
 
     def solve(self, beta: Vector, b: Vector) -> Solution | None:
         """Multipliers and intercepts that are nearer to the optimum, from these; None if no way there was found.

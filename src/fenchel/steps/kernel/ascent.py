@@ -200,7 +200,7 @@ class KernelAscent(Solver[KernelAscentState]):
             state.done = True
             return
         y, s, n = problem.y, problem.weights, len(f)
-        most, length = n, state.step_length
+        most, length = n // 2 + 1, state.step_length
         has_matrix = self._has_matrix(problem)
         if has_matrix:  # all but those that can move in one direction only, which the gradient does not point to
             which = state.activate((up > low) | (down < high), problem.gram.whole)
