@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn.linear_model
 from sklearn.datasets import load_digits
 
@@ -122,9 +123,9 @@ def _separable(n: int, d: int) -> Run:
     return lambda: fl.separable(X, np.sign(y))
 
 
-def _kernel(tol: float, loss: Any = fl.losses.Hinge(), **options: Any) -> Run:
+def _kernel(tol: float, loss: Any = None, **options: Any) -> Run:
     X, y = curved(2000, 4)
-    penalty = fl.penalties.L2(1.0 / len(y))
+    loss, penalty = loss or fl.losses.Hinge(), fl.penalties.L2(1.0 / len(y))
     intercept = options.get("solver") != "pgs"
     return lambda: fl.solve(fl.KernelProblem(X, y, loss, penalty, intercept=intercept), tol=tol, warn=False, **options)
 
@@ -149,10 +150,10 @@ def _multiclass(loss: Any, lam: float, tol: float, intercept: bool) -> Run:
     return _solve(fl.MulticlassProblem(X, y, loss, fl.penalties.L2(lam), intercept=intercept), tol=tol)
 
 
-def _tall_multiclass(n: int, d: int) -> Run:
+def _tall_multiclass(n: int, d: int, solver: str = "newton") -> Run:
     X, noise = _numbers(n, d)
     y = (X[:, :4] + 0.5 * noise[:, None] * np.arange(4)).argmax(axis=1)
-    return _solve(fl.MulticlassProblem(X, y, fl.losses.Multinomial(), fl.penalties.L2(1e-5)), solver="newton", tol=1e-6)
+    return _solve(fl.MulticlassProblem(X, y, fl.losses.Multinomial(), fl.penalties.L2(1e-5)), solver=solver, tol=1e-6)
 
 
 def _huber(certify: bool) -> Run:
@@ -212,6 +213,14 @@ def _labels(n: int, d: int, loss: Any, penalty: Any, **options: Any) -> Run:
     y = X[:, 0] + 0.5 * y
     y = np.where(y > 0.5, 1.0, -1.0) if loss.is_classification else y + 3.0
     return _solve(fl.Problem(X, y, loss, penalty, intercept=True), warn=False, **options)
+
+
+def _chosen(n: int, d: int, loss: Any, penalty: Any, density: float = 1.0, intercept: bool = False) -> Run:
+    """What "auto" takes for many samples."""
+    X, noise = _numbers(n, d)
+    X = X if density == 1.0 else sp.csr_array(X * (np.random.default_rng(1).random((n, d)) < density))
+    y = np.where(X[:, [0]].sum(axis=1) + 0.5 * noise > 0.0, 1.0, -1.0)
+    return _solve(fl.Problem(X, y, loss, penalty, intercept=intercept), tol=1e-3)
 
 
 class Uncompiled(fl.losses.Logistic):
@@ -323,6 +332,12 @@ ROWS: dict[str, Callable[[], Run]] = {
     "logistic lasso": lambda: _labels(500, 200, Logistic, L1(0.01), tol=1e-6),
     "logistic lasso wide": lambda: _labels(200, 2000, Logistic, L1(0.01), tol=1e-6),
     "huber lasso": lambda: _labels(500, 200, fl.losses.Huber(), L1(0.01), tol=1e-6),
+    "auto logistic 6000 x 500": lambda: _chosen(6000, 500, Logistic, L2(1e-3)),
+    "auto squared hinge 6000 x 500": lambda: _chosen(6000, 500, fl.losses.SquaredHinge(), L2(1e-3)),
+    "auto sparse 20000 x 100": lambda: _chosen(20_000, 100, Logistic, L2(1e-5), 0.1),
+    "auto sparse 3000 x 1200": lambda: _chosen(3000, 1200, Logistic, L2(1e-5), 0.02, True),
+    "auto elastic net": lambda: _chosen(3000, 1200, Logistic, fl.penalties.ElasticNet(0.01, 0.5), 0.02),
+    "auto softmax 6000 x 50": lambda: _tall_multiclass(6000, 50, "auto"),
     **{f"pgs hinge p={p:g}": partial(_pgs, Hinge, p) for p in (2.0, 1.8)},
     **{f"pgs uncompiled p={p:g}": partial(_pgs, Uncompiled(), p) for p in (2.0, 1.8)},
     "certify fused 100": lambda: _certify(2000, 100, fl.losses.Squared(), fl.penalties.FusedL1(0.1), 1e-1),

@@ -25,7 +25,9 @@ from fenchel.steps.linear_algebra.safeguards import TINY, Patience
 
 @dataclass(frozen=True)
 class TrendTuning:
-    """WAIT"""
+    """`python -m benchmarks.tuning steps.denoising.trend boundary 0.4975 1.99 --rows ^trend`: 2.7 times as long, and no
+    solution; 0.9 and 0.9995, 0.94 and 0.84 on `trend 2`.
+    """
 
     boundary: float = 0.995  # largest step, as a fraction of the distance to the boundary
 

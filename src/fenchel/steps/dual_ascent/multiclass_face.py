@@ -30,7 +30,9 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class FaceTuning:
-    """WAIT"""
+    """`python -m benchmarks.tuning steps.dual_ascent.multiclass_face epochs 10 40 --rows "^multiclass hinge
+    lam=0.01$"`: 1.18 and 0.86 of the time, to 1e-4. To 1e-8 that takes twice as long without faces.
+    """
 
     epochs: int = 20  # epochs of dual ascent between two attempts
 

@@ -26,7 +26,9 @@ from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
 
 @dataclass(frozen=True)
 class APPROXTuning:
-    """WAIT"""
+    """`python -m benchmarks.tuning steps.first_order.approx first_period 2 10 --rows "^lasso approx"`: 0.87 and 0.95 of
+    the time.
+    """
 
     first_period: int = 5  # epochs to the first restart
 

@@ -28,7 +28,9 @@ from fenchel.steps.linear_algebra.scaled_operator import ScaledOperator
 
 @dataclass(frozen=True)
 class FISTATuning:
-    """WAIT"""
+    """`python -m benchmarks.tuning steps.first_order.fista momentum_kept 0 1 --rows "^fused 500 x 100"`: 1.10 and 1.02
+    of the time.
+    """
 
     momentum_kept: float = 0.5  # factor of t at a restart
 

@@ -27,7 +27,9 @@ from fenchel.steps.linear_algebra.safeguards import Patience
 
 @dataclass(frozen=True)
 class DualGradientTuning:
-    """WAIT"""
+    """`python -m benchmarks.tuning steps.interpolation.gradient newton 20 80 --rows "balls 60 x 300"`: 0.93 and 1.15 of
+    the time; `decay 0.975 0.9`, 1.03 and 1.05.
+    """
 
     decay: float = 0.95  # of L after every step
     newton: int = 40  # steps before the first semismooth Newton steps; later they come after twice as many

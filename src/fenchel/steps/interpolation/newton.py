@@ -40,7 +40,10 @@ from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY, Damping, Pat
 
 @dataclass(frozen=True)
 class IntervalNewtonTuning:
-    """WAIT"""
+    """`python -m benchmarks.tuning steps.interpolation.newton many 250 5000 --rows "^hard margin"`: 1.03 and 14 times
+    as long; `rounds 8 128 --rows "^hard margin tall"`: 0.95 and 0.90; `nearly 0.0005 0.002 --rows "p=1.2
+    intercept"`: 1.07 and 1.00.
+    """
 
     nearly: float = 1e-3  # relative violation at which the next p-norm follows
     many: int = 500  # samples from which passes of dual ascent come first,

@@ -25,7 +25,9 @@ SolveRows = Callable[[Indices, Vector], Vector]
 
 @dataclass(frozen=True)
 class PivotTuning:
-    """WAIT"""
+    """With none, half-lines of 100 x 400 with an intercept take 1.9 times as long; `python -m benchmarks.tuning
+    steps.interpolation.pivoting chances 2 10 --rows "^(minnorm|sets intervals 100 x 400 p=2$)"`: 0.99 and 1.02.
+    """
 
     chances: int = 5  # changes of all states that may fail to make fewer contradictions
 

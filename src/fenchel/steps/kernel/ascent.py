@@ -33,7 +33,10 @@ from fenchel.steps.linear_algebra import safeguards
 
 @dataclass(frozen=True)
 class KernelAscentTuning:
-    """WAIT"""
+    """`python -m benchmarks.tuning steps.kernel.ascent worth 0.1 0.6 --rows "^kernel logistic"`: 1.16 and 1.69 of the
+    time; `decrease 0.03 0.3 --rows "^kernel working set"`: 1.10 and 0.97; `working_set 128 512 --rows "^kernel
+    pgs"`: 1.05 and 1.05.
+    """
 
     worth: float = 0.3  # a step is made if it raises D by this part of the mean of those of the last sweep
     working_set: int = 256  # rows

@@ -14,7 +14,9 @@ Operator = Callable[[Vector], Vector]
 
 @dataclass(frozen=True)
 class ConjugateGradientsTuning:
-    """WAIT"""
+    """`python -m benchmarks.tuning steps.linear_algebra.conjugate_gradients steps 50 1000 --rows "^multiclass softmax
+    lam=0.0001"`: 1.01 and 1.03; it bounds the time between two looks at the clock.
+    """
 
     steps: int = 300  # at most, for each system
 

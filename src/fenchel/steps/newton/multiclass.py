@@ -31,7 +31,9 @@ from fenchel.steps.newton import state as single_score
 
 @dataclass(frozen=True)
 class MulticlassNewtonTuning:
-    """WAIT"""
+    """`python -m benchmarks.tuning steps.newton.multiclass first_epochs 2 10 --rows "^multiclass softmax 12000"`: 1.01
+    and 1.18; `epochs 2 1e9 --rows "^auto softmax"`: 1.00 and 26.
+    """
 
     epochs: float = 20.0  # epochs of dual ascent per factor e of the gap, above which Newton steps cost less
     first_epochs: int = 5  # epochs of dual ascent before the first Newton step

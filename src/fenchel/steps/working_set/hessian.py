@@ -30,7 +30,9 @@ POSV = kernels.Posv(cython_lapack.__pyx_capi__["dposv"])
 
 @dataclass(frozen=True)
 class HessianTuning:
-    """WAIT"""
+    """`python -m benchmarks.tuning steps.working_set.hessian uses "(4, 2)" "(16, 6)" --rows "^logistic lasso$"`: 0.89
+    and 1.05 of the time.
+    """
 
     # of a working set, and of all columns, whose Hessian costs less beside a step:
     uses: tuple[int, int] = (8, 3)  # it is formed anew after so many steps beside the last for each lam

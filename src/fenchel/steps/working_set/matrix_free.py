@@ -20,7 +20,9 @@ from fenchel.steps.working_set.state import WorkingSetState
 
 @dataclass(frozen=True)
 class MatrixFreeTuning:
-    """WAIT"""
+    """`python -m benchmarks.tuning steps.working_set.matrix_free passes "(2.5, 1.0)" "(10.0, 4.0)" --rows "^groups
+    auto"`: 1.17 and 0.84 of the time; `steps "(10, 4)" "(40, 16)"`: 1.08 and 1.05.
+    """
 
     # of a settled working set, and of one that grows:
     passes: tuple[float, float] = (5.0, 2.0)  # of coordinate descent

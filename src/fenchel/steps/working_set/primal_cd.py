@@ -34,7 +34,9 @@ from fenchel.steps.working_set.state import WorkingSetState
 
 @dataclass(frozen=True)
 class PrimalTuning:
-    """WAIT"""
+    """`python -m benchmarks.tuning steps.working_set.primal_cd most_epochs 5 1e9 --rows "^auto elastic net"`: 0.21 and
+    1.02 of the time.
+    """
 
     most_epochs: float = 50.0  # of dual coordinate ascent that take less time than working sets do
 

@@ -31,7 +31,10 @@ SYRK = kernels.Syrk(cython_blas.__pyx_capi__["dsyrk"])
 
 @dataclass(frozen=True)
 class PathTuning:
-    """WAIT"""
+    """`python -m benchmarks.tuning steps.working_set.sparse_path few_samples 100 1000 --rows "^logistic lasso wide"`:
+    2.95 and 1.00 of the time; `stride 1.5 4`, 1.50 and 1.06; `lams_per_step 10 40 --rows "^path auto"`: 1.06 and
+    1.07; `most_samples 1000 4000`: 0.99 and 1.15.
+    """
 
     few_samples: int = 500  # the most for a single lam, to which there are quicker methods from more,
     most_samples: int = 2000  # and for a path

@@ -26,7 +26,9 @@ Ahead = list[tuple[Penalty, Blocks, AtWeights]]
 
 @dataclass(frozen=True)
 class StateTuning:
-    """WAIT"""
+    """`python -m benchmarks.tuning steps.working_set.state first_damping 1e-3 1e-1 --rows "^logistic lasso$"`: 0.95 and
+    0.97 of the time; with 1e-3 Huber's loss takes 1.7 times as long (`--rows "^huber lasso"`).
+    """
 
     first_damping: float = 1e-2  # the least curvature of a sample in the quadratic model, as a part of the largest
 
