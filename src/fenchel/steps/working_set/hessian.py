@@ -84,9 +84,9 @@ class Hessian:
         return cls(intercept, (known_gram if whole else gram_matrix)(columns.rows, c, intercept.mean), whole)
 
     def is_stale(self, left: float) -> bool:
-        """Whether to form another, after a step that left this part of the gap: one that does not halve it."""
+        """Whether to form another, after a step that left this part of the gap."""
         self.spent += 1
-        return self.spent >= TUNING.uses[self.whole] or not left <= 0.5
+        return self.spent >= TUNING.uses[self.whole] or not left <= (0.3 if self.whole else 0.5)
 
 
 def newton_step(state: WorkingSetState, accuracy: float) -> None:
