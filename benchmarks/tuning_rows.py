@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn.linear_model
 from sklearn.datasets import load_digits
 
@@ -50,6 +51,14 @@ def _text() -> Run:
 def _margin(n: int, intercept: bool, tol: float) -> Run:
     X, y = separable(n, None, CACHE)
     return _solve(fl.Interpolation(X, fl.sets.HalfLine(1.0, y), intercept=intercept), tol=tol)
+
+
+def _tall_margin(n: int, d: int) -> Run:
+    """Classes with room between them, in few columns: few samples are active."""
+    X, _ = _numbers(n, d)
+    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    X[:, 0] += 0.3 * y
+    return _solve(fl.Interpolation(X, fl.sets.HalfLine(1.0, y)), tol=1e-6)
 
 
 def _sets(n: int, d: int, p: float, kind: str, intercept: bool) -> Run:
@@ -123,13 +132,11 @@ def _separable(n: int, d: int) -> Run:
     return lambda: fl.separable(X, np.sign(y))
 
 
-def _kernel(tol: float, **options: Any) -> Run:
+def _kernel(tol: float, loss: Any = None, **options: Any) -> Run:
     X, y = curved(2000, 4)
-    penalty = fl.penalties.L2(1.0 / len(y))
+    loss, penalty = loss or fl.losses.Hinge(), fl.penalties.L2(1.0 / len(y))
     intercept = options.get("solver") != "pgs"
-    return lambda: fl.solve(
-        fl.KernelProblem(X, y, fl.losses.Hinge(), penalty, intercept=intercept), tol=tol, warn=False, **options
-    )
+    return lambda: fl.solve(fl.KernelProblem(X, y, loss, penalty, intercept=intercept), tol=tol, warn=False, **options)
 
 
 def _precomputed(dtype: type) -> Run:
@@ -152,10 +159,10 @@ def _multiclass(loss: Any, lam: float, tol: float, intercept: bool) -> Run:
     return _solve(fl.MulticlassProblem(X, y, loss, fl.penalties.L2(lam), intercept=intercept), tol=tol)
 
 
-def _tall_multiclass(n: int, d: int) -> Run:
+def _tall_multiclass(n: int, d: int, solver: str = "newton") -> Run:
     X, noise = _numbers(n, d)
     y = (X[:, :4] + 0.5 * noise[:, None] * np.arange(4)).argmax(axis=1)
-    return _solve(fl.MulticlassProblem(X, y, fl.losses.Multinomial(), fl.penalties.L2(1e-5)), solver="newton", tol=1e-6)
+    return _solve(fl.MulticlassProblem(X, y, fl.losses.Multinomial(), fl.penalties.L2(1e-5)), solver=solver, tol=1e-6)
 
 
 def _huber(certify: bool) -> Run:
@@ -217,6 +224,14 @@ def _labels(n: int, d: int, loss: Any, penalty: Any, **options: Any) -> Run:
     return _solve(fl.Problem(X, y, loss, penalty, intercept=True), warn=False, **options)
 
 
+def _chosen(n: int, d: int, loss: Any, penalty: Any, density: float = 1.0, intercept: bool = False) -> Run:
+    """What "auto" takes for many samples."""
+    X, noise = _numbers(n, d)
+    X = X if density == 1.0 else sp.csr_array(X * (np.random.default_rng(1).random((n, d)) < density))
+    y = np.where(X[:, [0]].sum(axis=1) + 0.5 * noise > 0.0, 1.0, -1.0)
+    return _solve(fl.Problem(X, y, loss, penalty, intercept=intercept), tol=1e-3)
+
+
 class Uncompiled(fl.losses.Logistic):
     """As users define losses."""
 
@@ -276,6 +291,7 @@ ROWS: dict[str, Callable[[], Run]] = {
     "minnorm text": _text,
     "hard margin": lambda: _margin(1000, False, 1e-3),
     "hard margin intercept": lambda: _margin(1000, True, 1e-3),
+    "hard margin tall": lambda: _tall_margin(1500, 50),
     **{
         f"sets {kind} {n} x {d} p={p:g}{' intercept' if b else ''}": partial(_sets, n, d, p, kind, b)
         for kind in ("intervals", "half-lines", "equations")
@@ -309,6 +325,7 @@ ROWS: dict[str, Callable[[], Run]] = {
     "separable 180 x 100": lambda: _separable(180, 100),
     "kernel auto": lambda: _kernel(1e-3),
     "kernel working set": lambda: _kernel(1e-3, working_set=256),
+    "kernel logistic": lambda: _kernel(1e-3, fl.losses.Logistic()),
     "kernel pgs": lambda: _kernel(1e-1, solver="pgs", max_iter=3),
     "kernel predict": _predict,
     **{f"kernel precomputed {dtype.__name__}": partial(_precomputed, dtype) for dtype in (np.float64, np.float32)},
@@ -347,12 +364,19 @@ ROWS: dict[str, Callable[[], Run]] = {
     "hinge intercept": lambda: _labels(1000, 50, Hinge, L2(1e-2), tol=1e-4),
     "hinge intercept 7000": lambda: _labels(7000, 30, Hinge, L2(1e-3), tol=1e-4),
     "logistic 20000": lambda: _labels(20_000, 50, Logistic, L2(1e-4), tol=1e-6),
+    "sdca two threads": lambda: _labels(20_000, 100, Hinge, L2(1e-4), solver="sdca", n_threads=2, tol=1e-3),
     "absolute 20000": lambda: _labels(20_000, 50, fl.losses.Absolute(), L2(1e-3), tol=1e-4),
     "quantile 2000": lambda: _labels(2000, 50, fl.losses.Pinball(0.9), L2(1e-3), tol=1e-4),
     "logistic wide": lambda: _labels(300, 3000, Logistic, L2(1e-4), tol=1e-6),
     "logistic lasso": lambda: _labels(500, 200, Logistic, L1(0.01), tol=1e-6),
     "logistic lasso wide": lambda: _labels(200, 2000, Logistic, L1(0.01), tol=1e-6),
     "huber lasso": lambda: _labels(500, 200, fl.losses.Huber(), L1(0.01), tol=1e-6),
+    "auto logistic 6000 x 500": lambda: _chosen(6000, 500, Logistic, L2(1e-3)),
+    "auto squared hinge 6000 x 500": lambda: _chosen(6000, 500, fl.losses.SquaredHinge(), L2(1e-3)),
+    "auto sparse 20000 x 100": lambda: _chosen(20_000, 100, Logistic, L2(1e-5), 0.1),
+    "auto sparse 3000 x 1200": lambda: _chosen(3000, 1200, Logistic, L2(1e-5), 0.02, True),
+    "auto elastic net": lambda: _chosen(3000, 1200, Logistic, fl.penalties.ElasticNet(0.01, 0.5), 0.02),
+    "auto softmax 6000 x 50": lambda: _tall_multiclass(6000, 50, "auto"),
     **{f"pgs hinge p={p:g}": partial(_pgs, Hinge, p) for p in (2.0, 1.8)},
     **{f"pgs uncompiled p={p:g}": partial(_pgs, Uncompiled(), p) for p in (2.0, 1.8)},
     "certify fused 100": lambda: _certify(2000, 100, fl.losses.Squared(), fl.penalties.FusedL1(0.1), 1e-1),

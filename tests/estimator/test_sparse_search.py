@@ -16,7 +16,7 @@ from sklearn.preprocessing import scale
 
 import fenchel as fl
 from fenchel.estimator.search.cross_validation import choice
-from fenchel.steps.working_set import primal_cd
+from fenchel.steps.linear_algebra import newton_system
 
 DIABETES_X, DIABETES_Y = load_diabetes(return_X_y=True)
 SCALED_X = scale(DIABETES_X)
@@ -158,7 +158,7 @@ def watch_runs(monkeypatch, watch):
     module = importlib.import_module("fenchel.solver.solve")
     run = module.run
     monkeypatch.setattr(module, "run", lambda fit, carried: watch(fit, carried) or run(fit, carried))
-    monkeypatch.setattr(primal_cd, "TUNING", replace(primal_cd.TUNING, cheap=0.0))
+    monkeypatch.setattr(newton_system, "TUNING", replace(newton_system.TUNING, gram_cost=0.0))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

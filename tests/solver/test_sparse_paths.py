@@ -49,11 +49,11 @@ def tuned(request, monkeypatch):
 
 def force_working_sets(monkeypatch, hessians=True):
     monkeypatch.setattr(sparse_path.SparsePath, "obstacle", lambda self, problem: "is not for this test")
-    monkeypatch.setattr(primal_cd, "TUNING", dataclasses.replace(primal_cd.TUNING, most_entries=0))
-    narrow = {} if hessians else {"always": 0, "narrow": 0}
-    wide = {} if hessians else {"wide": 0, "patient": 0.0}
-    tuning = dataclasses.replace(selection.TUNING, first_size=4, **narrow, **wide)
-    monkeypatch.setattr(selection, "TUNING", tuning)
+    monkeypatch.setattr(primal_cd, "is_cheap", lambda problem: False)
+    monkeypatch.setattr(selection, "TUNING", dataclasses.replace(selection.TUNING, first_size=4))
+    if not hessians:
+        for module in (primal_cd, selection):
+            monkeypatch.setattr(module, "is_narrow", lambda state, width: False)
 
 
 def task(loss, n, d, penalty="L1", intercept=False, storage="C", seed=0, offset=0.0, weighted=True):

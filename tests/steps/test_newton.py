@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 import fenchel as fl
-from fenchel.data import Design
+from fenchel.data import Design, limits
 from fenchel.steps import Newton, Start
 from fenchel.steps.linear_algebra import newton_system
 from fenchel.steps.linear_algebra.augmented import AugmentedDesign
@@ -169,7 +169,7 @@ def test_the_augmented_design_has_one_more_column(constant, density):
 @pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Logistic(), fl.losses.Absolute()], ids=name)
 def test_every_way_to_solve_a_newton_system(width, loss, monkeypatch):
     if width == "wide":
-        monkeypatch.setattr(newton_system, "TUNING", replace(newton_system.TUNING, widest=3))
+        monkeypatch.setattr(limits, "TUNING", replace(limits.TUNING, step=3.0**3))
     if width == "sampled":
         monkeypatch.setattr(newton_system, "TUNING", replace(newton_system.TUNING, dense_rows=3, few_rows=1))
     X, y = separable(600, 8)

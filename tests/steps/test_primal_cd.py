@@ -1,6 +1,7 @@
 """Primal coordinate descent: working sets, Hessians, second moments, passes along columns."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,8 +9,11 @@ import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel.certificate.bounds.measured import measured_bounds
+from fenchel.data import limits
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Start
+from fenchel.steps.linear_algebra import newton_system
+from fenchel.steps.linear_algebra.conjugate_gradients import conjugate_gradients
 from fenchel.steps.working_set import matrix_free, primal_cd, selection
 
 SMOOTH = [
@@ -65,8 +69,9 @@ def tune(monkeypatch, module, **values):
 
 def no_hessians(monkeypatch):
     """Neither of all weights, nor of a working set."""
-    tune(monkeypatch, primal_cd, cheap=0.0)
-    tune(monkeypatch, selection, always=0, narrow=0, wide=0, patient=0.0)
+    tune(monkeypatch, newton_system, gram_cost=0.0)
+    for module in (primal_cd, selection):
+        monkeypatch.setattr(module, "is_narrow", lambda state, width: False)
 
 
 def watched_states(monkeypatch):
@@ -132,7 +137,9 @@ def test_passes_along_columns_converge_too(loss, intercept, rng, monkeypatch):
 @pytest.mark.parametrize("groups", [False, True])
 def test_a_newton_step_on_the_support_is_exact_for_the_squared_loss(groups, storage, intercept, rng, monkeypatch):
     """From weights near the optimum, one step with exact conjugate gradients leaves no gradient there."""
-    tune(monkeypatch, matrix_free, steps=(20, 20), accuracy=(1e-12, 1e-12))
+    tune(monkeypatch, matrix_free, steps=(20, 20))
+    exact = partial(conjugate_gradients, energy_goal=lambda first: 1e-24 * first)
+    monkeypatch.setattr(matrix_free, "conjugate_gradients", lambda *given, energy_goal: exact(*given))
     X, weights = rng.normal(size=(60, 12)) + 1.0, rng.random(60)
     y = X[:, :5].sum(axis=1) + rng.normal(size=60)
     penalty = fl.penalties.GroupL2(0.05, np.arange(12) // 3) if groups else fl.penalties.L1(0.05)
@@ -149,8 +156,9 @@ def test_a_newton_step_on_the_support_is_exact_for_the_squared_loss(groups, stor
 
 def test_passes_that_take_long_end_in_a_hessian(rng, monkeypatch):
     """Conjugate gradients are slow where columns are all but the same; the price of a Hessian is paid once."""
-    tune(monkeypatch, primal_cd, cheap=0.0)
-    tune(monkeypatch, selection, always=0, narrow=0)
+    tune(monkeypatch, newton_system, gram_cost=0.0)
+    tune(monkeypatch, selection, always=0)
+    monkeypatch.setattr(limits, "TUNING", replace(limits.TUNING, step=0.0))
     seen = watched_states(monkeypatch)
     X = np.cumsum(rng.normal(size=(200, 150)), axis=1)
     y = X @ rng.normal(size=150) + rng.normal(size=200)

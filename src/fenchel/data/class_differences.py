@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel.data.design import Design
 from fenchel.data.multi_products import BlockProducts
-from fenchel.data.products import Rounded
+from fenchel.data.products import Products, Rounded
 from fenchel.data.repeated import Composed
 from fenchel.data.typing import Matrix, Vector
 

@@ -7,9 +7,9 @@ Section 4, Figures 1 and 2: training and test mistakes by pass over the data, of
 on the paper's data, a new set for every run, or on given data. The line is the mean of the runs, the band goes from the
 fewest mistakes to the most. All methods draw samples uniformly with replacement and begin at zero; a mistake is
 y_i x_i.w <= 0 at the last iterate, and of the accelerated method's two sequences at the one with the 1/t^2 guarantee.
-A pass is as many rows looked at as there are samples. Lines that are not in the paper: acceleration with step sizes from
-the curvature at hand, where samples that need no step wait and p falls from 2 (`steps.interpolation.local`), which is
-what the estimators run; in Figure 2 the p-norm perceptron, which needs fewer passes than the paper's step sizes, and
+A pass is as many rows looked at as there are samples. Lines that are not in the paper: acceleration with step sizes
+from the curvature at hand, where samples that need no step wait and p falls from 2 (`steps.interpolation.local`), which
+is what the estimators run; in Figure 2 the p-norm perceptron, which needs fewer passes than the paper's step sizes, and
 primal SGD, which looks for another model.
 
     from fenchel.papers import interpolation

@@ -171,6 +171,37 @@ class Interpolation(WeightedStatement):
         inside = -self.constraints.within_domain(-np.reshape(alpha, (-1, self.outputs)))
         return np.where(self.counts[:, None], inside, 0.0).reshape(self.shapes[2])
 
+    @cached_property
+    def intervals(self) -> tuple[Vector, Vector]:
+        """The ends of the interval of every score, in row-major order: infinite for samples of weight zero."""
+        assert self.constraints.ends is not None
+        low, high = (end.ravel() for end in self.constraints.ends)
+        counts = np.repeat(self.counts, self.outputs)
+        return np.where(counts, low, -np.inf), np.where(counts, high, np.inf)
+
+    def distances(self, z: Vector) -> Vector:
+        """Of all scores, in row-major order, from their intervals."""
+        low, high = self.intervals
+        return np.maximum(np.maximum(low - z, z - high), 0.0)
+
+    def weighted(self, alpha: Vector) -> Vector:
+        """beta_ij = s_i alpha_ij / W, n x k."""
+        return np.asarray(self.fractions * np.reshape(alpha, (-1, self.outputs)))
+
+    def unweighted(self, beta: Vector) -> Vector:
+        """The multipliers alpha of a beta; 0 for samples of weight zero."""
+        beta = beta.reshape(self.fractions.shape)
+        alpha = np.divide(beta, self.fractions, out=np.zeros_like(beta), where=self.fractions > 0.0)
+        return np.asarray(alpha.reshape(self.shapes[2]))
+
+    def shaped(self, w: Vector, b: Vector) -> tuple[Vector, float | Vector]:
+        """Weights and k intercepts in the shapes of a model."""
+        return w.reshape(self.weights_shape), float(b[0]) if self.is_scalar else b.copy()
+
+    def totals(self, beta: Vector) -> Vector:
+        """sum_i beta_ij for every output j, of an array in row-major order."""
+        return np.asarray(beta.reshape(-1, self.outputs).sum(axis=0))
+
     def first_intercept(self) -> float | Vector:
         """The median of the projections of 0."""
         if not self.intercept:
@@ -185,8 +216,7 @@ class Interpolation(WeightedStatement):
 
     def dual_vector(self, alpha: Vector) -> Vector:
         """v = (1/W) sum_i s_i alpha_i x_i, of the shape of the weights."""
-        weighted = self.fractions * np.reshape(alpha, (-1, self.outputs))
-        return self.X.rmatvec(weighted.ravel()).reshape(self.weights_shape)
+        return self.X.rmatvec(self.weighted(alpha).ravel()).reshape(self.weights_shape)
 
     def violation(self, w: Vector, b: float | Vector = 0.0) -> float:
         """The largest distance of a score to its set, as computed."""

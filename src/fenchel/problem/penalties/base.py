@@ -76,6 +76,16 @@ class LinkDerivative:
             product += self.factor * float(self.direction @ x) * self.direction
         return product
 
+    def gram(self, rows: Matrix) -> Matrix:
+        """A H A' for dense rows A and this H."""
+        used = np.flatnonzero(self.diagonal)
+        half = (rows if len(used) == rows.shape[1] else rows[:, used]) * np.sqrt(self.diagonal[used])
+        K = np.asarray(half @ half.T)
+        if self.direction is not None:
+            image = np.asarray(rows @ self.direction)
+            K += self.factor * np.outer(image, image)
+        return K
+
 
 class Penalty(ABC):
     """A convex function R(w) with a weight lam > 0, as NumPy functions of the vector w.

@@ -7,34 +7,29 @@ least-squares problems each. The signal is integrated from its jumps, with diffe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel._core import kernels
+from fenchel.data import limits
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.penalties.differences import Differences, PowerDifferences
 from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
 from fenchel.steps.denoising.total_variation import fused_penalty, not_denoising
+from fenchel.steps.linear_algebra.safeguards import TINY, Patience
 
 
 @dataclass(frozen=True)
 class TrendTuning:
-    """Set by `python -m benchmarks.tuning steps.denoising.trend boundary 0.9 0.99 0.9995 --rows ^trend`: 0.9 is 7 to
-    15 % slower, and the others take the same time.
-
-    Times do not depend on `active` between 0.9 and 0.999, nor on `patience` between 5 and 20. The others are not
-    measured.
+    """`python -m benchmarks.tuning steps.denoising.trend boundary 0.4975 1.99 --rows ^trend`: 2.7 times as long, and no
+    solution; 0.9 and 0.9995, 0.94 and 0.84 on `trend 2`.
     """
 
-    widest_band: int = 64  # largest bandwidth of D D'
     boundary: float = 0.995  # largest step, as a fraction of the distance to the boundary
-    shortest: float = 1e-8  # shorter steps end the iteration
-    active: float = 0.99  # smallest |z_k| of a jump
-    patience: int = 10  # steps without a smaller gap that end the iteration
 
 
 TUNING = TrendTuning()
@@ -137,7 +132,7 @@ class InteriorPoint:
     u: Vector
     primal: float
     gap: float
-    since: int = 0  # steps without a smaller gap
+    patience: Patience = field(default_factory=Patience)
 
 
 @dataclass(frozen=True)
@@ -167,8 +162,9 @@ class Trend(Solver[tuple[DualBox, InteriorPoint]]):
         penalty = fused_penalty(problem)
         if penalty.grid is not None:
             return "does not support images; 'tv' does"
-        width = penalty.on(problem.shape[1]).overlap
-        return None if width <= TUNING.widest_band else f"needs a banded D (here D D' has bandwidth {width})"
+        d, width = problem.shape[1], penalty.on(problem.shape[1]).overlap
+        cheap = float(d) * width**2 <= limits.TUNING.step
+        return None if cheap else f"needs a banded D (here D D' has bandwidth {width})"
 
     def begin(self, problem: Problem, start: Start, seed: int) -> tuple[DualBox, InteriorPoint]:
         penalty = fused_penalty(problem)
@@ -185,11 +181,11 @@ class Trend(Solver[tuple[DualBox, InteriorPoint]]):
 
     def step(self, state: tuple[DualBox, InteriorPoint]) -> tuple[DualBox, InteriorPoint]:
         box, at = state
-        if at.since > TUNING.patience:
+        if at.patience.is_over or at.gap == 0.0:
             raise Overflow("the interior-point method is limited by rounding errors")
         new = newton(box, at)
         # at the end, a gap of zero triggers a last check
-        return box, replace(at, gap=0.0, since=TUNING.patience + 1) if new is None else better(box, at, new)
+        return box, replace(at, gap=0.0) if new is None else better(box, at, new)
 
     def progress(self, state: tuple[DualBox, InteriorPoint]) -> Progress:
         """P and the gap as computed in floating point."""
@@ -223,7 +219,7 @@ def newton(box: DualBox, at: InteriorPoint) -> InteriorPoint | None:
     centre = mean * float(np.clip(products / (2 * len(z) * mean), 0.0, 1.0)) ** 3
     dz, d_high, d_low = direction(centre - high * above + d_high * dz, centre - low * below - d_low * dz)
     step = TUNING.boundary * min(lengths(dz, d_high, d_low))
-    if not step > TUNING.shortest:
+    if not step > TINY:
         return None
     z = z + step * dz
     if not np.all(np.abs(z) < 1.0):
@@ -246,8 +242,8 @@ def better(box: DualBox, at: InteriorPoint, new: InteriorPoint) -> InteriorPoint
         if own < gap:
             gap, w, u = own, signal, new.z
             primal = 0.5 * float(np.sum((scaled - box.target) ** 2)) + float(np.abs(jumps).sum())
-    since = 0 if gap < 0.9 * at.gap else at.since + 1
-    return replace(new, w=w, u=u, gap=gap, primal=primal, steps=at.steps + 1, since=since)
+    at.patience.learn(gap)
+    return replace(new, w=w, u=u, gap=gap, primal=primal, steps=at.steps + 1)
 
 
 def signals(box: DualBox, at: InteriorPoint) -> list[Vector]:
@@ -255,7 +251,7 @@ def signals(box: DualBox, at: InteriorPoint) -> list[Vector]:
     if box.spline is None:
         return [box.size * at.rest]
     jumps = box.size * (at.high - at.low)
-    certain = np.where(np.abs(at.z) > TUNING.active, jumps, 0.0)
+    certain = np.where(np.abs(at.z) > 0.5, jumps, 0.0)
     return [box.spline.rounded(box.spline.through(jumps)), box.spline.sparse(certain)]
 
 

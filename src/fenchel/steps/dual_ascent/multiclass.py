@@ -21,12 +21,12 @@ from fenchel.steps.base import Candidate, Progress, Solver, Start
 from fenchel.steps.dual_ascent.multiclass_face import TUNING as FACE_TUNING
 from fenchel.steps.dual_ascent.multiclass_face import ascend_faces
 from fenchel.steps.dual_ascent.sampling import Sampler
-from fenchel.steps.dual_ascent.state import TUNING, intercept_step
+from fenchel.steps.dual_ascent.state import TUNING, LastEpoch, intercept_step
 from fenchel.steps.dual_ascent.threads import EpochThreads
 
 
 @dataclass
-class BlockState:
+class BlockState(LastEpoch):
     """Multipliers alpha (n x k), and u = V' / mu (d x k, padded) with the intercepts as last row; modified in place."""
 
     problem: MulticlassProblem
@@ -41,11 +41,6 @@ class BlockState:
     epochs: int = 0
     allowance: float = 0.0  # work left for steps on faces: that of the epochs so far, less theirs
     margin: float = np.inf
-    primal: float = np.inf
-    gap: float = np.inf
-    rate: float = 1.0
-    passes: float = 0.0
-    partial: bool = False
 
     @property
     def b(self) -> Vector:
@@ -125,8 +120,8 @@ class BlockSDCA(Solver[BlockState]):
         state.epochs, state.passes = state.epochs + 1, state.passes + fraction
         if whole:
             state.primal = loss / W + self._penalty(state)
-        last, state.gap, state.partial = state.gap, gap / W, not whole and np.isinf(problem.loss.smoothness)
-        state.rate = min(max(state.gap / last, 0.1), 1.0) if last > 0.0 else 1.0
+        state.partial = not whole and np.isinf(problem.loss.smoothness)
+        state.learn(gap / W)
         # a step costs about 20 products per class beside its passes over a row
         state.allowance += fraction * (float(problem.design.nnz * state.u.shape[1]) + 20.0 * state.alpha.size)
         if state.epochs % FACE_TUNING.epochs == 0 and np.isinf(problem.loss.smoothness) and threshold(penalty) == 0.0:
@@ -135,7 +130,7 @@ class BlockSDCA(Solver[BlockState]):
 
     def progress(self, state: BlockState) -> Progress:
         """P and gap as summed over the last epoch; the gap is extrapolated to its end by the last rate."""
-        return Progress(state.primal, state.gap * state.rate * state.threads.gap_factor, state.passes, state.partial)
+        return state.progress(state.threads.gap_factor)
 
     def include_all(self, state: BlockState) -> None:
         """End shrinking: visit all samples again."""

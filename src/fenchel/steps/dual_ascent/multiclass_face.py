@@ -19,28 +19,22 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
+from fenchel.data import limits
 from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.losses.multiclass import multipliers, off_of, probabilities, within_simplex, without_class
+from fenchel.steps.linear_algebra.safeguards import ROUNDING
 
 Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class FaceTuning:
-    """When steps on faces are made.
-
-    `python -m benchmarks.tuning steps.dual_ascent.multiclass_face epochs 5 20 --rows "^multiclass hinge lam=0.01$"`:
-    1.03 and 0.88 of the time; `most_free` 1250 5000, 0.96 and 1.02. The latter bounds the matrix of a system:
-    2500^2 numbers are 50 MB. The others are not measured.
+    """`python -m benchmarks.tuning steps.dual_ascent.multiclass_face epochs 10 40 --rows "^multiclass hinge
+    lam=0.01$"`: 1.18 and 0.86 of the time, to 1e-4. To 1e-8 that takes twice as long without faces.
     """
 
-    epochs: int = 10  # epochs of dual ascent between two attempts
-    most_free: int = 2500  # most free multipliers of a system
-    most_faces: int = 40  # most faces per attempt
-    system_cost: float = 0.1  # cost of a system divided by its size cubed, in products of a pass
-    zero: float = 1e-13  # largest p_ij that counts as zero
-    intercept_step: float = 100.0  # 1 / rho of the quadratic on the intercepts, in mean squared norms of the free rows
+    epochs: int = 20  # epochs of dual ascent between two attempts
 
 
 TUNING = FaceTuning()
@@ -58,18 +52,16 @@ class FacePoint:
 def ascend_faces(problem: MulticlassProblem, alpha: Vector, B: Vector, b: Vector, allowance: float) -> FacePoint | None:
     """Newton steps on a sequence of faces, each inside the last; None if one costs more than the allowance."""
     P = probabilities(off_of(alpha, problem.y), problem.y)
-    P[TUNING.zero > P] = 0.0  # the entry of the true class is 1 minus the others
+    P[P < ROUNDING] = 0.0  # the entry of the true class is 1 minus the others
     free = np.flatnonzero(((P > 0.0).sum(axis=1) > 1) & (problem.weights > 0))
     size = int((P[free] > 0.0).sum()) - len(free)
-    cost = TUNING.system_cost * float(size) ** 3
+    cost = 0.1 * float(size) ** 3  # of a system, in products of a pass
     work = len(free) ** 2 * problem.design.nnz / problem.shape[0]  # the Gram matrix
-    if not 0 < size <= TUNING.most_free or work + cost > allowance:
+    if not (size and limits.fits(size, size)) or work + cost > allowance:
         return None
-    face = Face(problem, free, B, b, P)
-    for _ in range(TUNING.most_faces):
-        work += cost
-        if not face.step() or work + cost > allowance:
-            break
+    face, goes_on = Face(problem, free, B, b, P), True
+    while goes_on and work + cost <= allowance:
+        work, goes_on = work + cost, face.step()
     P[free] = face.P
     best = multipliers(within_simplex(without_class(P, problem.y)), problem.y)
     return FacePoint(best, face.b, work)
@@ -82,8 +74,8 @@ class Face:
         X = problem.design.matrix[free].astype(np.float64)
         gram = X @ X.T
         self.gram = np.asarray(gram.toarray() if sp.issparse(gram) else gram)
-        # a quadratic on the intercepts, as in the epochs, but weak enough to be almost negligible
-        self.inverse_rho = TUNING.intercept_step * float(np.mean(np.diag(self.gram))) if problem.intercept else 0.0
+        # a quadratic on the intercepts, as in the epochs, but weaker: 1 / rho is the trace
+        self.inverse_rho = float(np.trace(self.gram)) if problem.intercept else 0.0
         self.gram = self.gram + (problem.design.constant**2 + self.inverse_rho)
         self.s = problem.weights[free]
         self.scale = 1.0 / (problem.penalty.strong_convexity * problem.total_weight)

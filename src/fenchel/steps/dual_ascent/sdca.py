@@ -28,6 +28,7 @@ from fenchel.steps.dual_ascent.averaging import SuffixAverage, require_start
 from fenchel.steps.dual_ascent.sampling import Sampler
 from fenchel.steps.dual_ascent.state import TUNING, Momentum, SDCAState, ascent_of
 from fenchel.steps.dual_ascent.threads import EpochThreads
+from fenchel.steps.linear_algebra import newton_system
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class SDCA(Solver[SDCAState]):
         """
         if problem.penalty.quadratic or Trait.DIFFERENTIABLE_LOSS not in problem.loss.traits:
             return True
-        return problem.shape[0] > TUNING.few_rows and expected_epochs(problem, tol) <= TUNING.many_epochs
+        return problem.shape[0] > newton_system.TUNING.few_rows and expected_epochs(problem, tol) <= TUNING.many_epochs
 
     def begin(self, problem: Problem, start: Start, seed: int) -> SDCAState:
         design, penalty = problem.design, problem.penalty
@@ -137,7 +138,7 @@ class SDCA(Solver[SDCAState]):
         if momentum is not None:
             momentum.centre = momentum.last = problem.link(alpha)
         state.refresh()
-        u[-1] = start.b if problem.intercept else state.mean_multiplier() * inverse_rho
+        u[-1] = start.b if problem.intercept else problem.mean(alpha) * inverse_rho
         return state
 
     def _momentum(self, problem: Problem, norms: Vector) -> Momentum | None:
@@ -165,7 +166,7 @@ class SDCA(Solver[SDCAState]):
         state.passes += len(order) / state.problem.shape[0]
         if state.problem.intercept:
             # the quadratic's centre moves to b: for the same multipliers b moves by their mean / rho
-            state.u[-1] += state.mean_multiplier() * state.inverse_rho
+            state.u[-1] += state.problem.mean(state.alpha) * state.inverse_rho
         # with momentum the centre moves, and a multiplier that did not change may change in the next epoch
         shrinks = sampler.visits_once and self.shrink is not False and state.momentum is None
         margin = state.margin if shrinks else np.inf
@@ -178,17 +179,18 @@ class SDCA(Solver[SDCAState]):
         state.partial = not whole and not np.isfinite(state.problem.loss.smoothness)
         if whole and not sampler.proven:
             state.primal = loss / W + state.problem.penalty.value(state.weights())
-        last, state.gap = state.gap, gap / W
+        gap /= W
         if state.momentum is not None:
-            state.gap += state.momentum.mismatch(state.u[:-1])
-            if state.momentum.helps(state.gap):
+            gap += state.momentum.mismatch(state.u[:-1])
+        state.learn(gap)
+        if state.momentum is not None:
+            if state.momentum.helps(gap):
                 # roundings of the new centre and weights
                 sizes = state.size + length(state.momentum.centre)
                 state.momentum.advance(state.u[:-1])
                 state.drift += 8.0 * UNIT_ROUNDOFF * (sizes + state.size + length(state.momentum.centre))
             else:
                 state.drop_momentum()
-        state.rate = min(max(state.gap / last, 0.1), 1.0) if last > 0.0 else 1.0
         return state
 
     def candidates(self, state: SDCAState) -> Sequence[Candidate]:
@@ -202,7 +204,7 @@ class SDCA(Solver[SDCAState]):
 
     def progress(self, state: SDCAState) -> Progress:
         """P and gap as summed over the last epoch; the gap is extrapolated to its end by the last rate."""
-        return Progress(state.primal, state.gap * state.rate * state.threads.gap_factor, state.passes, state.partial)
+        return state.progress(state.threads.gap_factor)
 
     def include_all(self, state: SDCAState) -> None:
         """End shrinking: visit all samples again."""
@@ -232,7 +234,7 @@ class SDCA(Solver[SDCAState]):
             state.alpha[proven] = below[proven]
             state.sampler.settle(proven)
             state.refresh()
-            state.u[-1] = state.mean_multiplier() * state.inverse_rho
+            state.u[-1] = state.problem.mean(state.alpha) * state.inverse_rho
 
     def _pass(self, state: SDCAState, order: NDArray[np.int64], margin: float) -> tuple[float, float, float, int]:
         """One epoch of the kernel; with averaging, also its mean iterate and a random one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,25 +12,25 @@ from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.losses import Loss
 from fenchel.problem.losses.multiclass import MulticlassLoss
-from fenchel.steps.base import Residual, Scores, length
+from fenchel.steps.base import Progress, Residual, Scores, length
 from fenchel.steps.dual_ascent.averaging import SuffixAverage
 from fenchel.steps.dual_ascent.sampling import Sampler
 from fenchel.steps.dual_ascent.threads import EpochThreads
 from fenchel.steps.linear_algebra.augmented import DEPTH
+from fenchel.steps.linear_algebra.safeguards import Patience
 
 
 @dataclass(frozen=True)
 class SDCATuning:
-    """Choices of dual coordinate ascent; `python -m benchmarks.race` and `python -m benchmarks.race --sparse` show
-    their effect. The runs that set the values are not recorded.
+    """`python -m benchmarks.tuning steps.dual_ascent.state block 1 32 --rows "^race text hinge .*n 1e-03"`: 1.17 and
+    0.86 of the time on data that fit into the cache; `ill_conditioned 0.3 30`, 0.96 and 1.02. `many_epochs 10 1e9
+    --rows "^race text (logistic|ridge) .*n 1e-03"`: 1.52 and 1.00. With --rows "^auto logistic", 6000 x 500:
+    `ill_conditioned`, 1.07 and 2.72; `block`, 1.55 and 0.80.
     """
 
     block: int = 8  # consecutive samples that a permutation keeps together: a cache line of multipliers
     ill_conditioned: float = 3.0  # mean L |x_i|^2 / (lam n) from which momentum is used
-    decrease: float = 0.7  # momentum is dropped unless the gap decreases to this times its smallest value
-    patience: int = 10  # within this many epochs
-    many_epochs: float = 1000.0  # epochs above which "auto" prefers an accelerated first-order method
-    few_rows: int = 5000  # rows up to which "auto" prefers FISTA, which is deterministic
+    many_epochs: float = 1000.0  # epochs above which "auto" prefers a method for ill-conditioned problems
 
 
 TUNING = SDCATuning()
@@ -53,8 +53,7 @@ class Momentum:
     kappa: float
     centre: Vector
     last: Vector
-    best_gap: float = np.inf  # at the last sufficient decrease, and epochs since then
-    idle: int = 0
+    patience: Patience = field(default_factory=Patience)
 
     @property
     def beta(self) -> float:
@@ -64,10 +63,8 @@ class Momentum:
 
     def helps(self, gap: float) -> bool:
         """Whether the gap decreases; it may not for nearly orthogonal rows, whose condition number is pessimistic."""
-        self.idle += 1
-        if gap < TUNING.decrease * self.best_gap:
-            self.best_gap, self.idle = gap, 0
-        return self.idle <= TUNING.patience
+        self.patience.learn(gap)
+        return not self.patience.is_over
 
     def advance(self, w: Vector) -> None:
         """Move the centre, and the weights with it."""
@@ -87,8 +84,28 @@ class Momentum:
         return float(difference @ difference) / (2.0 * self.lam)
 
 
+@dataclass(kw_only=True)
+class LastEpoch:
+    """P and gap as summed over the last epoch, and by what factor the gap fell in it."""
+
+    primal: float = np.inf
+    gap: float = np.inf
+    rate: float = 1.0
+    passes: float = 0.0
+    partial: bool = False
+
+    def learn(self, gap: float) -> None:
+        """The gap of another epoch."""
+        self.rate = min(max(gap / self.gap, 0.1), 1.0) if self.gap > 0.0 else 1.0
+        self.gap = gap
+
+    def progress(self, factor: float = 1.0) -> Progress:
+        """With the gap at the epoch's end, by the last rate."""
+        return Progress(self.primal, factor * self.gap * self.rate, self.passes, self.partial)
+
+
 @dataclass
-class SDCAState:
+class SDCAState(LastEpoch):
     """Multipliers alpha, and u = v / mu with the intercept as last entry; modified in place by the kernel."""
 
     problem: Problem
@@ -102,11 +119,6 @@ class SDCAState:
     momentum: Momentum | None
     threads: EpochThreads
     margin: float = np.inf
-    gap: float = np.inf
-    primal: float = np.inf
-    rate: float = 1.0
-    passes: float = 0.0
-    partial: bool = False
     drift: float = np.inf  # bound on the rounding error of u, |u - v(alpha) / mu|_2
 
     def refresh(self) -> None:
@@ -115,7 +127,7 @@ class SDCAState:
         v = problem.dual_vector(self.alpha)[: len(self.u) - 1]
         self.u[:-1] = v / problem.penalty.strong_convexity if self.momentum is None else self.momentum.weights(v)
         if problem.design.constant:
-            self.u[-1] = self.mean_multiplier() * self.inverse_rho
+            self.u[-1] = problem.mean(self.alpha) * self.inverse_rho
         # sums of at most n products
         sizes = problem.mean(np.abs(self.alpha) * np.hypot(self.norms, problem.design.constant)) / self.curvature
         centre = 0.0 if self.momentum is None else length(self.momentum.centre)
@@ -172,10 +184,6 @@ class SDCAState:
         mu, self.momentum, self.gap = self.problem.penalty.strong_convexity, None, np.inf
         self.ascent, _, self.inverse_rho = ascent_of(self.problem, self.norms, mu)
         self.refresh()
-
-    def mean_multiplier(self) -> float:
-        """(1/W) sum_i s_i alpha_i."""
-        return float(np.sum(self.problem.weights * self.alpha)) / self.problem.total_weight
 
     def weights(self, alpha: Vector | None = None) -> Vector:
         """The weights of the current u (possibly a view), or of other multipliers."""

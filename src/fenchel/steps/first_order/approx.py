@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel._core import kernels
+from fenchel.data import limits
 from fenchel.data.design import Design
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
@@ -26,18 +27,11 @@ from fenchel.steps.dual_ascent.averaging import SuffixAverage, require_start
 
 @dataclass(frozen=True)
 class APPROXTuning:
-    """Set by `python -m benchmarks.tuning steps.first_order.approx widest_group 0 --rows groups`: traces in the place
-    of eigenvalues take 2.6 times as long for groups of 10 weights, and 6.7 times for groups of 100.
-
-    With --rows "lasso approx|groups" times do not depend on `first_period` between 3 and 10, nor on `slow` between 1/8
-    and 1/2, by more than the noise of single rows. `fast` and `rows` are not measured.
+    """`python -m benchmarks.tuning steps.first_order.approx first_period 2 10 --rows "^lasso approx"`: 0.87 and 0.95 of
+    the time.
     """
 
-    first_period: int = 5  # fewest epochs between two restarts
-    slow: float = 0.25  # ratio of gaps at restarts above which the period is doubled
-    fast: float = 0.01  # ratio of gaps at restarts below which the period is halved
-    widest_group: int = 500  # most weights of a group whose largest eigenvalue is computed; else the trace bounds it
-    rows: int = 256  # rows whose nonzeros are counted together, for mini-batches
+    first_period: int = 5  # epochs to the first restart
 
 
 TUNING = APPROXTuning()
@@ -94,8 +88,7 @@ class ApproxState(ABC):
         """As many steps as there are blocks, over single ones; then a restart, if one is due.
 
         If P grows quadratically around its optimum, restarts after a suitable number of epochs make convergence linear
-        (Fercoq and Qu 2020). That period is unknown: it is doubled if the gap has hardly decreased since the last
-        restart, and halved if it has decreased by a large factor.
+        (Fercoq and Qu 2020). That period is unknown: it is doubled where the gap has not fallen to a quarter.
         """
         self.advance(self.pool[self.draw()])
         self.passes += 1.0
@@ -103,10 +96,8 @@ class ApproxState(ABC):
             raise Overflow("an iterate overflows; rescale the features or lam")
         self.since += 1
         if restarts and self.since >= self.period:
-            if self.gap > TUNING.slow * self.level:
+            if self.gap > 0.25 * self.level:
                 self.period *= 2
-            elif self.gap < TUNING.fast * self.level:
-                self.period = max(self.period // 2, TUNING.first_period)
             self.since, self.level = 0, self.gap
             self.restart()
 
@@ -264,9 +255,9 @@ def overlap(problem: Problem, blocks: int, batch: int) -> Vector | float:
     """
     if batch == 1:
         return 1.0
-    n = problem.shape[0]
-    pieces = np.array_split(np.arange(n), -(-n // TUNING.rows))
-    count = np.concatenate([np.count_nonzero(problem.X.rows(piece), axis=1) for piece in pieces]) + problem.intercept
+    n, d = problem.shape
+    parts = [np.arange(part.start, part.stop) for part in limits.blocks(n, d)]
+    count = np.concatenate([np.count_nonzero(problem.X.rows(part), axis=1) for part in parts]) + problem.intercept
     return np.asarray(1.0 + (np.clip(count, 1, blocks) - 1.0) * (batch - 1.0) / max(1, blocks - 1))
 
 
@@ -277,7 +268,9 @@ def group_curvature(columns: Design, blocks: Blocks, s: Vector) -> Vector:
     if blocks.singles:
         return curvature
     sizes = np.diff(blocks.first)
-    for g in np.flatnonzero((sizes > 1) & (sizes <= TUNING.widest_group) & np.isfinite(curvature)):
+    for g in np.flatnonzero((sizes > 1) & np.isfinite(curvature)):
+        if not limits.may_factor(2 * int(sizes[g])):  # all eigenvalues cost about eight times as much as a factor
+            continue
         X_g = columns.dense_columns(blocks.column[blocks.first[g] : blocks.first[g + 1]])
         largest = float(np.linalg.eigvalsh(X_g.T @ (s[:, None] * X_g))[-1])
         curvature[g] = min(curvature[g], largest * (1.0 + 1e-9))

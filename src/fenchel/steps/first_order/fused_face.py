@@ -6,13 +6,14 @@ jumps long before the weights converge.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from fenchel.data import limits
 from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
@@ -21,27 +22,8 @@ from fenchel.problem.penalties.differences import Differences, PowerDifferences
 from fenchel.problem.penalties.graphs import GraphDifferences
 from fenchel.problem.vectors import sum_of_squares
 from fenchel.steps.base import Candidate
-
-
-@dataclass(frozen=True)
-class FusedFaceTuning:
-    """Limits that keep a face cheap beside the steps between two checks.
-
-    `python -m benchmarks.tuning steps.first_order.fused_face rounds 0 2 10 --rows ^fused`: faces take a fifth to a
-    quarter of the time of a solution to 1e-6, which does without them; they are there for the exact optimum. 2 and 10
-    rounds take the same time, and so do values of `narrow` from 0 to 40. The others are not measured.
-    """
-
-    rounds: int = 5  # most faces per search
-    narrow: int = 20  # largest dimension of a face for any D,
-    squares_per_weight: int = 2  # or k with k^2 <= this times d
-    widest_dense: int = 200  # most weights for a D whose null spaces need a singular value decomposition
-    near: float = 1e-4  # relative difference of weights up to which two models count as the same
-    worst_condition: float = 1e14  # of A'A; beyond it the minimiser on the face counts as not unique
-    at_bound: float = 1e-10  # relative distance from lam up to which a multiplier counts as at its bound
-
-
-TUNING = FusedFaceTuning()
+from fenchel.steps.linear_algebra import safeguards
+from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY
 
 
 class FusedFace:
@@ -77,11 +59,11 @@ class FusedFace:
             Multipliers of D w within [-lam, lam], with jumps where they are at a bound. By default the jumps of w.
         """
         D, lam = self.D, self.lam
-        sign = np.sign(D.apply(w) if u is None else np.where(np.abs(u) >= lam * (1.0 - TUNING.at_bound), u, 0.0))
+        sign = np.sign(D.apply(w) if u is None else np.where(np.abs(u) >= lam * (1.0 - ROUNDING), u, 0.0))
         if self._last is not None and np.array_equal(sign, self._last):
             return self._found
         self._last, found = sign.copy(), None
-        for _ in range(TUNING.rounds):
+        for _ in range(safeguards.TUNING.patience):
             best = self._on_face(sign)
             if best is None:
                 break
@@ -99,20 +81,16 @@ class FusedFace:
             v = self.problem.dual_vector(self.problem.y - self.problem.scores(*best))
             multipliers = np.where(sign == 0.0, D.potential(v), 0.0)
             most = int(np.argmax(np.abs(multipliers)))
-            if abs(multipliers[most]) <= lam * (1.0 + TUNING.at_bound):
+            if abs(multipliers[most]) <= lam * (1.0 + ROUNDING):
                 break
             sign[most] = np.sign(multipliers[most])
         self._found = found
         return found
 
     def candidates(self, own: Candidate) -> list[Candidate]:
-        """The solver's model and the face's minimiser; only the latter if they agree closely."""
+        """The solver's model and the face's minimiser."""
         best = self.minimiser(own.w, own.u)
-        if best is None:
-            return [own]
-        exact = replace(own, w=best[0], b=best[1])
-        near = float(np.abs(best[0] - own.w).max()) <= TUNING.near * float(np.abs(own.w).max())
-        return [exact] if near else [own, exact]
+        return [own] if best is None else [own, replace(own, w=best[0], b=best[1])]
 
     def _on_face(self, sign: Vector) -> tuple[Vector, float] | None:
         """The minimiser of the loss + lam sign.D w over w with (D w)_k = 0 where sign_k = 0.
@@ -124,7 +102,8 @@ class FusedFace:
         if Q is None:
             return None
         k = Q.shape[1]
-        if k == 0 or k > len(problem.y) or k > max(TUNING.narrow, np.sqrt(TUNING.squares_per_weight * len(sign))):
+        # X Q costs no more than the 20 steps between two checks, or A'A no more than the two passes of one
+        if not 0 < k <= len(problem.y) or k > max(20, np.sqrt(2 * len(sign))):
             return None
         fraction = problem.weights / problem.total_weight
         A, y = problem.X.times(Q), problem.y
@@ -132,7 +111,7 @@ class FusedFace:
         root = np.sqrt(fraction)
         A = root[:, None] * (A - centre)
         gram, right = A.T @ A, A.T @ (root * (y - level)) - self.lam * (Q.T @ self.D.adjoint(sign))
-        if not np.all(np.isfinite(gram)) or not np.linalg.cond(gram) <= TUNING.worst_condition:
+        if not np.all(np.isfinite(gram)) or not np.linalg.cond(gram) <= TINY**-2:
             return None
         c = np.linalg.solve(gram, right)
         return Q @ c, level - float(centre @ c)
@@ -147,4 +126,5 @@ def _basis(D: Differences, flat: Mask) -> sp.csr_array | None:
     if isinstance(D, GraphDifferences) or (isinstance(D, PowerDifferences) and D.order == 1):
         count, label = connected_components(abs(rows).T @ abs(rows), directed=False)
         return sp.csr_array((np.ones(d), (np.arange(d), label)), shape=(d, count))
-    return sp.csr_array(scipy.linalg.null_space(rows.toarray())) if d <= TUNING.widest_dense else None
+    # singular vectors cost about thirty times as much as a factor
+    return sp.csr_array(scipy.linalg.null_space(rows.toarray())) if limits.may_factor(3 * d) else None

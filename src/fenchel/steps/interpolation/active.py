@@ -18,27 +18,25 @@ import numpy as np
 from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Interpolation
 from fenchel.problem.penalties.bregman import Bregman
-from fenchel.steps.base import Candidate, Goal, Start
+from fenchel.steps.base import Candidate, Start
 from fenchel.steps.interpolation.dykstra import Dykstra
 from fenchel.steps.interpolation.passes import CompiledPasses
 from fenchel.steps.interpolation.pivoting import Quadratic
 from fenchel.steps.interpolation.state import PlainIterates, require_finite
+from fenchel.steps.linear_algebra.safeguards import ROUNDING, Damping
 
 
 @dataclass(frozen=True)
 class ActiveTuning:
-    """`python -m benchmarks.interpolation --rows margin`, on generated rows and on 2000 to 25000 rows of imdb."""
+    """What passes are worth; times as parts of those with the present values.
 
-    first: int = 4  # passes over all samples before the first round
-    passes: int = 4  # of a round, at most,
-    enough: float = 0.7  # fewer if they should bring the estimated gap to this part of what is asked for
-    spare: float = 1e-12  # what is added to the smallest feasible multiple, for rounding
+    `python -m benchmarks.tuning steps.interpolation.active passes 2 8 --rows "^hard margin"`: 0.97 and 1.22;
+    `relaxation 1.0 1.6 --rows "tall"`: 0.95 and 0.83; `worth 3 300 --rows "tall"`: 0.60 and 1.10.
+    """
+
+    passes: int = 4  # of a round
     relaxation: float = 1.3  # of their steps: 1 is exact, below 2 no step lowers D
-    slow: float = 0.7  # a round that leaves more than this part of the violation is followed by a step on all its rows,
-    worth: float = 30.0  # if its multiplications are at most so many times those of all passes so far
-    proximal: float = 1e-6  # the proximal term, beside the mean diagonal, at first and at least,
-    harder: float = 100.0  # how many times more where the maximum was not found,
-    most_proximal: float = 1.0  # and at most
+    worth: float = 30.0  # most multiplications of a step on all rows of a round, beside those of all passes so far
 
 
 TUNING = ActiveTuning()
@@ -50,43 +48,36 @@ class ActivePasses:
 
     iterates: PlainIterates
     passes: CompiledPasses
-    low: Vector
-    high: Vector
-    goal: Goal | None = None
     z: Vector = field(init=False)
     known: tuple[float, float, float] = field(default=(np.inf, np.inf, np.inf), init=False)  # `estimate`, multiple
-    rate: float = field(default=0.0, init=False)  # by which the logarithm of the gap falls in a pass
     violation: float = field(default=np.inf, init=False)
     count: int = field(default=0, init=False)  # passes so far,
     work: float = field(default=0.0, init=False)  # and entries of X in them
-    proximal: float = field(default=TUNING.proximal, init=False)
+    damping: Damping = field(default_factory=Damping, init=False)
 
     @classmethod
     def of(cls, problem: Interpolation, start: Start, seed: int) -> ActivePasses | None:
         """None unless passes are compiled."""
-        iterates, ends = Dykstra().begin(problem, start, seed), problem.constraints.ends
-        if not (isinstance(iterates, PlainIterates) and isinstance(iterates.passes, CompiledPasses) and ends):
+        iterates = Dykstra().begin(problem, start, seed)
+        if not (isinstance(iterates, PlainIterates) and isinstance(iterates.passes, CompiledPasses)):
             return None
-        return cls(iterates, iterates.passes, ends[0].ravel(), ends[1].ravel())
+        return cls(iterates, iterates.passes)
 
     @property
     def problem(self) -> Interpolation:
         return self.passes.problem
 
     def step(self) -> None:
-        """A round: passes over the samples that matter. The first one is a few passes over all samples."""
-        if not self.count:
-            for _ in range(TUNING.first):
+        """A round: passes over the samples that matter. The first one is over all samples."""
+        before = self.violation
+        if self.count:
+            self._ascend(self._active)
+        else:
+            for _ in range(TUNING.passes):
                 self.iterates.step()
-            self.count += TUNING.first
-            self._evaluate()
-            return
-        before, gap, passes = self.violation, self.known[1], self._passes_due()
-        self._ascend(self._active, passes)
-        self.count += passes
+        self.count += TUNING.passes
         self._evaluate()
-        self.rate = float(np.log(gap / self.known[1])) / passes if 0.0 < self.known[1] < gap < np.inf else 0.0
-        if self.violation > TUNING.slow * before and self._maximise_over(self._active):
+        if self.violation > 0.5 * before and self._maximise_over(self._active):
             self._evaluate()
 
     def estimate(self) -> tuple[float, float]:
@@ -100,7 +91,7 @@ class ActivePasses:
         D = (1/W) sum_i s_i alpha_i end_i - R(w); with one the gap of the multiple to the model takes its place.
         """
         problem, counts = self.problem, self.problem.counts
-        low, high, z = self.low[counts], self.high[counts], self.z[counts]
+        low, high, z = (each[counts] for each in (*problem.intervals, self.z))
         end = np.where(np.isfinite(low), low, -high)  # of the half-line on the positive side
         reached = np.where(np.isfinite(low), z, -z)
         one_sided = not np.any(np.isfinite(low) & np.isfinite(high))
@@ -112,15 +103,6 @@ class ActivePasses:
         multiple = float(np.max(end / reached))
         return multiple**2 * value, multiple**2 * value - bound, multiple
 
-    def _passes_due(self) -> int:
-        """Those of the next round: no more than it should take to reach the goal."""
-        primal, gap = self.estimate()
-        if self.goal is None or not (self.rate > 0.0 and 0.0 < gap < np.inf):
-            return TUNING.passes
-        goal = TUNING.enough * self.goal.gap(primal)
-        needed = np.log(gap / goal) / self.rate if goal > 0.0 else np.inf
-        return int(np.clip(np.ceil(needed), 1, TUNING.passes)) if np.isfinite(needed) else TUNING.passes
-
     def refresh(self) -> None:
         """Recompute the image of the multipliers, without the rounding errors of the steps."""
         self.iterates.refresh()
@@ -131,35 +113,30 @@ class ActivePasses:
 
     def candidates(self) -> list[Candidate]:
         """The present model; its smallest feasible multiple, if that is known."""
-        found, multiple = self.model(), self.known[2] * (1.0 + TUNING.spare)
+        found, multiple = self.model(), self.known[2] * (1.0 + ROUNDING)
         return [replace(found, w=multiple * found.w, b=multiple * found.b) if np.isfinite(multiple) else found]
-
-    @property
-    def _distances(self) -> Vector:
-        """From the scores to their intervals."""
-        return np.where(self.problem.counts, np.maximum(np.maximum(self.low - self.z, self.z - self.high), 0.0), 0.0)
 
     @property
     def _active(self) -> Indices:
         """The samples whose multipliers are not zero or whose scores are outside their intervals."""
-        return np.flatnonzero((self.iterates.alpha != 0.0) | (self._distances > 0.0))
+        return np.flatnonzero((self.iterates.alpha != 0.0) | (self.problem.distances(self.z) > 0.0))
 
     def _evaluate(self) -> None:
         w, b = self.passes.model(self.iterates.u)
         self.z = self.problem.scores(w, b)
-        self.violation = float(self._distances.max(initial=0.0))
+        self.violation = float(self.problem.distances(self.z).max(initial=0.0))
         self.known = self._estimate(w)
 
-    def _ascend(self, rows: Indices, passes: int) -> None:
+    def _ascend(self, rows: Indices) -> None:
         """Passes over some rows, all others having multipliers of zero."""
         iterates = self.iterates
         run = self.passes.over(iterates.sampler.rng.permutation(rows), 1.0 / TUNING.relaxation)
         with np.errstate(over="ignore", invalid="ignore"):
-            for _ in range(passes):
+            for _ in range(TUNING.passes):
                 iterates.move_centre()
                 run(iterates.alpha, iterates.u)
             require_finite(iterates.is_finite)
-        self.work += passes * len(rows) * self._entries
+        self.work += TUNING.passes * len(rows) * self._entries
 
     @property
     def _entries(self) -> float:
@@ -173,16 +150,16 @@ class ActivePasses:
             return False
         fractions = problem.fractions.ravel()[rows]
         K = problem.gram_of(rows) / self.passes.mu + self.passes.inverse_rho
-        K[np.diag_indices(m)] += self.proximal * np.trace(K) / m
+        K[np.diag_indices(m)] += self.damping.value * np.trace(K) / m
         beta = fractions * iterates.alpha[rows]
 
         def solve(some: Indices, right: Vector) -> Vector:
             return np.asarray(np.linalg.solve(K[np.ix_(some, some)], right))
 
-        model = Quadratic(lambda x: K @ x, solve, self.z[rows] - K @ beta, self.low[rows], self.high[rows])
+        low, high = problem.intervals
+        model = Quadratic(lambda x: K @ x, solve, self.z[rows] - K @ beta, low[rows], high[rows])
         beta, _, found = model.minimise(np.sign(beta).astype(np.int8))
-        factor = 1.0 / TUNING.harder if found else TUNING.harder
-        self.proximal = float(np.clip(factor * self.proximal, TUNING.proximal, TUNING.most_proximal))
+        self.damping.learn(found)
         alpha = iterates.alpha.copy()
         alpha[rows] = beta / fractions
         alpha = problem.in_domain(alpha)

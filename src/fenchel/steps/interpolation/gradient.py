@@ -17,27 +17,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem import Interpolation, Trait
 from fenchel.steps.base import Candidate, Overflow, Solver, Start
 from fenchel.steps.interpolation.semismooth import SemismoothNewton
+from fenchel.steps.linear_algebra.safeguards import Patience
 
 
 @dataclass(frozen=True)
 class DualGradientTuning:
-    """Set by `python -m benchmarks.tuning steps.interpolation.gradient newton 40 --rows balls`, when it was 20: balls
-    of 60 x 300 take 0.63 and 0.98 of the time for p = 2 and 1.5; of 120 x 80, 0.43, 0.87 and 0.70 for p = 2, 1.5, 1.2.
-
-    With 20, times for p = 2 did not depend on `growth` between 1.4 and 4 by more than 6 %; `decay` = 0.98 took 1.5
-    times as long for p = 1.5. The others are not measured.
+    """`python -m benchmarks.tuning steps.interpolation.gradient newton 20 80 --rows "balls 60 x 300"`: 0.93 and 1.15 of
+    the time; `decay 0.975 0.9`, 1.03 and 1.05.
     """
 
-    growth: float = 2.0  # of L where it proves too small
-    decay: float = 0.95  # and after every step
-    idle: int = 60  # steps that move no multiplier by more than rounding, after which none will
-    recentre: int = 20  # steps between two centres of the intercept
-    newton: int = 40  # steps before the first semismooth Newton steps;
-    later: int = 2  # how many times more before the next
+    decay: float = 0.95  # of L after every step
+    newton: int = 40  # steps before the first semismooth Newton steps; later they come after twice as many
 
 
 TUNING = DualGradientTuning()
@@ -57,7 +52,7 @@ class GradientState:
     L: float
     t: float = 1.0
     steps: int = 0
-    idle: int = 0
+    idle: Patience = field(default_factory=Patience)  # with steps that move multipliers by no more than rounding
     newton: SemismoothNewton | None = None
     due: int = field(default_factory=lambda: TUNING.newton)  # the number of steps after which it is tried
     settled: bool = False  # by it, up to rounding
@@ -88,7 +83,7 @@ class DualGradient(Solver[GradientState]):
     any_storage = True
 
     def begin(self, problem: Interpolation, start: Start, seed: int) -> GradientState:
-        beta = problem.fractions * np.reshape(start.alpha, (-1, problem.outputs))
+        beta = problem.weighted(start.alpha)
         v = problem.X.rmatvec(beta.ravel())
         longest = float(np.max(problem.X.row_norms(2.0), initial=0.0))
         first = max(longest * longest / problem.penalty.strong_convexity, 1e-300)
@@ -105,7 +100,7 @@ class DualGradient(Solver[GradientState]):
         problem, beta = state.problem, state.beta
         state.steps += 1
         if state.newton is not None and state.steps >= state.due:
-            state.due = TUNING.later * state.steps
+            state.due = 2 * state.steps
             if self._accelerate(state, state.newton):
                 return state
         w = problem.penalty.grad_conjugate(state.v_y)
@@ -118,7 +113,7 @@ class DualGradient(Solver[GradientState]):
             bound = value + float(np.vdot(z, move)) + 0.5 * state.L * float(np.vdot(move, move))
             if state.smooth(new, v) <= bound + 1e-12 * (abs(bound) + abs(value)):
                 break
-            state.L *= TUNING.growth
+            state.L *= 2.0
             if not state.L < 1e300:
                 raise Overflow("the multipliers overflow")
         if float(np.vdot(state.y - new, new - beta)) > 0.0:
@@ -126,11 +121,11 @@ class DualGradient(Solver[GradientState]):
         t = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.t**2))
         factor = (state.t - 1.0) / t
         state.y, state.v_y = new + factor * (new - beta), v + factor * (v - state.v)
-        far = float(np.abs(new - beta).max(initial=0.0)) > 4e-16 * float(np.abs(new).max(initial=0.0))
-        state.idle = 0 if far else state.idle + 1
+        moved, size = (float(np.abs(x).max(initial=0.0)) for x in (new - beta, new))
+        state.idle.learn(np.inf, progress=moved > 4.0 * UNIT_ROUNDOFF * size)
         state.beta, state.v, state.t = new, v, t
         state.L *= TUNING.decay
-        if problem.intercept and state.steps % TUNING.recentre == 0:
+        if problem.intercept and state.steps % self.steps_per_check == 0:
             state.centre = state.centre + state.pull * new.sum(axis=0)
             state.y, state.v_y, state.t = new, v, 1.0
         if not np.all(np.isfinite(v)):
@@ -160,13 +155,10 @@ class DualGradient(Solver[GradientState]):
         return np.where(problem.counts[:, None], new, 0.0)
 
     def finished(self, state: GradientState) -> bool:
-        return state.settled or state.idle >= TUNING.idle
+        return state.settled or state.idle.is_over
 
     def candidates(self, state: GradientState) -> Sequence[Candidate]:
         problem = state.problem
-        weights, intercept, multipliers = problem.shapes
-        w = problem.penalty.grad_conjugate(state.v).reshape(weights)
-        fractions = problem.fractions
-        alpha = np.divide(state.beta, fractions, out=np.zeros_like(state.beta), where=fractions > 0.0)
         b = state.intercepts(state.beta) if problem.intercept else np.zeros(problem.outputs)
-        return [Candidate(w, b if intercept else float(b[0]), alpha.reshape(multipliers))]
+        model = problem.shaped(problem.penalty.grad_conjugate(state.v), b)
+        return [Candidate(*model, problem.unweighted(state.beta))]

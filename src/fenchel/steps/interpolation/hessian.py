@@ -5,36 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from fenchel.data import limits
 from fenchel.data.typing import Indices, Matrix, Vector
+from fenchel.problem import Interpolation
 from fenchel.problem.penalties.base import LinkDerivative
 from fenchel.steps.base import Overflow
 from fenchel.steps.linear_algebra.conjugate_gradients import conjugate_gradients
-
-if TYPE_CHECKING:
-    from fenchel.steps.interpolation.newton import MultiplierState
-
-
-@dataclass(frozen=True)
-class MultiplierHessianTuning:
-    """`python -m benchmarks.tuning steps.interpolation.hessian most_uneven 3 30 --rows "100 x 400 p=(2|1.5)$"`: on
-    half-lines and intervals times are the same, but for the noise of a tenth. The others are not measured.
-    """
-
-    most_dense: int = 6000  # rows of a factorisation
-    most_entries: float = 5e8  # of rows that are copied for it
-    intercept: float = 1e3  # curvature of the intercept's column beside the mean diagonal
-    most_uneven: float = 10.0  # how many times the mean damping that of a row may be, or the mean that of the row
-    cg_steps: int = 500
-    cg_accuracy: float = 1e-13
-
-
-TUNING = MultiplierHessianTuning()
+from fenchel.steps.linear_algebra.safeguards import ROUNDING
 
 
 @dataclass
@@ -45,7 +28,7 @@ class MultiplierHessian:
     weighted mean of squared distances.
     """
 
-    state: MultiplierState
+    problem: Interpolation
     derivative: LinkDerivative
     damping: Vector
     pull: float
@@ -53,25 +36,23 @@ class MultiplierHessian:
     inverse: Callable[[Vector], Vector] = np.asarray  # and its solutions
 
     @classmethod
-    def of(cls, state: MultiplierState, derivative: LinkDerivative) -> MultiplierHessian:
-        """At the present multipliers."""
-        norms = state.problem.row_norms
-        mean = float(np.mean(norms[state.counts] ** 2)) * float(np.mean(derivative.diagonal))
+    def of(cls, problem: Interpolation, derivative: LinkDerivative, damping: float) -> MultiplierHessian:
+        """With this part of the mean diagonal as damping."""
+        fractions = problem.fractions.ravel()
+        counts = fractions > 0.0
+        mean = float(np.mean(problem.row_norms[counts] ** 2)) * float(np.mean(derivative.diagonal))
         mean = mean if 0.0 < mean < np.inf else 1.0
-        pull = TUNING.intercept * mean if state.problem.intercept else 0.0
-        fractions = state.problem.fractions.ravel()
-        inverse = np.divide(
-            1.0 / np.count_nonzero(state.problem.counts), fractions, out=np.ones_like(fractions), where=fractions > 0.0
-        )
-        if state.problem.on_infeasible == "raise":  # then weights play no role for the optimum, and large damping slows
-            inverse = np.clip(inverse, 1.0 / TUNING.most_uneven, TUNING.most_uneven)
-        return cls(state, derivative, state.damping * mean * inverse, pull)
+        pull = np.count_nonzero(counts) * mean if problem.intercept else 0.0  # about the trace of A H A'
+        inverse = np.ones_like(fractions)
+        if problem.on_infeasible == "least_violation":  # else weights play no role for the optimum
+            np.divide(1.0 / np.count_nonzero(problem.counts), fractions, out=inverse, where=counts)
+        return cls(problem, derivative, damping * mean * inverse, pull)
 
     def times(self, x: Vector) -> Vector:
         """K x."""
-        product, state = self.without_pull(x), self.state
+        product = self.without_pull(x)
         if self.pull:
-            product += np.tile(self.pull * state.totals(x), state.problem.n_samples)
+            product += np.tile(self.pull * self.problem.totals(x), self.problem.n_samples)
         return product
 
     def without_pull(self, x: Vector) -> Vector:
@@ -79,7 +60,7 @@ class MultiplierHessian:
         return self._undamped(x) + self.damping * x
 
     def _undamped(self, x: Vector) -> Vector:
-        X = self.state.problem.X
+        X = self.problem.X
         return X.matvec(self.derivative.times(X.rmatvec(x)))
 
     def solve(self, rows: Indices, right: Vector) -> Vector:
@@ -91,9 +72,10 @@ class MultiplierHessian:
         x = solve(right)
         if not self.pull:
             return x
-        outputs = np.eye(self.state.outputs)[rows % self.state.outputs]
+        k = self.problem.outputs
+        outputs = np.eye(k)[rows % k]
         columns = np.column_stack([solve(column) for column in np.ascontiguousarray(outputs.T)])
-        inner = np.eye(self.state.outputs) / self.pull + outputs.T @ columns
+        inner = np.eye(k) / self.pull + outputs.T @ columns
         if not np.all(np.isfinite(inner)):
             raise Overflow("the Hessian overflows")
         return np.asarray(x - columns @ np.linalg.lstsq(inner, outputs.T @ x, rcond=None)[0])
@@ -116,17 +98,14 @@ class MultiplierHessian:
         raise Overflow("the Hessian cannot be factored")
 
     def _fits(self, rows: Indices) -> bool:
-        problem = self.state.problem
-        if len(rows) > TUNING.most_dense:
-            return False
-        if problem.is_stored and (problem.penalty.quadratic or problem.design.is_sparse):
-            return True
-        return float(len(rows)) * problem.X.shape[1] <= TUNING.most_entries
+        problem = self.problem
+        copied = not (problem.is_stored and (problem.penalty.quadratic or problem.design.is_sparse))
+        return limits.fits(len(rows), max(len(rows), problem.X.shape[1] if copied else 0))
 
     def _dense(self, rows: Indices) -> Matrix:
-        problem, derivative = self.state.problem, self.derivative
+        problem, derivative = self.problem, self.derivative
         every = len(rows) == problem.X.shape[0]
-        if problem.penalty.quadratic and problem.X.shape[0] <= TUNING.most_dense:
+        if problem.penalty.quadratic and limits.fits(problem.X.shape[0], problem.X.shape[0]):
             gram = problem.row_gram
             K = derivative.diagonal[0] * (gram if every else gram[np.ix_(rows, rows)])
         elif problem.penalty.quadratic:
@@ -137,17 +116,11 @@ class MultiplierHessian:
         return np.asarray(K)
 
     def _weighted_gram(self, rows: Indices) -> Matrix:
-        problem, derivative = self.state.problem, self.derivative
-        if problem.is_stored and problem.design.is_sparse:
-            part = sp.csr_array(problem.design.matrix)[rows].astype(np.float64)
-            K = np.asarray(((part * derivative.diagonal) @ part.T).toarray())
-        else:
-            dense = problem.X.rows(rows)
-            used = np.flatnonzero(derivative.diagonal)
-            part = dense if len(used) == dense.shape[1] else dense[:, used]
-            half = part * np.sqrt(derivative.diagonal[used])
-            K = np.asarray(half @ half.T)
-            part = dense
+        problem, derivative = self.problem, self.derivative
+        if not (problem.is_stored and problem.design.is_sparse):
+            return derivative.gram(problem.X.rows(rows))
+        part = sp.csr_array(problem.design.matrix)[rows].astype(np.float64)
+        K = np.asarray(((part * derivative.diagonal) @ part.T).toarray())
         if derivative.direction is not None:
             image = np.asarray(part @ derivative.direction)
             K += derivative.factor * np.outer(image, image)
@@ -155,10 +128,10 @@ class MultiplierHessian:
 
     def _conjugate_gradients(self, rows: Indices, right: Vector) -> Vector:
         """Without damping, which they do not need where rows depend on each other."""
-        norms = self.state.problem.row_norms[rows]
+        norms = self.problem.row_norms[rows]
         diagonal = norms**2 * float(np.mean(self.derivative.diagonal)) + self.damping[rows]
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
-        padded = np.zeros(self.state.problem.X.shape[0])
+        padded = np.zeros(self.problem.X.shape[0])
         every = len(rows) == len(padded)
 
         def times(x: Vector) -> Vector:
@@ -167,6 +140,6 @@ class MultiplierHessian:
             padded[rows] = x
             return self._undamped(padded)[rows]
 
-        goal = (TUNING.cg_accuracy * float(np.linalg.norm(right))) ** 2
-        x, _, _ = conjugate_gradients(times, lambda r: r / diagonal, right, TUNING.cg_steps, residual_goal=goal)
+        goal = (ROUNDING * float(np.linalg.norm(right))) ** 2
+        x, _, _ = conjugate_gradients(times, lambda r: r / diagonal, right, residual_goal=goal)
         return x

@@ -1,8 +1,8 @@
 """Dual ascent with steps from the curvature of R* at hand, for the samples whose multipliers may move, by way of p = 2.
 
 - L_i = |x_i|_{2->*}^2 / mu bounds x_i'H x_i for the second derivative H of R* everywhere. For p near 1 it is far from
-  what H is along a run: on the data of section 4 of Raj and Bach 2020, p = 1 + 1 / log d, 10 to 100 times too large. The
-  step of a visit is 1 / l_i with l_i = min(L_i, safety x_i'diag(H) x_i), H at the model of the visit, safety = 1; of
+  what H is along a run: on the data of section 4 of Raj and Bach 2020, p = 1 + 1 / log d, it is 10 to 100 times too
+  large. The step of a visit is 1 / l_i with l_i = min(L_i, safety x_i'diag(H) x_i), H at the model of the visit, safety = 1; of
   H = diag(H) + factor f f' the second part is left out, for factor <= 0. H changes along the step, so this proves
   nothing: a pass that lowers D is taken back, momentum is dropped, and `safety` doubles. So D never falls unless all
   l_i = L_i, and those are the steps with the guarantees.
@@ -45,7 +45,7 @@ ROUNDS, PARTS = 8, 16
 
 @dataclass
 class LocalIterates:
-    """Iterates of the accelerated method, or the plain one (without momentum); `geometries` are the penalties to come."""
+    """Iterates of the accelerated method, or the plain one without momentum; `geometries` are penalties to come."""
 
     inner: AcceleratedIterates
     geometries: list[Penalty]

@@ -23,41 +23,31 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fenchel.data.typing import Mask, Vector
+from fenchel.data import limits
+from fenchel.data.typing import Vector
 from fenchel.problem import Interpolation, Trait
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.base import LinkDerivative
-from fenchel.steps.base import Candidate, GaveUp, Goal, Overflow, Progress, Solver, Start
+from fenchel.steps.base import Candidate, GaveUp, Overflow, Progress, Solver, Start
 from fenchel.steps.interpolation.active import ActivePasses
 from fenchel.steps.interpolation.dykstra import Dykstra
-from fenchel.steps.interpolation.hessian import TUNING as HESSIAN
 from fenchel.steps.interpolation.hessian import MultiplierHessian
 from fenchel.steps.interpolation.pivoting import Quadratic, States
 from fenchel.steps.interpolation.semismooth import stages
 from fenchel.steps.interpolation.state import Iterates
+from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY, Damping, Patience, backtracked
 
 
 @dataclass(frozen=True)
 class IntervalNewtonTuning:
-    """`python -m benchmarks.tuning steps.interpolation.newton damping 1e-12 1e-10 --rows "100 x 400 p=(2|1.5)$"`: times
-    are the same on half-lines and intervals, but for the noise of a tenth. The others are not measured.
+    """`python -m benchmarks.tuning steps.interpolation.newton many 250 5000 --rows "^hard margin"`: 1.03 and 14 times
+    as long; `rounds 8 128 --rows "^hard margin tall"`: 0.95 and 0.90; `nearly 0.0005 0.002 --rows "p=1.2
+    intercept"`: 1.07 and 1.00.
     """
 
-    damping: float = 1e-11  # of the Hessian's mean diagonal, at first and at least;
-    dependent: float = 1e-6  # the same for more rows than weights,
-    harder: float = 100.0  # how many times more after states were not found,
-    most_damping: float = 1e3  # and at most
-    halvings: int = 40
-    settled: float = 10.0  # with more than so many times the least damping a step is not the last
-    idle: int = 4  # steps that make neither F nor the violation smaller, after which none will
-    exact: float = 1e-12  # the violation of points, beside their size, that is rounding
-    missed: float = 1e-9  # the violation, beside the size of scores, with which steps that do not help are no end
-    stuck: int = 60  # steps that make the violation no smaller, after which there may be no feasible point
-    refinements: int = 4  # steps with one factor
-    many: int = 500  # samples from which passes of dual ascent come first,
-    rounds: int = 32  # as long as so many rounds of them
-    quick: float = 0.5  # make the violation this part of what it was
     nearly: float = 1e-3  # relative violation at which the next p-norm follows
+    many: int = 500  # samples from which passes of dual ascent come first,
+    rounds: int = 32  # as long as so many rounds of them halve the violation
 
 
 TUNING = IntervalNewtonTuning()
@@ -72,14 +62,10 @@ class MultiplierState:
     problem: Interpolation
     penalty: Penalty  # of the present stage
     later: list[Penalty]  # of the stages to come
-    low: Vector
-    high: Vector
-    counts: Mask
     beta: Vector
     b: Vector
     states: States
-    damping: float = field(default_factory=lambda: TUNING.damping)
-    least_damping: float = field(default_factory=lambda: TUNING.damping)
+    damping: Damping
     v: Vector = field(default_factory=lambda: np.zeros(0))
     w: Vector = field(default_factory=lambda: np.zeros(0))
     z: Vector = field(default_factory=lambda: np.zeros(0))
@@ -87,14 +73,10 @@ class MultiplierState:
     seed: int = 0
     passes: float = 0.0  # or what a step is worth in them
     violated: float = np.inf  # the violation when passes were last judged
-    idle: int = 0
-    stuck: int = 0
+    least: float = np.inf  # F
+    idle: Patience = field(default_factory=Patience)  # with steps that make neither F nor the violation smaller,
+    stuck: Patience = field(default_factory=lambda: Patience(times=3))  # and with those that do not halve the violation
     steps: int = 0  # of dual ascent
-    best: tuple[float, float] = (np.inf, np.inf)  # F and the violation
-
-    @property
-    def outputs(self) -> int:
-        return self.problem.outputs
 
     def evaluate(self) -> None:
         """v, w and the scores at the multipliers."""
@@ -109,10 +91,11 @@ class MultiplierState:
         active = self.states != 0
         if not (self.problem.intercept and active.any()):
             return
-        weights = np.where(active, self.problem.fractions.ravel(), 0.0).reshape(-1, self.outputs)
-        off = np.where(active, np.where(self.states > 0, self.low, self.high) - self.z, 0.0).reshape(-1, self.outputs)
-        total = weights.sum(axis=0)
-        shift = np.divide((weights * off).sum(axis=0), total, out=np.zeros(self.outputs), where=total > 0.0)
+        problem, (low, high) = self.problem, self.problem.intervals
+        weights = np.where(active, problem.fractions.ravel(), 0.0)
+        off = np.where(active, np.where(self.states > 0, low, high) - self.z, 0.0)
+        total = problem.totals(weights)
+        shift = np.divide(problem.totals(weights * off), total, out=np.zeros_like(total), where=total > 0.0)
         z, before = self.z, self.mean_square
         self.z = z + np.tile(shift, self.problem.n_samples)
         if self.mean_square < before:
@@ -125,31 +108,27 @@ class MultiplierState:
         """The intercept of every score."""
         return np.tile(self.b, self.problem.n_samples) if self.problem.intercept else 0.0
 
-    def totals(self, beta: Vector) -> Vector:
-        """sum_i beta_ij for every output j."""
-        return np.asarray(beta.reshape(-1, self.outputs).sum(axis=0))
-
-    @property
-    def distances(self) -> Vector:
-        """Of the scores to their intervals."""
-        return np.where(self.counts, np.maximum(np.maximum(self.low - self.z, self.z - self.high), 0.0), 0.0)
-
     @property
     def violation(self) -> float:
-        """The largest distance."""
-        return float(self.distances.max(initial=0.0))
+        """The largest distance of a score from its interval."""
+        return float(self.problem.distances(self.z).max(initial=0.0))
 
     @property
     def mean_square(self) -> float:
         """The weighted mean of squared distances."""
-        return float(np.sum(self.problem.fractions.ravel() * np.square(self.distances)))
+        return float(np.sum(self.problem.fractions.ravel() * np.square(self.problem.distances(self.z))))
 
     @property
     def is_exact(self) -> bool:
         """Whether points are met up to rounding, and the multipliers add up to zero if there is an intercept."""
-        if self.later or not np.array_equal(self.low[self.counts], self.high[self.counts]):
-            return False
-        return max(self.violation, self.imbalance) <= TUNING.exact * self.scale
+        low, high = self.problem.intervals
+        points = (low == high) | (self.problem.fractions.ravel() == 0.0)
+        return not self.later and bool(np.all(points)) and self.is_rounding
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether scores are as good as in their intervals, and an intercept's equation is met."""
+        return max(self.violation, self.imbalance) <= ROUNDING * self.scale
 
     @property
     def imbalance(self) -> float:
@@ -157,15 +136,14 @@ class MultiplierState:
         if not self.problem.intercept:
             return 0.0
         size = float(np.abs(self.beta).sum())
-        return float(np.abs(self.totals(self.beta)).max()) / size * self.scale if size > 0.0 else 0.0
+        return float(np.abs(self.problem.totals(self.beta)).max()) / size * self.scale if size > 0.0 else 0.0
 
     @property
     def scale(self) -> float:
         """About how large scores are."""
-        ends = np.where(
-            np.isfinite(self.low), np.abs(self.low), np.where(np.isfinite(self.high), np.abs(self.high), 0.0)
-        )
-        return float(max(ends[self.counts].max(initial=0.0), np.abs(self.z[self.counts]).max(initial=0.0), 1e-300))
+        ends, counts = np.abs(self.problem.intervals), self.problem.fractions.ravel() > 0.0
+        nearest = np.where(np.isfinite(ends[0]), *ends)
+        return float(max(nearest[np.isfinite(nearest)].max(initial=0.0), np.abs(self.z[counts]).max(), 1e-300))
 
 
 @dataclass(frozen=True)
@@ -184,23 +162,18 @@ class IntervalNewton(Solver[MultiplierState]):
         n, d = problem.X.shape
         if problem.penalty.link_derivative(np.zeros(d)) is None:
             return f"needs a link with a derivative, which {problem.penalty!r} has not"
-        if not problem.is_stored and float(n) * d > HESSIAN.most_entries:
+        if not (problem.is_stored or limits.fits(n, d)):
             return "takes several scores for fewer weights and samples only"
         return None
 
     def begin(self, problem: Interpolation, start: Start, seed: int) -> MultiplierState:
-        ends = problem.constraints.ends
-        assert ends is not None
-        low, high = (end.ravel() for end in ends)
-        counts = np.repeat(problem.counts, problem.outputs)
-        low, high = np.where(counts, low, -np.inf), np.where(counts, high, np.inf)
-        beta = (problem.fractions * np.reshape(start.alpha, (-1, problem.outputs))).ravel()
+        beta = problem.weighted(start.alpha).ravel()
         way = stages(problem.penalty) if not beta.any() else [problem.penalty]
         states = np.sign(beta).astype(np.int8)
         b = np.atleast_1d(np.asarray(start.b, dtype=np.float64)).copy()
-        state = MultiplierState(problem, way[0], way[1:], low, high, counts, beta, b, states, seed=seed)
-        if problem.X.shape[0] > problem.X.shape[1] + problem.outputs * problem.intercept:  # rows depend on each other
-            state.damping = state.least_damping = TUNING.dependent
+        dependent = problem.X.shape[0] > problem.X.shape[1] + problem.outputs * problem.intercept
+        damping = Damping() if dependent else Damping(TINY)
+        state = MultiplierState(problem, way[0], way[1:], beta, b, states, damping, seed=seed)
         if _begins_with_passes(problem):
             state.ascent = ActivePasses.of(problem, start, seed)
         if state.ascent is None:
@@ -217,26 +190,22 @@ class IntervalNewton(Solver[MultiplierState]):
         state.passes = float(ascent.count)
         if state.steps % TUNING.rounds:
             return
-        if ascent.violation < TUNING.quick * state.violated:
+        if ascent.violation < 0.5 * state.violated:
             state.violated = ascent.violation
             return
         found = ascent.model()
         assert found.alpha is not None
-        if state.problem.n_samples > HESSIAN.most_dense:
+        if not limits.fits(state.problem.n_samples, state.problem.n_samples):
             start = Start(found.w, found.b, found.alpha)
             accelerated = Dykstra(accelerate=True, restart=True).begin(state.problem, start, state.seed)
             assert isinstance(accelerated, Iterates)
             state.ascent = accelerated
             return
         state.ascent = None
-        state.beta = (state.problem.fractions * np.reshape(found.alpha, (-1, state.outputs))).ravel()
+        state.beta = state.problem.weighted(found.alpha).ravel()
         state.states = np.sign(state.beta).astype(np.int8)
         state.b = np.atleast_1d(np.asarray(found.b, dtype=np.float64))
         state.evaluate()
-
-    def aim(self, state: MultiplierState, goal: Goal) -> None:
-        if isinstance(state.ascent, ActivePasses):
-            state.ascent.goal = goal
 
     def progress(self, state: MultiplierState) -> Progress:
         """A Newton step is worth a certificate; passes of dual ascent are by their number, or their estimate."""
@@ -253,30 +222,30 @@ class IntervalNewton(Solver[MultiplierState]):
             self._ascend(state, state.ascent)
             return state
         state.passes += self.steps_per_check
-        if state.idle >= TUNING.idle and state.violation > TUNING.missed * state.scale:
+        if state.idle.is_over and state.violation > ROUNDING * state.scale:
             raise GaveUp("Newton steps on the multipliers do not get further")
         derivative = state.penalty.link_derivative(state.v)
         assert derivative is not None
         if not state.beta.any():  # the link may be flat there
             slope = max(float(derivative.diagonal.max(initial=0.0)), 1.0 / state.penalty.strong_convexity)
             derivative = LinkDerivative(np.full(len(state.v), slope))
-        hessian = MultiplierHessian.of(state, derivative)
+        hessian = MultiplierHessian.of(state.problem, derivative, state.damping.value)
         found, before = self._model_step(state, hessian), np.inf
         # proximal-point steps with one factor, as long as they help
-        for _ in range(TUNING.refinements if found and state.penalty.quadratic else 0):
-            if not TUNING.exact * state.scale < max(state.violation, state.imbalance) < 0.5 * before:
+        while found and state.penalty.quadratic and not state.is_rounding:
+            last, before = before, max(state.violation, state.imbalance)
+            if not before < 0.5 * last:
                 break
-            before = max(state.violation, state.imbalance)
             self._model_step(state, hessian)
         if not found:  # rows depend on each other too much
-            state.damping = min(TUNING.harder * state.damping, TUNING.most_damping)
+            state.damping.learn(False)
         return state
 
     def _model_step(self, state: MultiplierState, hessian: MultiplierHessian) -> bool:
         """To the minimum of the quadratic model, as far as F falls; whether it was found."""
         # the damping is around the present multipliers, the quadratic of the intercept around the present b
         c = state.z - hessian.without_pull(state.beta)
-        model = Quadratic(hessian.times, hessian.solve, c, state.low, state.high)
+        model = Quadratic(hessian.times, hessian.solve, c, *state.problem.intervals)
         beta, states, found = model.minimise(state.states)
         self._search(state, beta, states, hessian)
         return found
@@ -284,54 +253,47 @@ class IntervalNewton(Solver[MultiplierState]):
     def _search(self, state: MultiplierState, beta: Vector, states: States, hessian: MultiplierHessian) -> None:
         """Along the line to the model's minimum, as far as F falls."""
         old, b, change = state.beta, state.b, beta - state.beta
-        before, t = self._objective(state, hessian, old, b), 1.0
-        pulled = np.tile(hessian.pull * state.totals(old), state.problem.n_samples) if state.problem.intercept else 0.0
+        before, totals = self._objective(state, hessian, old, b), state.problem.totals
+        pulled = np.tile(hessian.pull * totals(old), state.problem.n_samples)
         slope = float((state.z + pulled) @ change) + self._ends(state, beta) - self._ends(state, old)
-        for _ in range(TUNING.halvings):
-            trial = old + t * change
-            value = self._objective(state, hessian, trial, b)
-            if value <= before + 1e-4 * t * min(slope, 0.0) + 1e-13 * (abs(before) + abs(value)):
-                break
-            t *= 0.5
-        else:
-            t = 0.0
+
+        def falls(t: float) -> bool:
+            value = self._objective(state, hessian, old + t * change, b)
+            return value <= before + 1e-4 * t * min(slope, 0.0) + 1e-13 * (abs(before) + abs(value))
+
+        t = backtracked(falls)
         if t > 0.0:
             state.beta = beta if t == 1.0 else old + t * change
             state.states = states if t == 1.0 else np.sign(state.beta).astype(np.int8)
             if state.problem.intercept:
-                state.b = b + hessian.pull * state.totals(state.beta)
-        factor = 0.3 if t == 1.0 else 1.0 if t >= 0.25 else 10.0
-        state.damping = float(np.clip(state.damping * factor, state.least_damping, TUNING.most_damping))
+                state.b = b + hessian.pull * totals(state.beta)
+        state.damping.learn(t == 1.0)
         state.evaluate()
         state.balance()
         self._account(state, self._objective(state, hessian, state.beta, state.b))
 
     def _account(self, state: MultiplierState, value: float) -> None:
-        violation, (least, smallest) = state.violation, state.best
-        settled = state.damping <= TUNING.settled * state.least_damping or state.damping >= TUNING.most_damping
-        state.idle, state.stuck = state.idle + settled, state.stuck + 1
-        if violation < 0.9 * smallest:
-            state.stuck = 0
-        if value < least - 1e-13 * abs(least) or violation < 0.7 * smallest:
-            state.idle = 0
-        state.best = min(value, least), min(violation, smallest)
-        if state.later and violation <= TUNING.nearly * state.scale:
-            state.penalty, state.best, state.idle, state.stuck = state.later.pop(0), (np.inf, np.inf), 0, 0
-            state.damping = state.least_damping
+        state.stuck.learn(state.violation)
+        state.idle.learn(state.violation, value < state.least - 1e-13 * abs(state.least))
+        state.least = min(value, state.least)
+        if state.later and state.violation <= TUNING.nearly * state.scale:
+            state.penalty, state.least, state.damping = state.later.pop(0), np.inf, Damping(state.damping.least)
+            state.idle, state.stuck = Patience(), Patience(times=3)
             state.evaluate()
 
     @staticmethod
     def _ends(state: MultiplierState, beta: Vector) -> float:
         """sum_i h_i(beta_i)."""
+        low, high = state.problem.intervals
         with np.errstate(invalid="ignore"):
-            terms = np.where(beta > 0.0, -state.low * beta, np.where(beta < 0.0, -state.high * beta, 0.0))
+            terms = np.where(beta > 0.0, -low * beta, np.where(beta < 0.0, -high * beta, 0.0))
         return float(terms.sum())
 
     def _objective(self, state: MultiplierState, hessian: MultiplierHessian, beta: Vector, b: Vector) -> float:
         """F, with the quadratic of the intercept around the present one."""
         value = self._ends(state, beta) + state.penalty.conjugate(state.problem.X.rmatvec(beta))
         if state.problem.intercept:
-            totals = state.totals(beta)
+            totals = state.problem.totals(beta)
             value += float(b @ totals) + 0.5 * hessian.pull * float(totals @ totals)
         return value
 
@@ -340,15 +302,13 @@ class IntervalNewton(Solver[MultiplierState]):
             return state.ascent.candidates()[:1]
         problem = state.problem
         w = problem.penalty.grad_conjugate(state.v) if state.later else state.w
-        weights, intercept, multipliers = problem.shapes
-        fractions = problem.fractions.ravel()
-        alpha = np.divide(state.beta, fractions, out=np.zeros_like(state.beta), where=fractions > 0.0)
-        b = state.b if intercept else float(state.b[0])
-        return [Candidate(w.reshape(weights), b if problem.intercept else 0.0 * b, alpha.reshape(multipliers))]
+        b = state.b if problem.intercept else np.zeros_like(state.b)
+        return [Candidate(*problem.shaped(w, b), problem.unweighted(state.beta))]
 
     def finished(self, state: MultiplierState) -> bool:
-        ends = state.idle >= TUNING.idle and state.violation <= TUNING.missed * state.scale
-        return (ends and not state.later) or state.stuck >= TUNING.stuck or state.is_exact
+        """Up to rounding; or without progress, because there may be no feasible point."""
+        ends = state.idle.is_over and not state.later and state.violation <= ROUNDING * state.scale
+        return ends or state.stuck.is_over or state.is_exact
 
 
 def _begins_with_passes(problem: Interpolation) -> bool:

@@ -19,33 +19,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fenchel.data import limits
 from fenchel.data.typing import Matrix, Vector
 from fenchel.problem import Interpolation
 from fenchel.problem.penalties import LpSquared, Penalty
 from fenchel.problem.penalties.base import LinkDerivative
 from fenchel.problem.penalties.bregman import Bregman
-
-
-@dataclass(frozen=True)
-class SemismoothTuning:
-    """Set on random problems with balls, boxes and lists of sets, n k and d up to 60, p from 1.01 to 2."""
-
-    most_scores: int = 600
-    most_entries: float = 2e6  # of the rows
-    steps: int = 60
-    halvings: int = 12
-    fall: float = 0.95  # of the residual, at least, in a step
-    exact: float = 1e-15  # the residual beside the scores that no step improves,
-    settled: float = 1e-12  # and that is mostly rounding
-    useful: float = 0.5  # the part of the residual that is left
-    damping: float = 1e-4  # beside the mean diagonal of K, at first; with 1e-5 multipliers of equal rows diverge
-    harder: float = 10.0  # how many times more where no step helps,
-    most_damping: float = 1.0  # and at most
-    difference: float = 1e-7  # of difference quotients, beside the scores
-    nearer: float = 0.5  # p - 1 of the next p-norm, as a part of the last
-
-
-TUNING = SemismoothTuning()
+from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY, Damping, Patience, backtracked
 
 
 def stages(penalty: Penalty) -> list[Penalty]:
@@ -55,8 +35,8 @@ def stages(penalty: Penalty) -> list[Penalty]:
     if not isinstance(penalty, LpSquared):
         return [penalty]
     p, found = 2.0, list[Penalty]()
-    while p - 1.0 > (penalty.p - 1.0) / TUNING.nearer:
-        p = 1.0 + TUNING.nearer * (p - 1.0)
+    while p - 1.0 > 2.0 * (penalty.p - 1.0):
+        p = 1.0 + 0.5 * (p - 1.0)
         found.append(LpSquared(penalty.lam, p))
     return [*found, penalty]
 
@@ -102,7 +82,7 @@ class SemismoothNewton:
     def suits(problem: Interpolation) -> bool:
         """Whether there are few rows, and the link has a derivative."""
         m, d = problem.X.shape
-        few = m <= TUNING.most_scores and m * float(d) <= TUNING.most_entries
+        few = limits.may_factor(2 * m, d)  # a system that is not symmetric, and a product: eight times a factor
         return few and problem.penalty.link_derivative(np.zeros(d)) is not None
 
     def solve(self, beta: Vector, b: Vector) -> Solution | None:
@@ -120,7 +100,7 @@ class SemismoothNewton:
         for penalty in penalties:
             point = self._descend(penalty, self._start(penalty, point.beta, point.b))
         after = self._start(penalties[-1], point.beta, point.b).relative
-        return Solution(point.beta, point.b, after <= TUNING.settled) if after < TUNING.useful * before else None
+        return Solution(point.beta, point.b, after <= ROUNDING) if after < 0.5 * before else None
 
     def _start(self, penalty: Penalty, beta: Vector, b: Vector) -> Point:
         """A point, with an L that makes L beta as long as the scores."""
@@ -135,30 +115,27 @@ class SemismoothNewton:
 
     def _descend(self, penalty: Penalty, point: Point) -> Point:
         """Newton steps as long as the residual falls."""
-        damping = TUNING.damping
-        for _ in range(TUNING.steps):
-            if not TUNING.exact < point.relative < np.inf:
+        damping, patience = Damping(), Patience()
+        while ROUNDING < point.relative < np.inf and not patience.is_over:
+            after = self._step(penalty, point, damping.value)
+            if after is None and damping.is_most:
                 break
-            after = self._step(penalty, point, damping)
-            if after is not None:
-                point, damping = after, max(TUNING.damping, damping / TUNING.harder)
-            elif damping < TUNING.most_damping:
-                damping *= TUNING.harder
-            else:
-                break
+            point = point if after is None else after
+            damping.learn(after is not None)
+            patience.learn(point.size)
         return point
 
     def _step(self, penalty: Penalty, point: Point, damping: float) -> Point | None:
         direction = self._direction(penalty, point, damping)
         if direction is None:
             return None
-        t = 1.0
-        for _ in range(TUNING.halvings):
-            trial = self._at(penalty, point.beta + t * direction[0], point.b + t * direction[1])
-            if trial.size < (1.0 - (1.0 - TUNING.fall) * t) * point.size:
-                return trial
-            t *= 0.5
-        return None
+        at = self._at
+
+        def trial(t: float) -> Point:
+            return at(penalty, point.beta + t * direction[0], point.b + t * direction[1])
+
+        t = backtracked(lambda t: trial(t).size < (1.0 - 1e-4 * t) * point.size)
+        return trial(t) if t > 0.0 else None
 
     def _at(self, penalty: Penalty, beta: Vector, b: Vector) -> Point:
         v = self.rows.T @ beta.ravel()
@@ -181,10 +158,7 @@ class SemismoothNewton:
     def _direction(self, penalty: Penalty, point: Point, damping: float) -> tuple[Vector, Vector] | None:
         problem, (n, k) = self.problem, point.beta.shape
         derivative, m = self._derivative(penalty, point.v), n * k
-        K = (self.rows * derivative.diagonal) @ self.rows.T
-        if derivative.direction is not None:
-            image = self.rows @ derivative.direction
-            K += derivative.factor * np.outer(image, image)
+        K = derivative.gram(self.rows)
         slope = float(np.trace(K)) / m
         K[np.diag_indices(m)] += damping * slope
         J, E = self._projection(point.z - self.L * point.beta), np.tile(np.eye(k), (n, 1))
@@ -211,8 +185,8 @@ class SemismoothNewton:
         n, k = t.shape
         project = self.problem.constraints.project
         at, J = project(t), np.zeros((n, k, n, k))
-        h = TUNING.difference * np.maximum(np.abs(t).max(axis=1), np.abs(at).max(axis=1))
-        h = np.where(h > 0.0, h, TUNING.difference)
+        h = TINY * np.maximum(np.abs(t).max(axis=1), np.abs(at).max(axis=1))
+        h = np.where(h > 0.0, h, TINY)
         every = np.arange(n)
         for j in range(k):
             moved = t.copy()

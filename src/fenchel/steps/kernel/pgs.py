@@ -16,18 +16,9 @@ from fenchel.data.typing import Indices, Matrix, Vector
 from fenchel.kernel import Gram
 from fenchel.problem import KernelProblem, Problem, Trait
 from fenchel.problem.penalties import Penalty
+from fenchel.steps.kernel.ascent import TUNING
 from fenchel.steps.stochastic.models import SUMS, GradientModels, GradientRule
 from fenchel.steps.stochastic.pgs import PGS, DescentState
-
-
-@dataclass(frozen=True)
-class KernelPGSTuning:
-    """`python -m benchmarks.tuning steps.kernel.pgs block 128 512 --rows "kernel pgs"`: times are within 4 %."""
-
-    block: int = 256  # samples whose rows are computed at a time
-
-
-TUNING = KernelPGSTuning()
 
 
 @dataclass(kw_only=True)
@@ -46,7 +37,7 @@ class KernelModels(GradientModels):
     ) -> Matrix | None:
         """One pass in this order; the models after step `draw`, if the pass makes that step."""
         n, found = self.width, None
-        size = max(1, TUNING.block // batch) * batch
+        size = max(1, TUNING.working_set // batch) * batch
         for start in range(0, len(order), size):
             block = order[start : start + size]
             columns = np.union1d(np.flatnonzero(np.any(self.table[:n] != 0.0, axis=1)), block).astype(np.int64)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from fenchel.data import limits
 from fenchel.data.design import Design
 from fenchel.data.typing import Vector
 from fenchel.steps.base import Overflow
@@ -24,20 +25,19 @@ from fenchel.steps.linear_algebra.conjugate_gradients import Operator, conjugate
 
 @dataclass(frozen=True)
 class NewtonSystemTuning:
-    """When a Gram matrix is factored, sampled or avoided.
+    """When a Gram matrix is sampled; times as parts of those with the present values.
 
-    `python -m benchmarks.race` and `python -m benchmarks.race --sparse` show their effect; the runs that set the values
-    are not recorded. `python -m benchmarks.tuning steps.linear_algebra.newton_system max_steps 50 500 --rows "hinge
-    intercept 7000|logistic 20000"`: times do not depend on it.
+    `python -m benchmarks.tuning steps.linear_algebra.newton_system few_rows 2500 20000 --rows "^logistic 20000"`: 0.91
+    and 2.62; `dense_rows 4 64`, 0.90 and 0.83; `stale_after 3 12 --rows "^hinge intercept 7000"`: 1.13 and 1.05;
+    `gram_cost 4 16 --rows "^groups auto"`: 0.95 and 1.10. With --rows "^auto sparse", `sparse_rows 16 64`: 1.00 and
+    1.00; `gram_cost 1 64`, 1.43 and 0.92 of 20000 x 100.
     """
 
-    widest: int = 1000  # most columns of a factored matrix: 8 MB
     dense_rows: int = 8  # sampled rows per column of a dense X, whose Gram matrix is computed by BLAS
     sparse_rows: int = 32  # sampled rows per column of a sparse X
     few_rows: int = 5000  # most rows without a sample, so that weight 2 is exactly equivalent to a repeated row
-    max_steps: int = 250  # most conjugate-gradient steps per system
     stale_after: int = 6  # steps after which a sampled factor is not reused for the next system
-    most_gram_cost: float = 8.0  # largest cost of a Gram matrix of all rows, in products with X
+    gram_cost: float = 8.0  # largest cost of a Gram matrix of all rows, in products with X
 
 
 TUNING = NewtonSystemTuning()
@@ -60,11 +60,11 @@ class NewtonSystem:
             rows, h = rows[nonzero], h[nonzero]
         ridge = self._ridge(h)
         width = len(ridge)
-        if width > TUNING.widest:
+        if not limits.may_factor(width):
             p, r = self._iterate(rows, h, g, ridge, self._diagonal(rows, h, ridge), accuracy)
         else:
             most = sample_size(design.problem.design, width)
-            if len(nonzero) <= most or design.gram_cost <= TUNING.most_gram_cost:
+            if len(nonzero) <= most or design.gram_cost <= TUNING.gram_cost:
                 self.factor = None
                 p, r = _back_substitute(self._factored(rows, h, ridge), g), np.zeros_like(g)
             else:
@@ -119,7 +119,7 @@ class NewtonSystem:
         def hessian(p: Vector) -> Vector:
             return self.design.hessian_product(rows, h, p) + ridge * p
 
-        p, r, steps = conjugate_gradients(hessian, precondition, g, TUNING.max_steps, residual_goal=accuracy)
+        p, r, steps = conjugate_gradients(hessian, precondition, g, residual_goal=accuracy)
         if steps > TUNING.stale_after:
             self.factor = None
         self.passes += steps * len(rows) / self.design.problem.shape[0]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from fenchel.data import limits
 from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.losses.multiclass import probabilities
@@ -24,22 +25,17 @@ from fenchel.steps.linear_algebra import newton_system
 from fenchel.steps.linear_algebra.augmented import gram_of
 from fenchel.steps.linear_algebra.conjugate_gradients import Operator, conjugate_gradients
 from fenchel.steps.linear_algebra.newton_system import sample_size
+from fenchel.steps.linear_algebra.safeguards import backtracked
 from fenchel.steps.newton import state as single_score
 
 
 @dataclass(frozen=True)
 class MulticlassNewtonTuning:
-    """When "auto" takes Newton's method, and parameters of its steps.
-
-    `python -m benchmarks.race` shows the effect of the first two; the runs that set them are not recorded.
-    `python -m benchmarks.tuning steps.newton.multiclass few_features 0 --rows "^multiclass softmax lam=0.01$"`: 1.6
-    times as long. `first_epochs` 2 10 with --rows "^multiclass softmax 12000": 1.01 and 1.19; `max_steps` 150 600 with
-    --rows "^multiclass softmax", 1.00 and 1.00.
+    """`python -m benchmarks.tuning steps.newton.multiclass first_epochs 2 10 --rows "^multiclass softmax 12000"`: 1.01
+    and 1.18; `epochs 2 1e9 --rows "^auto softmax"`: 1.00 and 26.
     """
 
-    few_features: int = 2000  # largest d for which a d x d matrix is formed for the preconditioner
     epochs: float = 20.0  # epochs of dual ascent per factor e of the gap, above which Newton steps cost less
-    max_steps: int = 300  # most conjugate-gradient steps per Newton step
     first_epochs: int = 5  # epochs of dual ascent before the first Newton step
 
 
@@ -79,7 +75,7 @@ class MatrixNewton(Solver[MulticlassNewtonState]):
             return True
         size = float(problem.weights @ problem.products.row_norms**2) / problem.total_weight
         epochs = problem.loss.smoothness * size / (problem.penalty.strong_convexity * n)
-        return d <= TUNING.few_features and epochs > TUNING.epochs
+        return limits.may_factor(d) and epochs > TUNING.epochs
 
     def begin(self, problem: MulticlassProblem, start: Start, seed: int) -> MulticlassNewtonState:
         cold = problem.design.by_rows and problem.shape[0] > newton_system.TUNING.few_rows
@@ -93,13 +89,17 @@ class MatrixNewton(Solver[MulticlassNewtonState]):
         value = _objective(problem, state.model, state.Z)
         gradient = _adjoint(problem, problem.loss.gradient(state.Z, problem.y)) + _ridge(problem, state.model)
         direction, U = _newton_direction(state, gradient, value)
-        slope, size = float(np.sum(gradient * direction)), 1.0
-        for _ in range(40):
-            model = state.model + size * direction
-            if _objective(problem, model, state.Z + size * U) <= value + 1e-4 * size * slope + 1e-15 * abs(value):
-                return _state(problem, model[:, :-1], model[:, -1])
-            size *= 0.5
-        raise Overflow("the line search fails in double precision; rescale the features or lam")
+        slope = float(np.sum(gradient * direction))
+
+        def falls(t: float) -> bool:
+            after = _objective(problem, state.model + t * direction, state.Z + t * U)
+            return after <= value + 1e-4 * t * slope + 1e-15 * abs(value)
+
+        t = backtracked(falls)
+        if t == 0.0:
+            raise Overflow("the line search fails in double precision; rescale the features or lam")
+        model = state.model + t * direction
+        return _state(problem, model[:, :-1], model[:, -1])
 
     def candidates(self, state: MulticlassNewtonState) -> Sequence[Candidate]:
         return [Candidate(state.model[:, :-1].copy(), state.model[:, -1].copy())]
@@ -137,7 +137,7 @@ def _newton_direction(state: MulticlassNewtonState, gradient: Vector, value: flo
     def goal(first: float) -> float:
         return first * min(0.01, float(np.sqrt(first / (1e-300 + abs(value)))))
 
-    D, _, _ = conjugate_gradients(hessian, precondition, -gradient, TUNING.max_steps, energy_goal=goal)
+    D, _, _ = conjugate_gradients(hessian, precondition, -gradient, energy_goal=goal)
     return D, problem.scores(D[:, :-1], D[:, -1])
 
 
@@ -148,7 +148,7 @@ def preconditioner(problem: MulticlassProblem, trace: Vector) -> Operator:
     own = 1.0 if problem.intercept else 0.0
     free = 1e-12 + 1e-6 * float(s.sum()) if problem.intercept else 1.0
     ridge = np.append(np.full(d, lam), free)
-    if d > TUNING.few_features:
+    if not limits.may_factor(d):
         diagonal = np.append(problem.design.column_norms(2.0, s) ** 2, own * float(s.sum())) + ridge
         return lambda R: R / diagonal
     kept = np.flatnonzero(s > 0.0)

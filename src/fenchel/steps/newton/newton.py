@@ -18,12 +18,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fenchel.data import limits
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.steps.base import Candidate, Progress, Solver, Start, expected_epochs
-from fenchel.steps.linear_algebra import newton_system
+from fenchel.steps.dual_ascent.state import TUNING as ASCENT
+from fenchel.steps.linear_algebra import newton_system, safeguards
 from fenchel.steps.linear_algebra.augmented import AugmentedDesign
 from fenchel.steps.linear_algebra.newton_system import NewtonSystem
+from fenchel.steps.linear_algebra.safeguards import TINY
 from fenchel.steps.newton.state import TUNING, NewtonState, SampleState, levels
 
 
@@ -54,18 +57,17 @@ class Newton(Solver[NewtonState]):
         n, width = problem.shape[0], problem.shape[1] + problem.intercept
         if width > max(2 * n, TUNING.narrow):
             return False
-        if width > newton_system.TUNING.widest:
-            if problem.loss.has_straight_parts:
-                tall = problem.intercept and n >= TUNING.tall * width and not problem.loss.kinks(problem.y[:1])
-                return tall and expected_epochs(problem, tol) > TUNING.tall_epochs
-            most = TUNING.wide_epochs_intercept if problem.intercept else TUNING.wide_epochs
+        if not limits.may_factor(width):
+            tall = problem.intercept and n >= 2 * width and not problem.loss.kinks(problem.y[:1])
+            if problem.loss.has_straight_parts and not tall:
+                return False
+            most = TUNING.wide_epochs if problem.intercept else ASCENT.many_epochs
             return expected_epochs(problem, tol) > most
         if n <= few_rows and width <= TUNING.narrow:
             return True
         if n > few_rows and width > TUNING.narrow and _momentum_is_quicker(problem, tol):
             return False
-        few = float(np.clip(TUNING.epochs_per_column * width, TUNING.fewest_epochs, TUNING.most_epochs))
-        return not problem.loss.kinks(problem.y[:1]) or expected_epochs(problem, tol) > few
+        return not problem.loss.kinks(problem.y[:1]) or expected_epochs(problem, tol) > TUNING.kink_epochs
 
     def begin(self, problem: Problem, start: Start, seed: int) -> NewtonState:
         loss = problem.loss.kernel()
@@ -95,7 +97,7 @@ class Newton(Solver[NewtonState]):
         state.inner += 1
         if state.has_kinks and _smoothed_problem_is_solved(state):
             _move_centre(state)
-        elif state.inner % TUNING.inner_steps == 0:
+        elif state.inner % safeguards.TUNING.patience == 0:
             state.activate_all()  # samples left out may matter
         return state.widen() if state.later and subset_is_solved else state
 
@@ -116,7 +118,7 @@ class Newton(Solver[NewtonState]):
 def _accuracy(state: NewtonState) -> float:
     """The tolerance for |residual|^2 of the next Newton system: a small fraction of the gap."""
     lam, g = state.problem.penalty.lam, state.gradient
-    forcing = TUNING.quadratic_forcing if state.problem.loss.quadratic else TUNING.forcing
+    forcing = TINY if state.problem.loss.quadratic else TUNING.forcing  # a constant Hessian: one step does it
     return forcing * min(float(g @ g), 2.0 * lam * state.gap)
 
 
@@ -142,7 +144,7 @@ def _move_centre(state: NewtonState) -> None:
     curved |= samples.h > 0
     distance = samples.distance()
     if curved.any() and moved > 0.0:
-        state.restrict_to(np.flatnonzero(distance <= TUNING.near * max(moved, float(distance[curved].max()))))
+        state.restrict_to(np.flatnonzero(distance <= max(moved, float(distance[curved].max()))))
 
 
 def line_search(state: NewtonState, p: Vector, dz: Vector) -> float:

@@ -13,43 +13,33 @@ from fenchel.data.products import UNIT_ROUNDOFF, gamma
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.steps.base import Overflow, Residual, Scores, length
-from fenchel.steps.linear_algebra import newton_system
 from fenchel.steps.linear_algebra.augmented import DEPTH, AugmentedDesign
-from fenchel.steps.linear_algebra.newton_system import NewtonSystem
+from fenchel.steps.linear_algebra.newton_system import NewtonSystem, sample_size
+from fenchel.steps.linear_algebra.safeguards import Patience
 
 
 @dataclass(frozen=True)
 class NewtonTuning:
-    """When "auto" takes Newton's method, and parameters of its steps.
+    """When "auto" takes Newton's method, and parameters of its steps; times as parts of those with the present values.
 
-    `python -m benchmarks.race` and `python -m benchmarks.race --sparse` show their effect; the runs that set the values
-    are not recorded. Of those marked "guess", `python -m benchmarks.tuning steps.newton.state near 1 4 --rows "hinge
-    intercept|quantile"` shows times within 7 %, and `most_clipped 0.05 0.2 --rows "logistic 20000"` within 5 %;
-    `inner_steps` is not measured.
+    `python -m benchmarks.tuning steps.newton.state kink_epochs 12.5 1e9 --rows "^hinge intercept 7000|^absolute
+    20000"`: 0.96 and 3.8; `first_tau 1 4`, 0.90 and 1.06; `tau_factor 0.25 0.8`, 0.76 and 1.43; `growth 2 8 --rows
+    "^hinge intercept 7000"`: 0.60 and 0.86, but `2 16 --rows "^logistic 20000"` 1.00 and 0.82; `forcing 1e-3 1e-1` on
+    both, 1.07 and 1.07. With --rows "^auto": `momentum_epochs 10 1e9`, 1.71 and 0.93; `momentum_tol 0 1`, 0.99 and
+    1.47; `narrow 20 1000000`, 0.98 and 1.59, of 6000 x 500; `wide_epochs 10 1e9`, 0.97 and 73 of 3000 x 1200.
     """
 
     # which problems "auto" gives to Newton's method
     narrow: int = 400  # columns up to which the factors cost almost nothing
-    epochs_per_column: float = 0.11  # with kinks: epochs of coordinate ascent, per column, that cost as much as Newton
-    fewest_epochs: float = 10.0  # bounds on their number
-    most_epochs: float = 35.0
+    kink_epochs: float = 25.0  # with kinks: epochs of coordinate ascent that cost as much as Newton
     momentum_epochs: float = 110.0  # epochs with momentum up to which they cost less than Hessians of dense columns
-    momentum_tol: float = 1e-4  # smallest tolerance for that if the loss has linear pieces
-    wide_epochs: float = 1000.0  # epochs of coordinate ascent above which conjugate-gradient Newton steps cost less
-    wide_epochs_intercept: float = 150.0  # the same with an unpenalised intercept, where there is no momentum
-    tall: int = 2  # wide losses with linear pieces and an intercept: fewest samples per column,
-    tall_epochs: float = 50.0  # and fewest epochs of coordinate ascent
+    momentum_tol: float = 1e-4  # smallest tolerance for that if the loss has linear pieces: then Newton's steps are few
+    wide_epochs: float = 100.0  # the same of a wide X, by conjugate gradients, with an intercept: no momentum
     # the steps
-    first_samples: int = 16  # fewest samples per weight in the first steps
     growth: int = 4  # ratio of the sizes of successive subsets
     first_tau: float = 2.0  # first proximal parameter, in mean distances of the scores from their kinks
     tau_factor: float = 0.5  # its factor each time the smoothed problem is solved
-    near: float = 2.0  # distance from a kink of active samples, in units of the largest move of a score (guess)
-    inner_steps: int = 25  # steps on the active samples between evaluations of all samples (guess)
     forcing: float = 1e-2  # tolerance of a Newton system, as a fraction of the gap
-    quadratic_forcing: float = 1e-10  # the same for the squared loss, whose Hessian is constant
-    most_clipped: float = 0.1  # largest fraction of the tangent's multipliers outside their domain (guess)
-    patience: int = 200  # most steps without a smaller gap (guess)
 
 
 TUNING = NewtonTuning()
@@ -136,8 +126,7 @@ class NewtonState:
     reference: Vector = field(init=False)  # scores when the centre last moved
     tangent: Vector | None = None  # multipliers of the tangent, and their gap
     tangent_gap: float = np.inf
-    best_gap: float = np.inf  # the smallest gap so far, and steps since it was found
-    idle: int = 0
+    patience: Patience = field(default_factory=lambda: Patience(times=10, part=0.99))  # the gap may fall slowly
     inner: int = 0  # steps since the centre last moved
 
     def __post_init__(self) -> None:
@@ -205,11 +194,11 @@ class NewtonState:
             self._evaluate_tangent(tangent, residual - (1.0 - t) * self.design.ridge * p)
 
     def _evaluate_tangent(self, tangent: Vector, gradient: Vector) -> None:
-        """The gap of the tangent's multipliers, clipped to their domain, unless too many are clipped."""
+        """The gap of the tangent's multipliers, clipped to their domain, unless most are clipped."""
         active = self.active
         inside = np.clip(tangent, *active.domain)
         change = active.s * (inside - tangent)
-        if np.count_nonzero(change) > TUNING.most_clipped * len(change):
+        if 2 * np.count_nonzero(change) > len(change):
             return
         gradient = gradient - self.design.combine(active.rows, change) / self.W
         terms = active.loss.gap_sum(active.z, active.y, active.s, inside) / self.W
@@ -225,10 +214,8 @@ class NewtonState:
 
     def expect_progress(self) -> None:
         """Raise if rounding errors keep the gap from decreasing."""
-        self.idle += 1
-        if self.gap < 0.99 * self.best_gap:
-            self.best_gap, self.idle = self.gap, 0
-        if self.idle > TUNING.patience:
+        self.patience.learn(self.gap)
+        if self.patience.is_over:
             raise Overflow("Newton steps make no progress in double precision; rescale the features or lam")
 
     def respond(self, samples: SampleState) -> None:
@@ -314,7 +301,7 @@ def levels(problem: Problem, width: int, rng: np.random.Generator) -> list[NDArr
     rows = np.flatnonzero(problem.weights > 0).astype(np.int64)
     sizes: list[int] = []
     size = len(rows) // TUNING.growth
-    while size >= max(TUNING.first_samples * width, newton_system.TUNING.few_rows // 2):
+    while 2 * size >= sample_size(problem.design, width):
         sizes.insert(0, size)
         size //= TUNING.growth
     if not sizes:

@@ -14,31 +14,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fenchel.data import limits
+from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Indices, Vector
 from fenchel.problem import Problem, Trait
 from fenchel.steps.base import Candidate, Goal, Solver, Start, expected_epochs
+from fenchel.steps.linear_algebra import newton_system
 from fenchel.steps.linear_algebra.augmented import hessian_cost
+from fenchel.steps.linear_algebra.safeguards import TINY, Patience
 from fenchel.steps.measurements import Measurements
 from fenchel.steps.working_set.columns import ColumnSet
 from fenchel.steps.working_set.hessian import newton_step
 from fenchel.steps.working_set.matrix_free import column_step, support_step
 from fenchel.steps.working_set.moments import Moments
 from fenchel.steps.working_set.selection import is_narrow, select, select_for
+from fenchel.steps.working_set.sparse_path import TUNING as PATH
 from fenchel.steps.working_set.state import WorkingSetState
 
 
 @dataclass(frozen=True)
 class PrimalTuning:
-    """`python -m benchmarks.race --sparse` on a9a, dna and imdb."""
+    """`python -m benchmarks.tuning steps.working_set.primal_cd most_epochs 5 1e9 --rows "^auto elastic net"`: 0.21 and
+    1.02 of the time.
+    """
 
-    model: float = 1e-7  # the accuracy of a step's quadratic model, as a part of the gap that is asked for
-    most_idle: int = 25  # steps in a row that change nothing, after which none will
-    noise: float = 1e-14  # the part of P by which a line search may raise it: rounding
-    nothing: float = 1e-15  # a gap, as a part of P, that no step would make smaller
-    most_entries: int = 1_000_000  # of a Hessian of all weights,
-    cheap: float = 8.0  # and the passes that it may cost, for them to be worked on all at once
-    moments: float = 1e-9  # the same where second moments are all of the problem,
-    lams_per_step: int = 20  # and the penalties solved for in a step there
     most_epochs: float = 50.0  # of dual coordinate ascent that take less time than working sets do
 
 
@@ -96,8 +95,8 @@ class PrimalCD(Solver[WorkingSetState]):
             known = [at for penalty, _, at in state.ahead if penalty == problem.penalty]
             state.take(known[0] if known else state.ahead[-1][-1])
             state.ahead = []
-        state.gap = state.least_gap = state.least_primal = np.inf
-        state.steps = state.idle = 0
+        state.gap = state.least_primal = np.inf
+        state.steps, state.patience = 0, Patience()
         state.grows = False
         select_for(state, ratio)
         return state
@@ -107,13 +106,14 @@ class PrimalCD(Solver[WorkingSetState]):
         before = state.primal
         if state.moments is not None:
             _moment_step(state)
-        elif state.gap > TUNING.nothing * abs(before):
+        elif state.gap > UNIT_ROUNDOFF * abs(before):
             select(state)
             _step_on_set(state, before)
             state.evaluate()
-        state.idle, primal = state.idle + 1, state.primal
-        if primal < (1.0 - TUNING.noise) * state.least_primal:
-            state.idle, state.least_primal = 0, primal
+        primal = state.primal
+        falls = primal < (1.0 - 1e-14) * state.least_primal
+        state.least_primal = primal if falls else state.least_primal
+        state.patience.learn(state.gap, falls)
         return state
 
     def measured(self, state: WorkingSetState) -> Measurements | None:
@@ -125,7 +125,7 @@ class PrimalCD(Solver[WorkingSetState]):
 
     def finished(self, state: WorkingSetState) -> bool:
         """Whether no step will make P or the gap any smaller."""
-        return state.idle >= TUNING.most_idle
+        return state.patience.is_over
 
     def observe(self, state: WorkingSetState, z: Vector, primal: float, gap: float) -> None:
         self.learn(state, gap)
@@ -134,8 +134,6 @@ class PrimalCD(Solver[WorkingSetState]):
         """How good the last step was."""
         left = gap / state.gap if state.gap < np.inf else 0.0
         state.gap, state.refused = gap, True
-        if gap < 0.5 * state.least_gap:
-            state.idle, state.least_gap = 0, gap
         if state.hessian is not None and not state.problem.loss.quadratic and state.hessian.is_stale(left):
             state.hessian = None
 
@@ -147,9 +145,8 @@ class PrimalCD(Solver[WorkingSetState]):
 
 
 def is_cheap(problem: Problem) -> bool:
-    """Whether the Hessian of all weights costs no more than a few passes."""
-    design = problem.design
-    return design.shape[1] ** 2 <= TUNING.most_entries and hessian_cost(design) <= TUNING.cheap
+    """Whether the Hessian of all weights is small, and costs no more than a few passes."""
+    return limits.may_factor(problem.shape[1]) and hessian_cost(problem.design) <= newton_system.TUNING.gram_cost
 
 
 def _moment_step(state: WorkingSetState) -> None:
@@ -167,9 +164,9 @@ def _moment_step(state: WorkingSetState) -> None:
             state.leave_moments()
             return
         state.moments = moments = Moments.of(state.problem, may_share=False)
-    penalties = (goal.penalties or (state.problem.penalty,))[: TUNING.lams_per_step if several else 1]
+    penalties = (goal.penalties or (state.problem.penalty,))[: PATH.lams_per_step if several else 1]
     blocks = [one for penalty in penalties if (one := penalty.blocks(state.set.width)) is not None]
-    optima = moments.optima(blocks, state.w, goal, TUNING.moments)
+    optima = moments.optima(blocks, state.w, goal, TINY)
     state.ahead, state.refused = list(zip(penalties, blocks, optima, strict=True)), False
     state.take(optima[0])
 
@@ -179,7 +176,7 @@ def _step_on_set(state: WorkingSetState, primal: float) -> None:
     if not state.set.width:
         return
     enough = state.goal.gap(primal) or 1e-12 * abs(primal)
-    accuracy = TUNING.model * min(enough, state.gap)
+    accuracy = TINY * min(enough, state.gap)
     if is_narrow(state, state.set.width):
         newton_step(state, accuracy)
     else:

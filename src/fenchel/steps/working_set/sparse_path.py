@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import cython_blas
 
 from fenchel._core import kernels
+from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
 from fenchel.problem.intercept import best_shift
@@ -30,15 +31,15 @@ SYRK = kernels.Syrk(cython_blas.__pyx_capi__["dsyrk"])
 
 @dataclass(frozen=True)
 class PathTuning:
-    """`python -m benchmarks.race --sparse` on leukemia; the number of samples for a path by LassoCV."""
+    """`python -m benchmarks.tuning steps.working_set.sparse_path few_samples 100 1000 --rows "^logistic lasso wide"`:
+    2.95 and 1.00 of the time; `stride 1.5 4`, 1.50 and 1.06; `lams_per_step 10 40 --rows "^path auto"`: 1.06 and
+    1.07; `most_samples 1000 4000`: 0.99 and 1.15.
+    """
 
     few_samples: int = 500  # the most for a single lam, to which there are quicker methods from more,
     most_samples: int = 2000  # and for a path
     lams_per_step: int = 20  # Ctrl-C comes through between two steps
-    stride: float = 2.2  # how many times smaller each lam of a short path is than the last,
-    rough: float = 0.1  # the relative gap on its way,
-    most_strides: int = 50  # and the most of them
-    most_times: float = 4.0  # folds share a screen unless a sample has more than so many times the mean weight
+    stride: float = 2.2  # how many times smaller each lam of a short path is than the last
 
 
 TUNING = PathTuning()
@@ -126,7 +127,7 @@ class SparsePath(Solver[PathState]):
         if len(goal.penalties) == 1 and not state.begun:
             strides = _strides(state.path.largest, penalties[0])
             penalties, skip = [*strides, *penalties], len(strides)
-            tols = np.append(np.full(skip, max(tol, TUNING.rough)), tols)
+            tols = np.append(np.full(skip, max(tol, 0.1)), tols)
         state.begun, state.found = True, _advance(state, penalties, tols, skip, goal)
         if state.found is None:
             raise GaveUp("the compiled path does not get to this lam")
@@ -154,7 +155,7 @@ def _screen(problem: Problem, p: Vector, mean: Vector | None) -> tuple[kernels.I
     """
     design, n, shared = problem.design, len(p), problem.design.fold_cache
     times = float(p.max()) * n
-    if shared is None or shared.over or not times <= TUNING.most_times:
+    if shared is None or shared.over or not times <= 4.0:
         return kernels.int16_screen(design.lines, design.by_rows, mean, p), 1.0, 0.0
     known = shared.screens.get(mean is not None)
     if known is None:
@@ -168,9 +169,9 @@ def _screen(problem: Problem, p: Vector, mean: Vector | None) -> tuple[kernels.I
 def _strides(largest: float, penalty: Penalty) -> list[Penalty]:
     """Penalties from lam_max down to one, which is not among them; `largest` is max |v_j| of zero weights."""
     ratio = max(largest / penalty.sparsity / penalty.lam, 1.0) if penalty.sparsity > 0.0 else np.inf
-    steps = np.ceil(np.log(ratio) / np.log(TUNING.stride))
-    if not steps <= TUNING.most_strides:
+    if not ratio * UNIT_ROUNDOFF <= 1.0:
         raise GaveUp("lam is too far from lam_max for the compiled path")
+    steps = np.ceil(np.log(ratio) / np.log(TUNING.stride))
     return [penalty.with_lam(float(lam)) for lam in penalty.lam * TUNING.stride ** np.arange(int(steps) - 1, 0, -1)]
 
 
