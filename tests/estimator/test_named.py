@@ -235,6 +235,44 @@ WARM = [
 ]
 
 
+CONTINUED = [
+    (fl.LinearSVC(loss="hinge", C=0.1), "two"),
+    (fl.LinearSVC(multi_class="crammer_singer", C=0.1, tol=1e-2), "three"),
+    (fl.LogisticRegression(C=0.1), "three"),
+    (fl.SparseLogisticRegression(alpha=0.1), "three"),
+    (fl.RidgeClassifier(), "three"),
+    (fl.LinearClassifier(), "two"),
+    (fl.LinearSVR(), "numbers"),
+    (fl.QuantileRegressor(alpha=0.1), "numbers"),
+    (fl.HuberRegressor(), "numbers"),
+    (fl.Lasso(0.1), "numbers"),
+    (fl.ElasticNet(0.1), "numbers"),
+    (fl.Ridge(), "numbers"),
+    (fl.GroupLasso(0.1, groups=2), "numbers"),
+    (fl.FusedLasso(0.1), "numbers"),
+    (fl.LpRegressor(p=1.5, lam=0.1), "numbers"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::fenchel.NotCertifiedWarning")
+@pytest.mark.parametrize(("model", "data"), CONTINUED, ids=str)
+def test_a_model_that_is_good_enough_is_certified_and_kept(model, data):
+    """Without a step; max_iter=0 certifies it on any samples."""
+    X, y = {"two": (CANCER_X, CANCER_Y), "three": (IRIS_X, IRIS_Y), "numbers": (SCALED_X, DIABETES_Y)}[data]
+    model = clone(model).set_params(warm_start=True).fit(X, y)
+    coef, intercept = model.coef_.copy(), np.copy(model.intercept_)
+    model.fit(X, y)
+    assert not np.any(model.n_iter_)
+    assert model.certificate_.ok
+    model.set_params(max_iter=0).fit(X[5:-5], y[5:-5])
+    assert not np.any(model.n_iter_)
+    assert np.array_equal(model.coef_, coef)
+    assert np.array_equal(model.intercept_, intercept)
+    again = fl.certify(model, X[5:-5], y[5:-5])
+    assert model.certificate_.primal == pytest.approx(again.primal, rel=1e-9)
+    assert model.certificate_.gap >= again.primal - again.dual - again.gap
+
+
 @pytest.mark.parametrize(("model", "parameter", "data"), WARM, ids=str)
 def test_warm_starts_need_fewer_steps(model, parameter, data):
     """At most half of them from a more accurate solution, and fewer from that of a neighbour, for the same minimiser.

@@ -221,8 +221,9 @@ def fit_problems(
 ) -> list[Result]:
     """Solve all problems, and set the attributes of the model; `of` is "classes" or "targets", for warnings."""
     options = solver_options(model)
+    warm = starts is None  # other starts only save time: of those the solver does better
     starts = warm_starts(model, problems) if starts is None else starts
-    results = solve_many(stored_for(options["solver"], problems), starts=starts, **options)
+    results = solve_many(stored_for(options["solver"], problems), starts=starts, certify_start=warm, **options)
     store(model, results, problems[0].design.constant)
     warn_short(results, of)
     return results
@@ -235,16 +236,26 @@ def stored_for(solver: SolverLike, problems: Sequence[Stated]) -> list[Stated]:
 
 
 def warm_starts(model: LinearEstimator, problems: Problems) -> list[StartLike]:
-    """The solution of the last fit for each problem, if `warm_start` is set and shapes agree."""
+    """The solution of the last fit for each problem, if `warm_start` is set and there are as many weights.
+
+    For other samples than those of the last fit the multipliers are alpha_i = -phi'(z_i).
+    """
     nothing: list[StartLike] = [None] * len(problems)
     if not (getattr(model, "warm_start", False) and hasattr(model, "coef_")):
         return nothing
     w, b, alpha = stored_models(model, problems[0].design.constant)
-    if problems[0].shape != (alpha.shape[1], w.shape[1]):
+    first, is_known = problems[0], alpha.shape[1] == problems[0].shape[0]
+    if isinstance(first, MulticlassProblem):  # one problem for all classes
+        if w.shape != first.shapes[0]:
+            return nothing
+        return [(w, b, alpha.T if is_known else np.zeros(first.shapes[2]))]
+    if w.shape != (len(problems), first.shape[1]):
         return nothing
-    if len(problems) == 1 < len(w):  # one problem for all classes
-        return [(w, b, alpha.T)]
-    return list(zip(w, b, alpha, strict=True)) if len(w) == len(problems) else nothing
+    each = [problem for problem in problems if isinstance(problem, Problem)]
+    if not is_known:
+        scores = [problem.scores(*model) for problem, *model in zip(each, w, b, strict=True)]
+        alpha = np.array([-problem.loss.derivative(z, problem.y) for problem, z in zip(each, scores, strict=True)])
+    return list(zip(w, b, alpha, strict=True))
 
 
 def stored_models(model: LinearEstimator, constant: float) -> tuple[Matrix, Vector, Matrix]:

@@ -38,9 +38,9 @@ class Stop:
             if not (_is_number(value) and value >= 0):
                 raise ValueError(f"{name} must be a number >= 0, got {shown(value)}")
         if self.max_iter is not None and not (
-            isinstance(self.max_iter, int | np.integer) and self.max_iter >= 1 and self.max_iter is not True
+            isinstance(self.max_iter, int | np.integer) and self.max_iter >= 0 and not isinstance(self.max_iter, bool)
         ):
-            raise ValueError(f"max_iter must be a positive integer or None, got {shown(self.max_iter)}")
+            raise ValueError(f"max_iter must be an integer >= 0 or None, got {shown(self.max_iter)}")
         if self.max_seconds is not None and not (_is_number(self.max_seconds) and self.max_seconds > 0):
             raise ValueError(f"max_seconds must be a positive number or None, got {shown(self.max_seconds)}")
 

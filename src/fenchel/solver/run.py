@@ -61,6 +61,7 @@ class Fit:
     penalties: Sequence[Penalty] = ()  # those to come, the present one first
     supports: Supports | None = None
     known: Record | None = None  # a judge that has seen models or bounds already
+    certify_start: bool = False  # before the first step
     trace: Trace = field(default_factory=Trace)
     n_iter: int = 0
     ended: bool = False  # by Ctrl-C, whatever the model is worth
@@ -151,7 +152,7 @@ def run(fit: Fit, carried: Carried[Any]) -> list[Result]:
     try:
         # where a solver's own threads work, those of BLAS, which wait in loops, would slow them down
         with blas_threads(1 if solver.has_own_threads else fit.problem.X.threads):
-            found = _steps(fit, carried)
+            found = _start_status(fit) or _steps(fit, carried)
             if isinstance(found, list):
                 return found
             status = found
@@ -162,6 +163,27 @@ def run(fit: Fit, carried: Carried[Any]) -> list[Result]:
         carried.state, fit.ended = None, True
         status = "certified" if status == "certified" else _last_effort(fit, "interrupted")
         return [fit.result(solver.name, status)]
+
+
+def _start_status(fit: Fit) -> str:
+    """Certify the start: why the run ends there, or "" if it goes on."""
+    if not fit.certify_start and fit.limit > 0:
+        return ""
+    judge, start, seconds = fit.judge, fit.start, fit.seconds
+    primal = judge.consider(start.w, start.b)
+    if np.any(start.alpha):
+        judge.try_multipliers(start.alpha, "multipliers of the start")
+    if not judge.reached(fit.stop.tol, fit.stop.atol):
+        judge.try_gradient(primal.z)
+    row = _judged_row(fit, seconds)
+    fit.trace.append(row)
+    fit.trace.checking += fit.seconds - seconds
+    if judge.reached(fit.stop.tol, fit.stop.atol):
+        status = "certified"
+    else:
+        status = "max_iter" if fit.limit == 0 else ""
+    stopped = fit.stops(row)
+    return status or ("callback" if stopped else "")
 
 
 def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
@@ -310,7 +332,12 @@ def _check(fit: Fit, solver: Solver[Any], state: Any) -> Check:
         _try_dual_points(fit, candidate, primal)
         if candidate.scores is not None and judge.is_blurred(primal) and not fit.is_good_enough:
             judge.consider(candidate.w, candidate.b)
-    nonzeros = int(np.count_nonzero(judge.w))
+    return _judged_row(fit, seconds)
+
+
+def _judged_row(fit: Fit, seconds: float) -> Check:
+    """The judge's best model and bound, as a row of the trace."""
+    judge, nonzeros = fit.judge, int(np.count_nonzero(fit.judge.w))
     return Check(fit.n_iter, seconds, judge.primal.value, judge.dual, judge.gap, nonzeros, judge.w, judge.b)
 
 

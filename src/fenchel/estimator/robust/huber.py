@@ -47,9 +47,9 @@ class HuberRegressor(VerboseFitParameters, Regression):
     epsilon : float, default 1.35
         At least 1. The smaller, the more samples count as outliers.
     max_iter : int, optional
-        The largest number of steps over all scales; 100000 by default.
+        The largest number of steps over all scales; 100000 by default. 0 certifies the start.
     warm_start : bool, default False
-        Start from the weights and the scale of the last fit if shapes agree.
+        Start from the weights and the scale of the last fit if shapes agree; if they are good enough, 0 steps are made.
 
     Attributes
     ----------
@@ -96,7 +96,8 @@ class HuberRegressor(VerboseFitParameters, Regression):
         claim, d = huber_claim(self, features, targets, sample_weight), features.shape[1]
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (d,):
             b = self.intercept_ if self.fit_intercept else 0.0
-            claim = replace(claim, w=self.coef_, b=b, sigma=self.scale_)
+            slopes = -self.dual_coef_ if len(self.dual_coef_) == len(targets) else None
+            claim = replace(claim, w=self.coef_, b=b, sigma=self.scale_, slopes=slopes)
         options = solver_options(self)
         claim = replace(claim, design=storage_for(options["solver"], claim.design, claim.penalty))
         search = ScaleSearch(claim, options)

@@ -84,6 +84,10 @@ class ScaleSearch:
         """The best candidate, with its certificate."""
         status = "stalled"
         try:
+            if self.start is not None or self.limit == 0:
+                self._judge(self.claim, effort="auto" if self.limit == 0 else "low")
+            if self.limit == 0:
+                raise _Ended("max_iter")
             if self.claim.epsilon <= 1.0 or not self.claim.sigma > TUNING.smallest * self._size:
                 self._vanishing_scale()
             t = float(np.log(self.claim.sigma))
