@@ -41,14 +41,14 @@ PARAMETERS: Entries = {
     "solver": ('str or Solver\n    A solver of `solve`. scikit-learn\'s names are accepted, and mean "auto".'),
     "tol": "float\n    A fit ends when its certified gap is at most tol times the objective.",
     "max_iter": (
-        "int, optional\n    The largest number of steps of a fit; 100000 by default (scikit-learn counts other steps). 0\n"
-        "    certifies the start."
+        "int, optional\n    The largest number of steps of a fit; 100000 by default (scikit-learn counts other\n"
+        "    steps). 0 certifies the start."
     ),
     "max_seconds": "float, optional\n    Time limit for the whole fit.",
     "random_state": "int, RandomState or None\n    The seed; None is 0.",
     "warm_start": (
-        "bool\n    Start from the solution of the last fit if shapes agree. It is certified first; if it is good enough,\n"
-        "    there are 0 steps."
+        "bool\n    Start from the solution of the last fit if shapes agree. It is certified first; if it is good\n"
+        "    enough, there are 0 steps."
     ),
     "verbose": "int\n    Anything but 0 shows a progress bar for each fit.",
     "progress": "bool\n    Show a progress bar.",

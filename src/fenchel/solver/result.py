@@ -14,6 +14,7 @@ from fenchel.certificate import Certificate
 from fenchel.certificate.evidence import Evidence
 from fenchel.data.typing import Indices, Vector
 from fenchel.problem.checks import shown
+from fenchel.problem.vectors import frozen
 from fenchel.steps.base import Model
 
 
@@ -128,7 +129,8 @@ class Result:
         The solver that found the model.
     status : str
         "certified", or why the run ended before: "max_iter", "max_seconds", "interrupted", "callback", "stalled" (the
-        gap is rounding), "gave_up" (the solver finds no better model; another may) or "overflow".
+        gap is rounding), "gave_up" (the solver finds no better model; another may), "overflow", or "precision" (the
+        weights are rounded to single precision).
     """
 
     model: Model
@@ -167,6 +169,21 @@ class Result:
     def nonzeros(self) -> tuple[Indices, Vector]:
         """Indices (in any order) and values of the nonzero weights."""
         return self.model.nonzeros()
+
+    def in_single_precision(self) -> Result:
+        """The result with weights and intercept rounded to float32, and the certificate of these.
+
+        Status "precision" where the rounded model misses the tolerance. The same result if single precision cannot hold
+        the numbers.
+        """
+        with np.errstate(over="ignore", under="ignore"):
+            w, b = (np.asarray(part, dtype=np.float32).astype(np.float64) for part in (self.w, self.b))
+        if not (np.all(np.isfinite(w)) and np.all(np.isfinite(b))):
+            return self
+        model = Model(frozen(w), float(b) if b.ndim == 0 else frozen(b))
+        certificate = self.certificate.at(model.weights, model.b)
+        status = "precision" if self.status == "certified" and not certificate.ok else self.status
+        return replace(self, model=model, certificate=certificate, status=status)
 
     def without_data(self) -> Result:
         """The certificate's numbers, the trace and the status, for a warning."""

@@ -178,12 +178,12 @@ def _start_status(fit: Fit) -> str:
     row = _judged_row(fit, seconds)
     fit.trace.append(row)
     fit.trace.checking += fit.seconds - seconds
-    if judge.reached(fit.stop.tol, fit.stop.atol):
-        status = "certified"
-    else:
-        status = "max_iter" if fit.limit == 0 else ""
     stopped = fit.stops(row)
-    return status or ("callback" if stopped else "")
+    if judge.reached(fit.stop.tol, fit.stop.atol):
+        return "certified"
+    if fit.limit == 0:
+        return "max_iter"
+    return "callback" if stopped else ""
 
 
 def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:

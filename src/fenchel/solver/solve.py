@@ -293,6 +293,7 @@ def not_certified(result: Result) -> str:
         "interrupted": "interrupted",
         "overflow": "double precision does not allow more; rescale the features, the targets or lam",
         "gave_up": "it finds no better model; another solver may",
+        "precision": "the weights are rounded to the single precision of X; pass X in double precision for more",
         "stalled": "the gap is rounding; a smaller one cannot be proven in double precision",
     }
     if not np.isfinite(certificate.gap):

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from fenchel.data.target import as_vector
 from fenchel.data.typing import Matrix, MatrixLike, Seed, Vector, VectorLike
-from fenchel.estimator.base import SolverLike, StartLike, warn_short
+from fenchel.estimator.base import SolverLike, StartLike, in_single_precision, is_single, warn_short
 from fenchel.estimator.objective import check_hints, elastic, l1_ratio_of
 from fenchel.estimator.search.cross_validation import alpha_grid, alphas_of, follow, require_ends
 from fenchel.problem import Problem
@@ -87,8 +87,9 @@ def elastic_net_path(
     start: StartLike = None
     if coef_init is not None:
         start = (np.asarray(coef_init), 0.0, np.zeros(problem.shape[0]))
-    coefs, results = np.empty((problem.shape[1], len(grid))), []
-    for k, result in follow(problem, [elastic(alpha, ratio) for alpha in grid], options, start):
+    coefs, results = np.empty((problem.shape[1], len(grid)), dtype=features.dtype), []
+    for k, found in follow(problem, [elastic(alpha, ratio) for alpha in grid], options, start):
+        result = in_single_precision([problem], [found], options)[0] if is_single(problem.design) else found
         coefs[:, k] = result.w
         results.append(result.without_data())
     warn_short(results, "alphas")
