@@ -257,11 +257,6 @@ def test_any_loss_can_prove_labels():
     assert set(labels) == {0, 1}
 
 
-def test_weights_that_leave_one_class_are_refused():
-    with pytest.raises(ValueError, match="sample_weight leaves one class only"):
-        LinearClassifier().fit(CANCER_X, CANCER_Y, sample_weight=(CANCER_Y == 0).astype(float))
-
-
 def test_certifying_with_other_columns_is_refused():
     frame = pd.DataFrame(CANCER_X[:, :3], columns=["a", "b", "c"])
     model = LogisticRegression().fit(frame, CANCER_Y)

@@ -26,6 +26,7 @@ from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result, Solver, solve_many
+from fenchel.solver.one_sided import solve_classes
 from fenchel.solver.solve import not_certified
 from fenchel.steps.choose import storage_for
 
@@ -225,7 +226,7 @@ def fit_problems(
     warm = starts is None  # other starts only save time: of those the solver does better
     starts = warm_starts(model, problems) if starts is None else starts
     stored = stored_for(options["solver"], problems)
-    results = solve_many(stored, starts=starts, certify_start=warm, **options)
+    results = solve_classes(stored, starts, warm, options)
     if is_single(problems[0].design):
         results = in_single_precision(stored, results, options)
     store(model, results, problems[0].design.constant, is_single(problems[0].design))

@@ -54,7 +54,10 @@ PARAMETERS: Entries = {
     "progress": "bool\n    Show a progress bar.",
     "n_threads": "int or None\n    Threads of a fit; None is all cores.",
     "n_jobs": "int, optional\n    Threads: None is one, -1 is all cores, -2 all but one. A search runs folds in them.",
-    "precompute": 'bool, "auto" or array\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
+    "precompute": (
+        'bool, "auto" or array\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.\n'
+        "    An array must be the Gram matrix of X."
+    ),
     "accelerate": 'bool\n    Whether coordinate ascent has momentum; for solver="dykstra".',
     "on_infeasible": (
         '{"raise", "least_violation"}\n'
@@ -70,7 +73,7 @@ PARAMETERS: Entries = {
     "dual": 'bool or "auto"\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
     "copy_X": "bool\n    X is never changed; either value has the same effect.",
     "positive": "bool\n    True is an error: constraints w >= 0 are not supported.",
-    "n_alphas": "int, optional\n    The number of alphas, by its name before scikit-learn 1.7.",
+    "n_alphas": "int, optional\n    The number of alphas, by its name before scikit-learn 1.9.",
 }
 
 #: Attributes of fits to labels, to one or several targets, to one target; and those that some fits add.

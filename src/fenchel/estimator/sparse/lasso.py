@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
-from fenchel.estimator.base import FitParameters
+from fenchel.data.typing import VectorLike
+from fenchel.estimator.base import Features, FitParameters
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, check_hints, elastic, l1_ratio_of, positive_alpha
 from fenchel.estimator.regression import SparseRegression
+from fenchel.estimator.sparse.gram import require_gram
 from fenchel.estimator.sparse.lasso_path import elastic_net_path
 from fenchel.problem.losses import Squared
 
@@ -38,6 +40,9 @@ class LassoModel(LassoHints, FitParameters, SparseRegression):
     def _check_parameters(self) -> None:
         check_hints(self.selection, self.positive, self.precompute, self.copy_X)
         self._objective()
+
+    def _check_data(self, X: Features, sample_weight: VectorLike | None) -> None:
+        require_gram(self.precompute, X, sample_weight)
 
     def _objective(self) -> Objective:
         penalty = elastic(positive_alpha(self.alpha), self._ratio())
