@@ -72,7 +72,7 @@ PARAMETERS: Entries = {
     "selection": '{"cyclic", "random"}\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
     "dual": 'bool or "auto"\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
     "copy_X": "bool\n    X is never changed; either value has the same effect.",
-    "positive": "bool\n    True is an error: constraints w >= 0 are not supported.",
+    "positive": "bool\n    Whether weights must not be negative.",
     "n_alphas": "int, optional\n    The number of alphas, by its name before scikit-learn 1.9.",
 }
 

@@ -38,6 +38,8 @@ class RunTuning:
     carried: float = (
         0.2  # a model from another lam is good enough if its gap is this part of what is asked: gaps add up
     )
+    patience: int = 200  # steps that a solver which goes on for another may leave the gap where it is, beside as many
+    # as there were before; as in `JudgeTuning`
     sharp: float = 0.5  # the part of a measured gap that may be rounding before sharper products are worth their price
 
 
@@ -65,6 +67,8 @@ class Fit:
     trace: Trace = field(default_factory=Trace)
     n_iter: int = 0
     ended: bool = False  # by Ctrl-C, whatever the model is worth
+    goes_on: bool = False  # for a solver that gave up
+    least: tuple[float, int] = (np.inf, 0)  # the last gap that was clearly smaller than before, and its step
     bound: Bounds | None = None  # of the last measured models,
     model: Model | None = None  # and the first of these
     clock: float = field(init=False)
@@ -116,6 +120,14 @@ class Fit:
         left = np.inf if self.stop.max_seconds is None else max(self.stop.max_seconds - self.seconds, 1e-9)
         penalties = tuple(self.penalties) or (self.problem.penalty,)
         return Goal(penalties, float(self.stop.tol), float(self.stop.atol), left, self.supports)
+
+    def is_stuck(self) -> bool:
+        """After a check: whether a solver that goes on for another has left the gap where it is for too long."""
+        gap, at = self.least
+        if self.judge.gap < 0.99 * gap:
+            self.least = self.judge.gap, self.n_iter
+            return False
+        return self.goes_on and self.n_iter > 2 * at + TUNING.patience
 
     @property
     def is_good_enough(self) -> bool:
@@ -228,7 +240,7 @@ def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
                 if bar is not None:
                     bar.update(row)
                 schedule.checked(fit.judge.gap)
-                status = _status(fit, row) or ("stalled" if finished else "")
+                status = _status(fit, row) or ("stalled" if finished else "gave_up" if fit.is_stuck() else "")
                 if not status:
                     solver.observe(state, fit.judge.primal.z, fit.judge.primal.value, fit.judge.gap)
                 stopped = fit.stops(row) if measured is None else measured.stopped

@@ -108,7 +108,7 @@ class LassoSearch(LassoHints, SparseRegressionCV):
         require_gram(self.precompute, X, sample_weight)
 
     def _penalty(self, alpha: float, ratio: float) -> Penalty:
-        return elastic(alpha, ratio)
+        return elastic(alpha, ratio, bool(self.positive))
 
 
 @documented("target", "zeros", "sparse", "alpha_path")

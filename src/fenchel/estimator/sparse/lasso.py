@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from fenchel.data.typing import VectorLike
 from fenchel.estimator.base import Features, FitParameters
 from fenchel.estimator.documentation import documented
@@ -13,6 +15,7 @@ from fenchel.estimator.regression import SparseRegression
 from fenchel.estimator.sparse.gram import require_gram
 from fenchel.estimator.sparse.lasso_path import elastic_net_path
 from fenchel.problem.losses import Squared
+from fenchel.problem.penalties import GroupL2
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -45,7 +48,7 @@ class LassoModel(LassoHints, FitParameters, SparseRegression):
         require_gram(self.precompute, X, sample_weight)
 
     def _objective(self) -> Objective:
-        penalty = elastic(positive_alpha(self.alpha), self._ratio())
+        penalty = elastic(positive_alpha(self.alpha), self._ratio(), bool(self.positive))
         return Objective(Squared(), lambda total: penalty, self.fit_intercept)
 
 
@@ -84,7 +87,12 @@ class Lasso(LassoModel):
 
         1/(2 W) sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_1
 
-    for each target, with W = sum_i s_i and an unpenalised intercept b.
+    for each target, with W = sum_i s_i and an unpenalised intercept b; with `weights` alpha sum_j weights_j |w_j|.
+
+    Parameters
+    ----------
+    weights : array of d positive numbers, optional
+        The adaptive Lasso: a factor of the penalty for each feature. Not with positive=True.
 
     Examples
     --------
@@ -96,3 +104,15 @@ class Lasso(LassoModel):
     array([ True,  True, False, False,  True,  True, False,  True, False,
             True])
     """
+
+    _: KW_ONLY
+    weights: VectorLike | None = None
+
+    def _objective(self) -> Objective:
+        if self.weights is None:
+            return super()._objective()
+        if self.positive:
+            raise ValueError("weights cannot be combined with positive=True; scale the columns of X instead")
+        factors = np.asarray(self.weights, dtype=np.float64)
+        penalty = GroupL2(positive_alpha(self.alpha), np.arange(len(factors)), factors)
+        return Objective(Squared(), lambda total: penalty, self.fit_intercept)
