@@ -67,7 +67,7 @@ class Fit:
     trace: Trace = field(default_factory=Trace)
     n_iter: int = 0
     ended: bool = False  # by Ctrl-C, whatever the model is worth
-    goes_on: bool = False  # for a solver that gave up
+    goes_on: int | None = None  # the step at which it began, for a solver that goes on where another gave up
     least: tuple[float, int] = (np.inf, 0)  # the last gap that was clearly smaller than before, and its step
     bound: Bounds | None = None  # of the last measured models,
     model: Model | None = None  # and the first of these
@@ -127,7 +127,8 @@ class Fit:
         if self.judge.gap < 0.99 * gap:
             self.least = self.judge.gap, self.n_iter
             return False
-        return self.goes_on and self.n_iter > 2 * at + TUNING.patience
+        began = self.goes_on
+        return began is not None and self.n_iter - began > 2 * (at - began) + TUNING.patience
 
     @property
     def is_good_enough(self) -> bool:

@@ -237,7 +237,7 @@ def follow(
             if other is None:
                 break
             fit.begin_at, carried = found[0], Carried(other)
-            fit.goes_on, fit.least = True, (np.inf, fit.n_iter)
+            fit.goes_on, fit.least = fit.n_iter, (np.inf, fit.n_iter)
             found = [replace(found[0], status="max_seconds")] if fit.late else run(fit, carried)
             tried.append(other)
         done, last = done + len(found), found[-1]
