@@ -200,14 +200,26 @@ def test_sgd_of_several_classes_weighs_the_positive_class_only():
     check(model, X, y, stated, 90, within=5e-3, worse=perturbed(model, 0.5))
 
 
+@pytest.mark.parametrize("model", [lm.Ridge(0.5, positive=True), lm.Lasso(0.1, positive=True)], ids=str)
+def test_weights_that_must_not_be_negative(model):
+    """The bound holds for them and is tight; a negative weight has no finite objective."""
+    X, y = regression()
+    model.set_params(tol=1e-10).fit(X, y)
+    assert np.count_nonzero(model.coef_ == 0.0) >= 1
+    found = fl.certify(model, X, y)
+    assert found.relative_gap <= 1e-4
+    free = fl.certify(type(model)(model.alpha, tol=1e-10).fit(X, y), X, y)
+    assert found.primal > 1.01 * free.primal
+    model.coef_[0] = -1e-6
+    assert fl.certify(model, X, y).gap == np.inf
+
+
 # What raises ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (lm.Ridge(positive=True), "positive"),
-        (lm.Lasso(alpha=0.1, positive=True), "positive"),
         (lm.Ridge(alpha=0.0), "no penalty"),
         (lm.LinearRegression(), "without a penalty"),
         (lm.QuantileRegressor(alpha=0.0), "no penalty"),

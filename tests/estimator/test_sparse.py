@@ -301,7 +301,8 @@ def test_warm_starts_give_the_same_model(model):
     [
         (fl.Lasso(0.0), "a small alpha such as 1e-8"),
         (fl.Lasso("1"), "alpha must be a number"),
-        (fl.Lasso(positive=True), "use scikit-learn's estimator"),
+        (fl.Lasso(weights=-np.ones(30)), "weights must be positive and finite"),
+        (fl.Lasso(weights=np.ones(30), positive=True), "weights cannot be combined with positive=True"),
         (fl.Lasso(selection="greedy"), "selection must be one of 'cyclic', 'random'"),
         (fl.Lasso(precompute="junk"), "precompute must be one of True, False, 'auto'"),
         (fl.LassoCV(precompute=None), "precompute must be one of"),
@@ -325,7 +326,7 @@ def test_warm_starts_give_the_same_model(model):
         (fl.LassoCV(rule="two_standard_errors"), "rule must be one of 'best', 'one_standard_error'"),
         (fl.ElasticNetCV(l1_ratio=[0.5, 0.0]), "l1_ratio=0 never gives an all-zero model"),
         (fl.ElasticNetCV(l1_ratio=[]), "l1_ratio is empty"),
-        (fl.ElasticNetCV(positive=True), "use scikit-learn's estimator"),
+        (fl.ElasticNetCV(l1_ratio=2.0), "l1_ratio must lie between 0 and 1"),
         (fl.SparseLogisticRegressionCV(scoring="beauty"), "beauty"),
         (fl.GroupLassoCV(loss="logistic"), "use LinearClassifier"),
     ],

@@ -45,6 +45,8 @@ PENALTY = {
     penalties.FusedL1: lambda r, w: (r.lam * cp.norm1(cp.diff(w) if r.D is None else r.operator @ w), []),
     penalties.Entropy: lambda r, w: (-r.lam * cp.sum(cp.entr(w)), [cp.sum(w) == 1]),
     penalties.SignedEntropy: lambda r, w: _split_entropy(r, w),
+    penalties.NonNegativeL1: lambda r, w: (r.lam * cp.sum(w), [w >= 0]),
+    penalties.NonNegativeElasticNet: lambda r, w: (r.l1 * cp.sum(w) + r.l2 / 2 * cp.sum_squares(w), [w >= 0]),
 }
 
 
@@ -125,5 +127,7 @@ def domain_point(penalty, w):
     if isinstance(penalty, penalties.Entropy):
         w = np.abs(w)
         return w / w.sum()
+    if isinstance(penalty, penalties.NonNegativeL1 | penalties.NonNegativeElasticNet):
+        return np.maximum(w, 0.0)
     radius = getattr(penalty, "radius", None)
     return w if radius is None else w * min(1.0, radius / p_norm(w, penalty.norm))

@@ -40,6 +40,9 @@ def penalties_for(d, lam=0.1):
         penalties.FusedL1(lam, D=second_difference(d)),
         penalties.Entropy(lam),
         penalties.SignedEntropy(lam, radius=1.7),
+        penalties.NonNegativeL1(lam),
+        penalties.NonNegativeElasticNet(lam, 0.6),
+        penalties.NonNegativeElasticNet(lam),
     ]
 
 

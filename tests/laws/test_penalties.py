@@ -21,6 +21,8 @@ def domain_point(penalty, rng, d=D):
     if isinstance(penalty, penalties.Entropy):
         return rng.dirichlet(np.ones(d))
     w = rng.normal(size=d)
+    if isinstance(penalty, penalties.NonNegativeL1 | penalties.NonNegativeElasticNet):
+        return np.abs(w)
     radius = getattr(penalty, "radius", None)
     return w if radius is None else w * (radius * rng.random() / p_norm(w, penalty.norm))
 
@@ -32,7 +34,8 @@ def dual_point(penalty, rng, d=D):
         basis = penalty.null_space(d).basis
         v -= basis @ np.linalg.lstsq(basis, v, rcond=None)[0]
     if isinstance(penalty, NormPenalty):
-        v *= penalty.lam * rng.random() / penalty.dual_norm(v)
+        size = penalty.dual_norm(v)
+        v *= penalty.lam * rng.random() / size if size > 0.0 else 1.0  # negative entries are free for weights >= 0
     return v
 
 
@@ -246,6 +249,8 @@ def test_total_variation_prox_agrees_with_a_conic_solver():
         lambda: penalties.L1(np.nan),
         lambda: penalties.L2("a"),
         lambda: penalties.ElasticNet(1.0, 1.0),
+        lambda: penalties.NonNegativeL1(0.0),
+        lambda: penalties.NonNegativeElasticNet(1.0, 1.0),
         lambda: penalties.LpSquared(1.0, 1.0),
         lambda: penalties.LpSquared(1.0, 1.5, radius=-1),
         lambda: penalties.SignedEntropy(0.0, 1.0),

@@ -27,6 +27,14 @@ STORAGES = {
 }
 
 
+def proven_to(tol, storage, left):
+    """What a fit to this tolerance proves: nothing if weights in single precision should fit all samples exactly.
+
+    `left` is the objective, or the largest residual.
+    """
+    return None if storage == "float32" and left <= 1e-6 else tol
+
+
 def for_every_storage(test):
     """The test, called with one storage after the other; a failure says which it was."""
 
@@ -115,6 +123,8 @@ PENALTIES = {
     penalties.FusedL1: lambda w: np.sum(np.abs(np.diff(w))),
     penalties.Entropy: lambda w: np.sum(w * np.log(np.maximum(w, 1e-300))),
     penalties.SignedEntropy: lambda w: _signed_entropy(w, 2.5),
+    penalties.NonNegativeL1: lambda w: np.sum(w) if np.all(w >= 0.0) else np.inf,
+    penalties.NonNegativeElasticNet: lambda w: 0.6 * np.sum(w) + 0.4 * np.sum(w**2) / 2 if np.all(w >= 0.0) else np.inf,
 }
 
 
@@ -167,6 +177,7 @@ class Statement:
         lam = self.lam if lam is None else lam
         makers: dict[type, Callable] = {
             penalties.ElasticNet: lambda: penalties.ElasticNet(lam, 0.6),
+            penalties.NonNegativeElasticNet: lambda: penalties.NonNegativeElasticNet(lam, 0.6),
             penalties.LpSquared: lambda: penalties.LpSquared(lam, 1.5),
             penalties.SignedEntropy: lambda: penalties.SignedEntropy(lam, 2.5),
             penalties.GroupL2: lambda: penalties.GroupL2(lam, np.arange(d) // 2, np.ones(-(-d // 2))),
@@ -264,6 +275,9 @@ REGRESSION = [
     Statement(losses.Squared(), penalties.Entropy),
     Statement(losses.Squared(), penalties.SignedEntropy),
     Statement(losses.Absolute(), penalties.SignedEntropy),
+    Statement(losses.Squared(), penalties.NonNegativeL1),
+    Statement(losses.Squared(), penalties.NonNegativeElasticNet),
+    Statement(losses.Absolute(), penalties.NonNegativeElasticNet),
     Statement(losses.Huber(0.7), penalties.L1),
     Statement(losses.Absolute(), penalties.L1),
     Statement(losses.Pinball(0.2), penalties.L2),

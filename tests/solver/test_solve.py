@@ -151,6 +151,34 @@ def test_a_warm_start_saves_steps():
         fl.solve(problem(), start=(np.zeros(3), 0.0, np.zeros(120)))
 
 
+@pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Logistic()], ids=str)
+def test_a_start_that_is_good_enough_comes_back_after_no_step(loss):
+    first = fl.solve(problem(loss, intercept=True), tol=1e-6)
+    again = fl.solve(problem(loss, intercept=True), tol=1e-6, start=first)
+    assert (again.n_iter, again.status) == (0, "certified")
+    assert np.array_equal(again.w, first.w)
+    assert again.b == first.b
+    assert again.certificate.relative_gap <= 1e-6
+    assert list(again.trace["iteration"]) == [0]
+
+
+def test_no_steps_certify_the_start():
+    w, seen = np.full(8, 0.1), []
+    result = fl.solve(problem(), max_iter=0, start=(w, 0.0, np.zeros(120)), warn=False, callback=seen.append)
+    assert (result.n_iter, result.status) == (0, "max_iter")
+    assert np.array_equal(result.w, w)
+    assert result.certificate.primal == pytest.approx(problem().primal(w), rel=1e-12)
+    assert problem().primal(w) - fl.solve(problem(), tol=1e-8).certificate.primal <= result.certificate.gap < np.inf
+    assert [row.iteration for row in seen] == [0]
+    assert not fl.solve(problem(), max_iter=0, warn=False).w.any()
+
+
+def test_a_callback_may_end_a_run_at_its_start():
+    start = (np.full(8, 0.1), 0.0, np.zeros(120))
+    result = fl.solve(problem(), start=start, callback=lambda check: True)
+    assert (result.n_iter, result.status) == (0, "callback")
+
+
 def test_a_result_prints_its_solver_its_objective_and_what_is_proven():
     result = fl.solve(problem(), tol=1e-6)
     first, second = str(result).splitlines()
@@ -198,8 +226,8 @@ def test_progress_is_shown(capsys):
         ({"solver": FISTA(), "restart": False}, TypeError, "options belong to the solver object"),
         ({"tol": -1.0}, ValueError, "tol must be a number >= 0"),
         ({"tol": "small"}, ValueError, "tol must be a number >= 0"),
-        ({"max_iter": 0}, ValueError, "max_iter must be a positive integer"),
-        ({"max_iter": 1.5}, ValueError, "max_iter must be a positive integer"),
+        ({"max_iter": -1}, ValueError, "max_iter must be an integer >= 0"),
+        ({"max_iter": 1.5}, ValueError, "max_iter must be an integer >= 0"),
         ({"max_seconds": 0}, ValueError, "max_seconds must be a positive number"),
         ({"max_seconds": "1"}, ValueError, "max_seconds must be a positive number"),
         ({"tol": True}, ValueError, "tol must be a number >= 0"),

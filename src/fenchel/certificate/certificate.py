@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fenchel.certificate import consequences
 from fenchel.certificate.bounds.constructions import Construction
-from fenchel.certificate.bounds.rounding import distance_to_optimum, gap_between
+from fenchel.certificate.bounds.rounding import PrimalBound, distance_to_optimum, gap_between
 from fenchel.certificate.evidence import Evidence
 from fenchel.data.typing import Mask, MatrixLike, Vector
 
@@ -27,9 +27,14 @@ NEGLIGIBLE, NOTHING = 1e-12, 1e-300
 class Proof(Protocol):
     """The evidence of a certificate: its consequences for labels, zeros and multipliers."""
 
+    @property
+    def problem(self) -> Any: ...
+    @property
+    def lower(self) -> float: ...
     def labels(self, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]: ...
     def zeros(self) -> Mask: ...
     def multipliers(self) -> tuple[Vector, Vector]: ...
+    def at(self, w: Vector, b: Any) -> tuple[PrimalBound, Proof]: ...
     def constructions(self, primal: float) -> dict[str, Construction]: ...
 
 
@@ -145,6 +150,22 @@ class Certificate:
     def __deepcopy__(self, memo: Any) -> Certificate:
         """Certificates are immutable."""
         return self
+
+    def at(self, w: Vector, b: Any) -> Certificate:
+        """The certificate of another model of the same problem by the same bound on P*; one product with X."""
+        primal, evidence = self._evidence.at(w, b)
+        return Certificate.of(
+            primal.value,
+            primal.upper,
+            self.dual,
+            evidence.lower,
+            how=self.how,
+            tol=self.tol,
+            atol=self.atol,
+            at_zero=self.at_zero,
+            strong_convexity=evidence.problem.penalty.strong_convexity,
+            evidence=evidence,
+        )
 
     # Consequences -------------------------------------------------------------------------------------------------
 

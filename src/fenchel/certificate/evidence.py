@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -151,6 +151,14 @@ class Evidence:
         if np.any(changed) or far:  # columns without a weight are in the second product only
             raise ValueError("X has changed since this certificate was made; certify the model again")
 
+    def at(self, w: Vector, b: float) -> tuple[PrimalBound, Evidence]:
+        """The objective of another model, by one product with X; and its evidence, by the same bound on P*."""
+        with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong
+            primal = primal_bound(self.problem, w, b)
+        return primal, OtherModel(
+            self.problem, Model(w, b), primal.value, primal.upper, self.lower, at_model=primal, original=self
+        )
+
     @property
     def radius(self) -> float:
         """A bound on |w - w*|, in the norm of R's strong convexity."""
@@ -172,3 +180,30 @@ class Evidence:
         """What each construction of a dual point from the model's scores proves."""
         self.require_same_data()
         return constructions(self.problem, self.z, primal, self.upper)
+
+
+@dataclass(frozen=True, eq=False)
+class OtherModel(Evidence):
+    """Another model of the same problem, such as one that is rounded: its own scores, the original's dual points."""
+
+    at_model: PrimalBound = field(kw_only=True)
+    original: Evidence = field(kw_only=True)
+
+    @cached_property
+    def primal(self) -> PrimalBound:
+        """The model's objective and scores."""
+        return self.at_model
+
+    @cached_property
+    def proof(self) -> JudgedBounds:
+        """The model's scores, the original's dual points."""
+        return JudgedBounds(self.at_model, self.original.bound, self.original.feasible)
+
+    @cached_property
+    def alpha(self) -> Vector:
+        """The original's multipliers."""
+        return self.original.alpha
+
+    def require_same_data(self) -> None:
+        """Raise if X has been changed in place since the original's certificate was made."""
+        self.original.require_same_data()

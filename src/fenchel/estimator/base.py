@@ -7,7 +7,7 @@ import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -18,13 +18,15 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from fenchel.certificate import Certificate, MarginInterval
+from fenchel.data import Design
 from fenchel.data.typing import Indices, Label, Mask, Matrix, MatrixLike, Seed, Vector, VectorLike
 from fenchel.estimator.objective import Objective, threads
-from fenchel.problem import MulticlassProblem, Problem
+from fenchel.problem import MulticlassProblem, Problem, Statement
 from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result, Solver, solve_many
+from fenchel.solver.one_sided import solve_classes
 from fenchel.solver.solve import not_certified
 from fenchel.steps.choose import storage_for
 
@@ -221,11 +223,43 @@ def fit_problems(
 ) -> list[Result]:
     """Solve all problems, and set the attributes of the model; `of` is "classes" or "targets", for warnings."""
     options = solver_options(model)
+    warm = starts is None  # other starts only save time: of those the solver does better
     starts = warm_starts(model, problems) if starts is None else starts
-    results = solve_many(stored_for(options["solver"], problems), starts=starts, **options)
-    store(model, results, problems[0].design.constant)
+    stored = stored_for(options["solver"], problems)
+    results = solve_classes(stored, starts, warm, options)
+    if is_single(problems[0].design):
+        results = in_single_precision(stored, results, options)
+    store(model, results, problems[0].design.constant, is_single(problems[0].design))
     warn_short(results, of)
     return results
+
+
+def is_single(X: Design) -> bool:
+    """Whether X is stored in single precision; so are the weights of its models."""
+    return bool(X.dtype == np.float32)
+
+
+def in_single_precision(
+    problems: Sequence[Statement], results: Sequence[Result], options: Mapping[str, Any]
+) -> list[Result]:
+    """The results rounded to single precision, with certificates of the rounded weights.
+
+    Rounding may use up what the tolerance has left; such a model is refined to a tenth of the tolerance first.
+    """
+    rounded = [result.in_single_precision() for result in results]
+    finer = {**options, "tol": 0.1 * options["tol"], "atol": 0.1 * options.get("atol", 0.0), "certify_start": False}
+    for k, result in enumerate(rounded):
+        if result.status != "precision":
+            continue
+        (better,) = solve_many([problems[k]], starts=[results[k]], **finer)
+        again = better.in_single_precision()
+        if again.certificate.gap < result.certificate.gap:
+            asked = results[k].certificate
+            certificate = replace(again.certificate, tol=asked.tol, atol=asked.atol)
+            status = "certified" if certificate.ok else "precision"
+            steps = results[k].n_iter + again.n_iter
+            rounded[k] = replace(again, certificate=certificate, n_iter=steps, status=status)
+    return rounded
 
 
 def stored_for(solver: SolverLike, problems: Sequence[Stated]) -> list[Stated]:
@@ -235,23 +269,34 @@ def stored_for(solver: SolverLike, problems: Sequence[Stated]) -> list[Stated]:
 
 
 def warm_starts(model: LinearEstimator, problems: Problems) -> list[StartLike]:
-    """The solution of the last fit for each problem, if `warm_start` is set and shapes agree."""
+    """The solution of the last fit for each problem, if `warm_start` is set and there are as many weights.
+
+    For other samples than those of the last fit the multipliers are alpha_i = -phi'(z_i).
+    """
     nothing: list[StartLike] = [None] * len(problems)
     if not (getattr(model, "warm_start", False) and hasattr(model, "coef_")):
         return nothing
     w, b, alpha = stored_models(model, problems[0].design.constant)
-    if problems[0].shape != (alpha.shape[1], w.shape[1]):
+    first, is_known = problems[0], alpha.shape[1] == problems[0].shape[0]
+    if isinstance(first, MulticlassProblem):  # one problem for all classes
+        if w.shape != first.shapes[0]:
+            return nothing
+        return [(w, b, alpha.T if is_known else np.zeros(first.shapes[2]))]
+    if w.shape != (len(problems), first.shape[1]):
         return nothing
-    if len(problems) == 1 < len(w):  # one problem for all classes
-        return [(w, b, alpha.T)]
-    return list(zip(w, b, alpha, strict=True)) if len(w) == len(problems) else nothing
+    each = [problem for problem in problems if isinstance(problem, Problem)]
+    if not is_known:
+        scores = [problem.scores(*model) for problem, *model in zip(each, w, b, strict=True)]
+        alpha = np.array([-problem.loss.derivative(z, problem.y) for problem, z in zip(each, scores, strict=True)])
+    return list(zip(w, b, alpha, strict=True))
 
 
 def stored_models(model: LinearEstimator, constant: float) -> tuple[Matrix, Vector, Matrix]:
     """Weights, intercepts and multipliers of a fitted model, a row for each class or target, in the form of its
     problems: the weight of a constant column is the intercept divided by the constant.
     """
-    w, b, alpha = dense_rows(model.coef_), np.ravel(model.intercept_), np.atleast_2d(model.dual_coef_)
+    alpha = np.atleast_2d(model.dual_coef_)
+    w, b = (np.asarray(part, dtype=np.float64) for part in (dense_rows(model.coef_), np.ravel(model.intercept_)))
     return (np.column_stack([w, b / constant]), np.zeros_like(b), alpha) if constant else (w, b, alpha)
 
 
@@ -261,15 +306,23 @@ def split_constant(result: Result, constant: float) -> tuple[Matrix, Vector]:
     return (w[:, :-1], constant * w[:, -1]) if constant else (w, np.atleast_1d(result.b))
 
 
-def store(model: LinearEstimator, results: Sequence[Result], constant: float) -> None:
-    """Set the fitted attributes that all estimators have."""
+def store(model: LinearEstimator, results: Sequence[Result], constant: float, single: bool = False) -> None:
+    """Set the fitted attributes that all estimators have; weights that are single precision numbers as such."""
     several = len(results) > 1
     weights, intercepts = zip(*(split_constant(result, constant) for result in results), strict=True)
-    model.coef_, model.intercept_ = np.vstack(weights), np.concatenate(intercepts)
+    coef, intercept = np.vstack(weights), np.concatenate(intercepts)
+    model.coef_, model.intercept_ = (shortest(coef), shortest(intercept)) if single else (coef, intercept)
     model.dual_coef_ = np.vstack([result.alpha.T for result in results])
     model.n_iter_ = steps_of(results) if several else results[0].n_iter
     model.trace_ = [result.trace for result in results] if several else results[0].trace
     model.certificate_ = combined_certificate(results)
+
+
+def shortest(values: Vector) -> NDArray[np.floating]:
+    """In single precision if that changes no number."""
+    with np.errstate(over="ignore", under="ignore"):
+        short = values.astype(np.float32)
+    return short if np.array_equal(short, values) else values
 
 
 def steps_of(results: Sequence[Result]) -> NDArray[np.int_]:

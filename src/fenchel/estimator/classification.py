@@ -26,6 +26,7 @@ from fenchel.estimator.base import (
     fit_problems,
     sample_weights,
     validated,
+    warn_caller,
 )
 from fenchel.estimator.names import resolve_loss
 from fenchel.estimator.objective import Objective
@@ -99,7 +100,9 @@ class LogisticProbabilities(Classification):
 def fit_classes(model: Classification, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> list[Result]:
     """Fit the problems of the classes, and set the attributes of the model."""
     features, codes = encoded(model, X, y)
-    return fit_problems(model, class_problems(model, features, codes, sample_weight))
+    problems = class_problems(model, features, codes, sample_weight)
+    warn_empty(model.classes_, problems)
+    return fit_problems(model, problems)
 
 
 def encoded(model: LabelScores, X: MatrixLike, y: VectorLike) -> tuple[Features, Codes]:
@@ -114,18 +117,30 @@ def encoded(model: LabelScores, X: MatrixLike, y: VectorLike) -> tuple[Features,
 def class_problems(model: Classification, X: MatrixLike, codes: Codes, sample_weight: VectorLike | None) -> Problems:
     """One problem for two classes; for more, one joint problem, or one for each class against the rest."""
     objective, classes = model._objective(), model.classes_
-    weights = two_classes(codes, sample_weights(sample_weight, X), "sample_weight")
+    weights = sample_weights(sample_weight, X)
     if objective.weigh_rest or len(classes) == 2 or isinstance(objective.loss, MulticlassLoss):
-        weighted = with_class_weights(model, codes, weights)
+        weighted = with_class_weights(model, codes, weights, least=1)
         problems = weighted_problems(objective, X, codes, weighted, len(classes))
     else:
         factors, signs = class_weights(model.class_weight, classes, codes, weights), signs_of(codes, len(classes))
         each = [np.where(sign > 0, weights * factor, weights) for sign, factor in zip(signs, factors, strict=True)]
         problems = objective.problems(Design(X, constant=objective.constant), signs, each)
-    for k, problem in enumerate(problems):
-        if isinstance(problem, Problem) and not problem.loss.quadratic:  # a squared loss always has a minimum
-            two_sides(problem.y, problem.weights, classes[k])
     return problems
+
+
+def warn_empty(classes: Targets, problems: Problems) -> None:
+    """Warn about classes that have no weight."""
+    first = problems[0]
+    if isinstance(first, MulticlassProblem):
+        empty = classes[first.class_weights == 0.0]
+    elif len(problems) == 1:
+        empty = classes[[not np.any(first.weights[side]) for side in (first.y < 0.0, first.y > 0.0)]]
+    else:
+        each = [problem for problem in problems if isinstance(problem, Problem)]
+        empty = classes[[not np.any(problem.weights[problem.y > 0.0]) for problem in each]]
+    if len(empty):
+        names = ", ".join(map(str, empty))
+        warn_caller(f"no sample of the class {names} has a weight: the model knows nothing about it", UserWarning)
 
 
 def weighted_problems(objective: Objective, X: MatrixLike, codes: Codes, weights: Vector, count: int) -> Problems:
@@ -144,28 +159,21 @@ def signs_of(codes: Codes, count: int) -> list[Vector]:
     return [np.where(codes == k, 1.0, -1.0) for k in ([1] if count == 2 else range(count))]
 
 
-def two_classes(codes: Codes, weights: Vector, name: str) -> Vector:
-    """The weights, or an error unless two classes have positive weight."""
+def two_classes(codes: Codes, weights: Vector, name: str, least: int = 2) -> Vector:
+    """The weights, or an error unless two classes (or as many as are asked for) have positive weight."""
     left = np.count_nonzero(np.bincount(codes, weights))
-    if left < 2:
+    if left < least:
         raise ValueError(
             f"{name} leaves {'one class only' if left else 'no class'}; a classifier needs two with positive weight"
         )
     return weights
 
 
-def two_sides(signs: Vector, weights: Vector, label: object) -> None:
-    """Raise if only one side of a class against the rest has weight: many losses have no minimum then."""
-    if not (weights[signs > 0].any() and weights[signs < 0].any()):
-        raise ValueError(
-            f"the class {label} against the rest has positive weights on one side only; remove classes without weight"
-        )
-
-
-def with_class_weights(model: Classification, codes: Codes, weights: Vector) -> Vector:
-    """Sample weights times class weights."""
+def with_class_weights(model: Classification, codes: Codes, weights: Vector, least: int = 2) -> Vector:
+    """Sample weights times class weights, with weight left for two classes (or as many as are asked for)."""
     factors = class_weights(model.class_weight, model.classes_, codes, weights)
-    return two_classes(codes, weights * factors[codes], "class_weight")
+    name = "sample_weight" if model.class_weight is None else "class_weight"
+    return two_classes(codes, weights * factors[codes], name, least)
 
 
 def class_weights(class_weight: ClassWeight, classes: Targets, codes: Codes, weights: Vector) -> Vector:

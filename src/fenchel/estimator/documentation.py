@@ -41,16 +41,23 @@ PARAMETERS: Entries = {
     "solver": ('str or Solver\n    A solver of `solve`. scikit-learn\'s names are accepted, and mean "auto".'),
     "tol": "float\n    A fit ends when its certified gap is at most tol times the objective.",
     "max_iter": (
-        "int, optional\n    The largest number of steps of a fit; 100000 by default (scikit-learn counts other steps)."
+        "int, optional\n    The largest number of steps of a fit; 100000 by default (scikit-learn counts other\n"
+        "    steps). 0 certifies the start."
     ),
     "max_seconds": "float, optional\n    Time limit for the whole fit.",
     "random_state": "int, RandomState or None\n    The seed; None is 0.",
-    "warm_start": "bool\n    Start from the solution of the last fit if shapes agree.",
+    "warm_start": (
+        "bool\n    Start from the solution of the last fit if shapes agree. It is certified first; if it is good\n"
+        "    enough, there are 0 steps."
+    ),
     "verbose": "int\n    Anything but 0 shows a progress bar for each fit.",
     "progress": "bool\n    Show a progress bar.",
     "n_threads": "int or None\n    Threads of a fit; None is all cores.",
     "n_jobs": "int, optional\n    Threads: None is one, -1 is all cores, -2 all but one. A search runs folds in them.",
-    "precompute": 'bool, "auto" or array\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
+    "precompute": (
+        'bool, "auto" or array\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.\n'
+        "    An array must be the Gram matrix of X."
+    ),
     "accelerate": 'bool\n    Whether coordinate ascent has momentum; for solver="dykstra".',
     "on_infeasible": (
         '{"raise", "least_violation"}\n'
@@ -65,8 +72,8 @@ PARAMETERS: Entries = {
     "selection": '{"cyclic", "random"}\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
     "dual": 'bool or "auto"\n    A hint to scikit-learn\'s algorithm; it has no effect on the minimiser.',
     "copy_X": "bool\n    X is never changed; either value has the same effect.",
-    "positive": "bool\n    True is an error: constraints w >= 0 are not supported.",
-    "n_alphas": "int, optional\n    The number of alphas, by its name before scikit-learn 1.7.",
+    "positive": "bool\n    Whether weights must not be negative.",
+    "n_alphas": "int, optional\n    The number of alphas, by its name before scikit-learn 1.9.",
 }
 
 #: Attributes of fits to labels, to one or several targets, to one target; and those that some fits add.

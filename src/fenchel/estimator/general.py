@@ -39,8 +39,9 @@ class LinearClassifier(GeneralParameters, LogisticProbabilities):
     loss : str or Loss, default "logistic"
         "hinge", "squared_hinge", "logistic", ... or an object such as SmoothedHinge(0.5).
     penalty : str or Penalty, default "l2"
-        "l2", "l1", "elastic_net", "entropy", "fused_l1" or "lp_squared" with weight `lam`, or an object; penalties on
-        groups are objects, such as GroupL2(0.1, groups) or SparseGroup(0.1, groups).
+        "l2", "l1", "elastic_net", "entropy", "fused_l1", "lp_squared", "non_negative_l1" or "non_negative_elastic_net"
+        with weight `lam`, or an object; penalties on groups are objects, such as GroupL2(0.1, groups) or
+        SparseGroup(0.1, groups).
     lam : float, optional
         Weight of a penalty given by name; 1 / (sum of the weights) by default, which is C = 1 in scikit-learn.
     tol, atol : float

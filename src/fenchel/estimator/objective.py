@@ -14,7 +14,7 @@ from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.checks import require_flag, shown
 from fenchel.problem.losses import Loss, MulticlassLoss
-from fenchel.problem.penalties import L1, L2, ElasticNet, Penalty
+from fenchel.problem.penalties import L1, L2, ElasticNet, NonNegativeElasticNet, NonNegativeL1, Penalty
 
 Choice = TypeVar("Choice")
 
@@ -59,8 +59,10 @@ class Objective:
         ]
 
 
-def elastic(lam: float, l1_ratio: float) -> Penalty:
-    """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2)."""
+def elastic(lam: float, l1_ratio: float, nonnegative: bool = False) -> Penalty:
+    """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2), for all weights or for those that are not negative."""
+    if nonnegative:
+        return NonNegativeL1(lam) if l1_ratio == 1.0 else NonNegativeElasticNet(lam, l1_ratio)
     if l1_ratio in (0.0, 1.0):
         return L1(lam) if l1_ratio else L2(lam)
     return ElasticNet(lam, l1_ratio)
@@ -107,19 +109,13 @@ def one_of(name: str, value: Choice, choices: tuple[object, ...]) -> Choice:
     return value
 
 
-def no_bounds_on_weights(positive: object) -> None:
-    """Raise for a constraint w >= 0."""
-    if positive:
-        raise ValueError("positive=True is not supported; use scikit-learn's estimator")
-
-
 def check_hints(selection: str, positive: object, precompute: object, copy_X: object) -> None:
     """Raise for invalid hints to scikit-learn's algorithm."""
     one_of("selection", selection, ("cyclic", "random"))
     if not (isinstance(precompute, bool | np.bool_) or np.asarray(precompute).ndim == 2):  # a Gram matrix
         one_of("precompute", precompute, (True, False, "auto"))
     require_flag(copy_X, "copy_X")
-    no_bounds_on_weights(positive)
+    require_flag(positive, "positive")
 
 
 def penalised_constant(fit_intercept: bool, penalize_intercept: bool, intercept_scaling: object) -> float:

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from fenchel.data import Design
 from fenchel.data.target import as_vector
 from fenchel.data.typing import Matrix, MatrixLike, Vector, VectorLike
-from fenchel.estimator.base import LinearEstimator, fit_problems, sample_weights, validated
+from fenchel.estimator.base import Features, LinearEstimator, fit_problems, sample_weights, validated
 from fenchel.estimator.objective import Objective
 from fenchel.problem import Problem
 from fenchel.solver import Result
@@ -27,6 +27,9 @@ class Regression(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         """Fit to the targets y; a weight of 2 repeats the row."""
         fit_targets(self, X, y, sample_weight)
         return self
+
+    def _check_data(self, X: Features, sample_weight: VectorLike | None) -> None:
+        """Raise for parameters that do not fit the data."""
 
     def predict(self, X: MatrixLike) -> Matrix:
         """Predicted targets."""
@@ -61,6 +64,7 @@ def fit_targets(
 ) -> list[Result]:
     """Fit a problem for each target, and set the attributes of the model; `checks` are options of validate_data."""
     features, targets = validated(model, X, y, multi_output=model._several_targets, **checks)
+    model._check_data(features, sample_weight)
     weights = sample_weights(sample_weight, features)
     results = fit_problems(model, target_problems(model._objective(), features, targets, weights), of="targets")
     take_shape_of(model, targets)

@@ -13,23 +13,23 @@ from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.estimator.base import VerboseFitParameters, steps_of
 from fenchel.estimator.classification import Classification, fit_classes
 from fenchel.estimator.documentation import documented
-from fenchel.estimator.objective import Objective, no_bounds_on_weights, positive_alpha
+from fenchel.estimator.objective import Objective, elastic, positive_alpha
 from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Squared
-from fenchel.problem.penalties import L2
+from fenchel.problem.penalties import Penalty
 from fenchel.problem.scaling import lam_from_sum
 from fenchel.solver import Result
 
 
-def ridge_penalty(alpha: object, total_weight: float) -> L2:
+def ridge_penalty(alpha: object, total_weight: float, nonnegative: bool = False) -> Penalty:
     """The penalty of sum_i s_i r_i^2 + alpha |w|^2 divided by 2 W."""
-    return L2(lam_from_sum(2.0 * positive_alpha(alpha), total_weight, loss_factor=2.0))
+    return elastic(lam_from_sum(2.0 * positive_alpha(alpha), total_weight, loss_factor=2.0), 0.0, nonnegative)
 
 
-def ridge_objective(alphas: Iterable[object], fit_intercept: bool) -> Objective:
+def ridge_objective(alphas: Iterable[object], fit_intercept: bool, nonnegative: bool = False) -> Objective:
     """Least squares with one alpha, or with one for each target."""
-    penalties = tuple(partial(ridge_penalty, alpha) for alpha in alphas)
+    penalties = tuple(partial(ridge_penalty, alpha, nonnegative=nonnegative) for alpha in alphas)
     return Objective(Squared(), penalties if len(penalties) > 1 else penalties[0], fit_intercept)
 
 
@@ -91,13 +91,13 @@ class Ridge(RidgeParameters, Regression):
     _several_targets: ClassVar[bool] = True
 
     def _check_parameters(self) -> None:
-        no_bounds_on_weights(self.positive)
+        require_flag(self.positive, "positive")
         require_flag(self.copy_X, "copy_X")
         for alpha in _each(self.alpha):
             positive_alpha(alpha)
 
     def _objective(self) -> Objective:
-        return ridge_objective(_each(self.alpha), self.fit_intercept)
+        return ridge_objective(_each(self.alpha), self.fit_intercept, bool(self.positive))
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the targets y; a weight of 2 repeats the row."""
@@ -138,12 +138,12 @@ class RidgeClassifier(RidgeParameters, Classification):
     alpha: float = 1.0
 
     def _check_parameters(self) -> None:
-        no_bounds_on_weights(self.positive)
+        require_flag(self.positive, "positive")
         require_flag(self.copy_X, "copy_X")
         positive_alpha(self.alpha)
 
     def _objective(self) -> Objective:
-        return ridge_objective([self.alpha], self.fit_intercept)
+        return ridge_objective([self.alpha], self.fit_intercept, bool(self.positive))
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the labels y; a weight of 2 repeats the row."""

@@ -16,7 +16,6 @@ from fenchel.problem.checks import require_bounded_dual, require_double, require
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses import Loss, Squared
 from fenchel.problem.penalties import L2, Penalty
-from fenchel.problem.penalties.base import NormPenalty
 from fenchel.problem.statement import EmpiricalRisk, Shape
 from fenchel.problem.traits import Trait
 from fenchel.problem.vectors import frozen
@@ -187,8 +186,7 @@ class Problem(EmpiricalRisk):
         if self.intercept:
             z += best_shift(self.loss, z, self.y, self.weights)
         v = self.dual_vector(self._balanced_multipliers(z))
-        largest = self.penalty.dual_norm(v) if isinstance(self.penalty, NormPenalty) else float(np.abs(v).max())
-        return largest / sparsity
+        return self.penalty.slope_norm(v) / sparsity
 
     def _balanced_multipliers(self, z: Vector) -> Vector:
         """-alpha_i in the subdifferential at z_i; at the best intercept, with sum_i s_i alpha_i = 0 if kinks allow."""

@@ -14,6 +14,7 @@ from fenchel.certificate import Certificate
 from fenchel.certificate.evidence import Evidence
 from fenchel.data.typing import Indices, Vector
 from fenchel.problem.checks import shown
+from fenchel.problem.vectors import frozen
 from fenchel.steps.base import Model
 
 
@@ -38,9 +39,9 @@ class Stop:
             if not (_is_number(value) and value >= 0):
                 raise ValueError(f"{name} must be a number >= 0, got {shown(value)}")
         if self.max_iter is not None and not (
-            isinstance(self.max_iter, int | np.integer) and self.max_iter >= 1 and self.max_iter is not True
+            isinstance(self.max_iter, int | np.integer) and self.max_iter >= 0 and not isinstance(self.max_iter, bool)
         ):
-            raise ValueError(f"max_iter must be a positive integer or None, got {shown(self.max_iter)}")
+            raise ValueError(f"max_iter must be an integer >= 0 or None, got {shown(self.max_iter)}")
         if self.max_seconds is not None and not (_is_number(self.max_seconds) and self.max_seconds > 0):
             raise ValueError(f"max_seconds must be a positive number or None, got {shown(self.max_seconds)}")
 
@@ -128,7 +129,8 @@ class Result:
         The solver that found the model.
     status : str
         "certified", or why the run ended before: "max_iter", "max_seconds", "interrupted", "callback", "stalled" (the
-        gap is rounding), "gave_up" (the solver finds no better model; another may) or "overflow".
+        gap is rounding), "gave_up" (the solver finds no better model; another may), "overflow", or "precision" (the
+        weights are rounded to single precision).
     """
 
     model: Model
@@ -167,6 +169,21 @@ class Result:
     def nonzeros(self) -> tuple[Indices, Vector]:
         """Indices (in any order) and values of the nonzero weights."""
         return self.model.nonzeros()
+
+    def in_single_precision(self) -> Result:
+        """The result with weights and intercept rounded to float32, and the certificate of these.
+
+        Status "precision" where the rounded model misses the tolerance. The same result if single precision cannot hold
+        the numbers.
+        """
+        with np.errstate(over="ignore", under="ignore"):
+            w, b = (np.asarray(part, dtype=np.float32).astype(np.float64) for part in (self.w, self.b))
+        if not (np.all(np.isfinite(w)) and np.all(np.isfinite(b))):
+            return self
+        model = Model(frozen(w), float(b) if b.ndim == 0 else frozen(b))
+        certificate = self.certificate.at(model.weights, model.b)
+        status = "precision" if self.status == "certified" and not certificate.ok else self.status
+        return replace(self, model=model, certificate=certificate, status=status)
 
     def without_data(self) -> Result:
         """The certificate's numbers, the trace and the status, for a warning."""

@@ -62,9 +62,12 @@ class Fit:
     penalties: Sequence[Penalty] = ()  # those to come, the present one first
     supports: Supports | None = None
     known: Record | None = None  # a judge that has seen models or bounds already
+    certify_start: bool = False  # before the first step
     trace: Trace = field(default_factory=Trace)
     n_iter: int = 0
     ended: bool = False  # by Ctrl-C, whatever the model is worth
+    goes_on: int | None = None  # the step at which it began, for a solver that goes on where another gave up
+    least: tuple[float, int] = (np.inf, 0)  # the last gap that was clearly smaller than before, and its step
     bound: Bounds | None = None  # of the last measured models,
     model: Model | None = None  # and the first of these
     clock: float = field(init=False)
@@ -117,6 +120,15 @@ class Fit:
         penalties = tuple(self.penalties) or (self.problem.penalty,)
         return Goal(penalties, float(self.stop.tol), float(self.stop.atol), left, self.supports)
 
+    def is_stuck(self) -> bool:
+        """After a check: whether a solver that goes on for another has left the gap where it is for too long."""
+        gap, at = self.least
+        if self.judge.gap < 0.99 * gap:
+            self.least = self.judge.gap, self.n_iter
+            return False
+        began = self.goes_on
+        return began is not None and self.n_iter - began > 2 * (at - began) + JUDGE.patience
+
     @property
     def is_good_enough(self) -> bool:
         """Whether the tolerance is reached, and products for a sharper bound would cost something."""
@@ -152,7 +164,7 @@ def run(fit: Fit, carried: Carried[Any]) -> list[Result]:
     try:
         # where a solver's own threads work, those of BLAS, which wait in loops, would slow them down
         with blas_threads(1 if solver.has_own_threads else fit.problem.X.threads):
-            found = _steps(fit, carried)
+            found = _start_status(fit) or _steps(fit, carried)
             if isinstance(found, list):
                 return found
             status = found
@@ -163,6 +175,27 @@ def run(fit: Fit, carried: Carried[Any]) -> list[Result]:
         carried.state, fit.ended = None, True
         status = "certified" if status == "certified" else _last_effort(fit, "interrupted")
         return [fit.result(solver.name, status)]
+
+
+def _start_status(fit: Fit) -> str:
+    """Certify the start: why the run ends there, or "" if it goes on."""
+    if not fit.certify_start and fit.limit > 0:
+        return ""
+    judge, start, seconds = fit.judge, fit.start, fit.seconds
+    primal = judge.consider(start.w, start.b)
+    if np.any(start.alpha):
+        judge.try_multipliers(start.alpha, "multipliers of the start")
+    if not judge.reached(fit.stop.tol, fit.stop.atol):
+        judge.try_gradient(primal.z)
+    row = _judged_row(fit, seconds)
+    fit.trace.append(row)
+    fit.trace.checking += fit.seconds - seconds
+    stopped = fit.stops(row)
+    if judge.reached(fit.stop.tol, fit.stop.atol):
+        return "certified"
+    if fit.limit == 0:
+        return "max_iter"
+    return "callback" if stopped else ""
 
 
 def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
@@ -207,7 +240,7 @@ def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
                 if bar is not None:
                     bar.update(row)
                 schedule.checked(fit.judge.gap)
-                status = _status(fit, row) or ("stalled" if finished else "")
+                status = _status(fit, row) or ("stalled" if finished else "gave_up" if fit.is_stuck() else "")
                 if not status:
                     solver.observe(state, fit.judge.primal.z, fit.judge.primal.value, fit.judge.gap)
                 stopped = fit.stops(row) if measured is None else measured.stopped
@@ -311,7 +344,12 @@ def _check(fit: Fit, solver: Solver[Any], state: Any) -> Check:
         _try_dual_points(fit, candidate, primal)
         if candidate.scores is not None and judge.is_blurred(primal) and not fit.is_good_enough:
             judge.consider(candidate.w, candidate.b)
-    nonzeros = int(np.count_nonzero(judge.w))
+    return _judged_row(fit, seconds)
+
+
+def _judged_row(fit: Fit, seconds: float) -> Check:
+    """The judge's best model and bound, as a row of the trace."""
+    judge, nonzeros = fit.judge, int(np.count_nonzero(fit.judge.w))
     return Check(fit.n_iter, seconds, judge.primal.value, judge.dual, judge.gap, nonzeros, judge.w, judge.b)
 
 

@@ -47,6 +47,8 @@ class Request:
     """Set to end all runs (Ctrl-C); independent of the user's callback."""
     supports: Supports | None = None
     """Supports found by the paths of other folds."""
+    certify_start: bool = True
+    """Whether a start is certified before the first step; else only if there is no step."""
 
     def __post_init__(self) -> None:
         if self.callback is not None and not callable(self.callback):
@@ -123,7 +125,7 @@ def solve(
         Stop when the certified gap is at most tol |P| or at most atol; or if P is zero up to rounding
         (`Certificate.vanishes`): constant targets with an intercept.
     max_iter : int, optional
-        The largest number of steps, by default 100000.
+        The largest number of steps, by default 100000. 0 certifies the start.
     max_seconds : float, optional
     random_state : int, RandomState or None
         The seed; None is 0, so that runs repeat.
@@ -135,7 +137,7 @@ def solve(
         Threads for products with X and for epochs of dual ascent; None for all cores. With one, results repeat bit for
         bit.
     start : Result or tuple (w, b, alpha), optional
-        A warm start.
+        A warm start: certified first, and returned after 0 steps if it is good enough.
     warn : bool, default True
         Whether to warn if the tolerance is not reached (unless a callback stopped the run).
     check_every : int, optional
@@ -226,6 +228,7 @@ def follow(
             penalties[done:],
             request.supports,
             judge if done == 0 else None,
+            certify_start=request.certify_start and has_start and not done,
         )
         found, tried = run(fit, carried), [carried.solver]
         # if P overflows at the start, no solver helps
@@ -234,6 +237,7 @@ def follow(
             if other is None:
                 break
             fit.begin_at, carried = found[0], Carried(other)
+            fit.goes_on, fit.least = fit.n_iter, (np.inf, fit.n_iter)
             found = [replace(found[0], status="max_seconds")] if fit.late else run(fit, carried)
             tried.append(other)
         done, last = done + len(found), found[-1]
@@ -290,6 +294,7 @@ def not_certified(result: Result) -> str:
         "interrupted": "interrupted",
         "overflow": "double precision does not allow more; rescale the features, the targets or lam",
         "gave_up": "it finds no better model; another solver may",
+        "precision": "the weights are rounded to the single precision of X; pass X in double precision for more",
         "stalled": "the gap is rounding; a smaller one cannot be proven in double precision",
     }
     if not np.isfinite(certificate.gap):

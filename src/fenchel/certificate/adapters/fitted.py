@@ -17,7 +17,7 @@ from fenchel.data.target import as_labels, as_vector, as_weights
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem import losses
 from fenchel.problem.losses import Loss
-from fenchel.problem.penalties import L1, L2, ElasticNet, GroupL2, Penalty
+from fenchel.problem.penalties import L1, L2, ElasticNet, GroupL2, NonNegativeElasticNet, NonNegativeL1, Penalty
 
 Codes = NDArray[np.intp]
 #: Losses by scikit-learn's names, as functions of epsilon; modified_huber is four times SmoothedHinge(2).
@@ -164,12 +164,14 @@ def require_no_intercept(model: object, intercept: Vector) -> None:
 
 
 def elastic_net(model: object, lam: float, l1_ratio: float = 0.0) -> Penalty:
-    """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2) as L2, L1 or ElasticNet; lam = 0 is an error."""
+    """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2), for w >= 0 if the model is `positive`; lam = 0 is an error."""
     require(
         model,
         bool(0.0 < lam < np.inf),
         "it has no penalty; without one the dual gives no certificate (there may be no minimiser)",
     )
+    if getattr(model, "positive", False):
+        return NonNegativeL1(float(lam)) if l1_ratio == 1.0 else NonNegativeElasticNet(float(lam), float(l1_ratio))
     if l1_ratio in (0.0, 1.0):
         return (L1 if l1_ratio else L2)(float(lam))
     return ElasticNet(float(lam), float(l1_ratio))

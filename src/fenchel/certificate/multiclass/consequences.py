@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate.bounds.constructions import Construction
-from fenchel.certificate.bounds.rounding import INPUT, distance_to_optimum, gap_between
-from fenchel.certificate.multiclass.bounds import BlockBound
+from fenchel.certificate.bounds.rounding import INPUT, PrimalBound, distance_to_optimum, gap_between
+from fenchel.certificate.multiclass.bounds import BlockBound, primal_bound
 from fenchel.data.design import Design
 from fenchel.data.multi_products import BlockProducts
 from fenchel.data.typing import Mask, MatrixLike, Vector
@@ -38,6 +38,17 @@ class MulticlassEvidence:
     def radius(self) -> float:
         """A bound on |B - B*|, in the norm of R's strong convexity: for L2 the Frobenius norm."""
         return distance_to_optimum(self.gap, self.problem.penalty.strong_convexity)
+
+    @property
+    def lower(self) -> float:
+        """P* is at least this."""
+        return self.bound.lower
+
+    def at(self, w: Vector, b: Vector) -> tuple[PrimalBound, MulticlassEvidence]:
+        """The objective of another model, by one product with X; and its evidence, by the same bound on P*."""
+        with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong
+            primal = primal_bound(self.problem, w, b)
+        return primal, replace(self, B=w, b=b, Z=primal.z, primal_upper=primal.upper)
 
     def labels(self, X: MatrixLike) -> tuple[NDArray[np.int_], Mask]:
         """The class of the highest score, and whether it is proven to be that of the optimum.

@@ -19,7 +19,7 @@ from fenchel.estimator.base import (
     steps_of,
     warn_short,
 )
-from fenchel.estimator.classification import Codes, LogisticProbabilities, class_problems, encoded
+from fenchel.estimator.classification import Codes, LogisticProbabilities, class_problems, encoded, warn_empty
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.names import resolve_loss, resolve_penalty
 from fenchel.estimator.objective import Objective
@@ -27,7 +27,8 @@ from fenchel.kernel import Gram, Kernel, KernelLike, Samples, kernel_of
 from fenchel.problem import KernelProblem, Problem
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import L2
-from fenchel.solver import Result, solve_many
+from fenchel.solver import Result
+from fenchel.solver.one_sided import solve_classes
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -101,7 +102,8 @@ class KernelClassifier(KernelParameters, KernelModel):
         """Fit to the labels y; a weight of 2 repeats the row."""
         features, codes = encoded(self, X, y)
         problems = self._problems(features, codes, sample_weight)
-        results = solve_many(problems, starts=self._starts(problems), **solver_options(self))
+        warn_empty(self.classes_, problems)
+        results = solve_classes(problems, self._starts(problems), True, solver_options(self))
         self._store(results, problems[0].gram)
         warn_short(results, "classes")
         return self

@@ -13,6 +13,7 @@ from fenchel.data.target import as_vector
 from fenchel.data.typing import Mask, MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import (
     VerboseFitParameters,
+    is_single,
     sample_weights,
     solver_options,
     store,
@@ -47,9 +48,9 @@ class HuberRegressor(VerboseFitParameters, Regression):
     epsilon : float, default 1.35
         At least 1. The smaller, the more samples count as outliers.
     max_iter : int, optional
-        The largest number of steps over all scales; 100000 by default.
+        The largest number of steps over all scales; 100000 by default. 0 certifies the start.
     warm_start : bool, default False
-        Start from the weights and the scale of the last fit if shapes agree.
+        Start from the weights and the scale of the last fit if shapes agree; if they are good enough, 0 steps are made.
 
     Attributes
     ----------
@@ -95,17 +96,21 @@ class HuberRegressor(VerboseFitParameters, Regression):
         features, targets = validated(self, X, y, multi_output=False)
         claim, d = huber_claim(self, features, targets, sample_weight), features.shape[1]
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (d,):
-            b = self.intercept_ if self.fit_intercept else 0.0
-            claim = replace(claim, w=self.coef_, b=b, sigma=self.scale_)
+            b = float(self.intercept_) if self.fit_intercept else 0.0
+            slopes = -self.dual_coef_ if len(self.dual_coef_) == len(targets) else None
+            w = np.asarray(self.coef_, dtype=np.float64)
+            claim = replace(claim, w=w, b=b, sigma=self.scale_, slopes=slopes)
         options = solver_options(self)
         claim = replace(claim, design=storage_for(options["solver"], claim.design, claim.penalty))
         search = ScaleSearch(claim, options)
-        results = [search.run()]
-        store(self, results, constant=0.0)
-        warn_short(results, "targets")
+        result = search.run()
+        if is_single(claim.design):
+            result = search.in_single_precision(result)
+        store(self, [result], constant=0.0, single=is_single(claim.design))
+        warn_short([result], "targets")
         take_shape_of(self, targets)
         self.scale_: np.float64 = np.float64(search.claim.sigma)
-        r = claim.design.matvec(self.coef_) + self.intercept_ - claim.y
+        r = claim.design.matvec(result.w) + result.b - claim.y
         self.outliers_: Mask = np.abs(r) > self.scale_ * self.epsilon
         return self
 
@@ -123,4 +128,5 @@ def fitted_claim(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_wei
     """The joint objective with the weights, the intercept and the scale of a fitted model."""
     slopes: Vector | None = -model.dual_coef_ if len(model.dual_coef_) == np.shape(X)[0] else None
     claim = huber_claim(model, X, y, sample_weight)
-    return replace(claim, w=model.coef_, b=model.intercept_, sigma=model.scale_, slopes=slopes)
+    w = np.asarray(model.coef_, dtype=np.float64)
+    return replace(claim, w=w, b=float(model.intercept_), sigma=model.scale_, slopes=slopes)

@@ -74,6 +74,10 @@ class ScaleSearch:
         """The best candidate, with its certificate."""
         status = "stalled"
         try:
+            if self.start is not None or self.limit == 0:
+                self._judge(self.claim, effort="auto" if self.limit == 0 else "low")
+            if self.limit == 0:
+                raise _Ended("max_iter")
             if self.claim.epsilon <= 1.0 or not self.claim.sigma > SMALLEST * self._size:
                 self._vanishing_scale()
             t = float(np.log(self.claim.sigma))
@@ -89,6 +93,17 @@ class ScaleSearch:
         assert self.best is not None  # every solve certifies a candidate
         alpha = -self._slopes()
         return Result(Model(self.claim.w, self.claim.b), self.best, self.trace, self.n_iter, self.solver, status, alpha)
+
+    def in_single_precision(self, result: Result) -> Result:
+        """The result with weights and intercept rounded to float32, certified as they are with the scale found."""
+        with np.errstate(over="ignore", under="ignore"):
+            w, b = result.w.astype(np.float32).astype(np.float64), float(np.float32(result.b))
+        if not (np.all(np.isfinite(w)) and np.isfinite(b)):
+            return result
+        self.claim = replace(self.claim, w=w, b=b, slopes=-result.alpha)
+        certificate = replace(self.claim.certify("low", self.stop.tol or None), tol=self.stop.tol)
+        status = "precision" if result.status == "certified" and not certificate.ok else result.status
+        return replace(result, model=Model(w, b), certificate=certificate, status=status)
 
     def _interrupted(self) -> str:
         """Ctrl-C between two solves: keep the best candidate, or else the start."""

@@ -7,9 +7,10 @@ the fold cache of a design.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from inspect import signature
 from threading import Event
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -19,13 +20,15 @@ from numpy.typing import NDArray
 from sklearn.utils.extmath import safe_sparse_dot
 
 from fenchel.data.typing import Matrix, Vector, VectorLike
-from fenchel.estimator.base import Features, LinearEstimator, StartLike, Targets, stored_for, warn_short
+from fenchel.estimator.base import Features, LinearEstimator, StartLike, Targets, stored_for, warn_caller, warn_short
 from fenchel.estimator.objective import l1_ratio_of, one_of, positive, positive_alpha
+from fenchel.estimator.search.routing import RoutedSearch, of_samples
 from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.checks import shown
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
 from fenchel.solver import Result
+from fenchel.solver.one_sided import constant_result
 from fenchel.solver.paths.folds import shared_design
 from fenchel.solver.paths.grid import along
 from fenchel.solver.solve import seed_of
@@ -60,11 +63,55 @@ def scorer_of(model: LinearEstimator, scoring: Scoring) -> Scorer:
     return scorer
 
 
-def folds_of(cv: CrossValidation, X: Features, y: Targets, classifier: bool) -> list[Fold]:
-    """The training and test samples of each fold, by scikit-learn's rules; imported on demand."""
+def with_labels(scorer: Scorer, classes: Targets) -> Scorer:
+    """The scorer with all labels, if its metric takes them: the test samples of a fold may lack some."""
+    from sklearn.metrics import make_scorer
+    from sklearn.metrics._scorer import _BaseScorer
+
+    known = signature(scorer._score_func).parameters if isinstance(scorer, _BaseScorer) else {}
+    if not isinstance(scorer, _BaseScorer) or "labels" not in known:
+        return scorer
+    extra = {"labels": classes}
+    if len(classes) == 2 and "pos_label" in known:
+        extra["pos_label"] = classes[1]
+    arguments = {**extra, **scorer._kwargs}
+    highest, method = scorer._sign > 0, scorer._response_method
+    complete: Scorer = make_scorer(scorer._score_func, greater_is_better=highest, response_method=method, **arguments)
+    return complete
+
+
+def warn_missing(classes: Targets, codes: NDArray[np.intp], weights: Vector, folds: Sequence[Fold]) -> None:
+    """Warn about classes without weight in the training samples of a fold."""
+    totals = [np.bincount(codes[train], weights[train], len(classes)) for train, _ in folds]
+    empty = classes[np.any(np.array(totals) == 0.0, axis=0)]
+    if len(empty):
+        names = ", ".join(map(str, empty))
+        warn_caller(
+            f"a fold has no training sample of the class {names}: its models know nothing about it", UserWarning
+        )
+
+
+def with_every_class(codes: NDArray[np.intp], weights: Vector, train: Samples) -> tuple[Samples, Vector]:
+    """Training samples with their weights, completed by a sample of weight 0 of each class that they lack."""
+    present, first = np.unique(codes, return_index=True)
+    extra = first[~np.isin(present, codes[train])]
+    rows = np.concatenate([np.arange(len(codes))[train], extra])
+    return rows, np.concatenate([weights[train], np.zeros(len(extra))])
+
+
+def complete_classes(data: FoldData, train: Samples) -> FoldData:
+    """The training samples of a fold, completed by samples of weight 0 to all classes."""
+    rows, weights = with_every_class(data.y, data.weights, train)
+    return replace(data.subset(rows), weights=weights)
+
+
+def folds_of(
+    cv: CrossValidation, X: Features, y: Targets, classifier: bool, params: Mapping[str, Any] | None = None
+) -> list[Fold]:
+    """The training and test samples of each fold, by scikit-learn's rules; `params` are for the splitter (groups)."""
     from sklearn.model_selection import check_cv
 
-    return list(check_cv(cv, y, classifier=classifier).split(X, y))
+    return list(check_cv(cv, y, classifier=classifier).split(X, y, **(params or {})))
 
 
 def weight_argument(weights: Vector | None) -> dict[str, Vector]:
@@ -73,10 +120,10 @@ def weight_argument(weights: Vector | None) -> dict[str, Vector]:
 
 
 def score_on(
-    scorer: Scorer, model: LinearEstimator, X: Features, y: Targets, weights: Vector | None, test: Samples
+    scorer: Scorer, model: LinearEstimator, X: Features, y: Targets, params: dict[str, Any], test: Samples
 ) -> float:
-    """A model's score on the samples of a fold, with sample weights if given."""
-    return float(scorer(model, X[test], y[test], **weight_argument(None if weights is None else weights[test])))
+    """A model's score on the samples of a fold; `params` are keywords of the scorer for all samples."""
+    return float(scorer(model, X[test], y[test], **of_samples(params, X, test)))
 
 
 def in_parallel(task: Callable[[Fold, Options], Kept], folds: Sequence[Fold], options: Options) -> list[Kept]:
@@ -111,6 +158,10 @@ def follow(
 ) -> Iterator[tuple[int, Result]]:
     """Solve a problem with each penalty, the largest lam first, with warm starts; yields positions and results."""
     order = sorted(range(len(penalties)), key=lambda k: -penalties[k].lam)
+    constant = constant_result(problem, {name: value for name, value in options.items() if name != "interrupted"})
+    if constant is not None:
+        yield from ((k, constant) for k in order)
+        return
     results = along(problem, [penalties[k] for k in order], start=start, supports=supports, **options)
     for k, result in zip(order, results, strict=True):
         stopped = options.get("interrupted")
@@ -132,7 +183,7 @@ def mean_start(paths: Sequence[Result], folds: Sequence[Fold], n: int) -> StartL
     alpha = np.zeros((n, *paths[0].alpha.shape[1:]))
     seen = np.zeros(n)
     for result, (train, _) in zip(paths, folds, strict=True):
-        np.add.at(alpha, train, result.alpha)
+        np.add.at(alpha, train, result.alpha[: len(train)])
         np.add.at(seen, train, 1.0)
     alpha /= np.maximum(seen, 1.0).reshape(-1, *[1] * (alpha.ndim - 1))
     return np.mean([r.w for r in paths], axis=0), np.mean([r.b for r in paths], axis=0), alpha
@@ -142,7 +193,12 @@ def mean_start(paths: Sequence[Result], folds: Sequence[Fold], n: int) -> StartL
 
 
 def alphas_of(alphas: VectorLike | None, n_alphas: int | None = None) -> int | Vector:
-    """The number of alphas, or the alphas, the largest first; None is 100."""
+    """The number of alphas, or the alphas, the largest first; None is 100.
+
+    "warn" and "deprecated" are scikit-learn's words (1.7 to 1.10) for parameters that are not given.
+    """
+    alphas = None if isinstance(alphas, str) and alphas == "warn" else alphas
+    n_alphas = None if isinstance(n_alphas, str) and n_alphas == "deprecated" else n_alphas
     if n_alphas is not None:
         if alphas is not None and (np.ndim(alphas) > 0 or alphas != 100):
             raise ValueError(f"n_alphas={n_alphas!r} would have no effect beside alphas; leave n_alphas out")
@@ -206,7 +262,7 @@ def choice(errors: Vector, rule: str) -> tuple[int, int]:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SearchParameters:
+class SearchParameters(RoutedSearch):
     """Parameters of every search that runs folds in threads."""
 
     cv: CrossValidation = None
@@ -279,6 +335,7 @@ class AlphaSearch:
     problems: Callable[[FoldData], Sequence[Problem]]
     errors: Callable[[FoldModels, FoldData], list[float]]
     require: Callable[[NDArray[Any], Vector], None]
+    complete: Callable[[FoldData, Samples], FoldData] = FoldData.subset  # the training samples of a fold
 
 
 @dataclass(frozen=True)
@@ -300,6 +357,12 @@ class Best:
     errors: Vector
     problems: list[Problem]
     starts: list[StartLike]
+
+
+def some_weight(y: NDArray[Any], weights: Vector) -> None:
+    """Raise if no training sample of a fold has a weight."""
+    if not weights.any():
+        raise ValueError("all training samples of a fold have weight zero; use fewer folds")
 
 
 def check_search(rule: str, alphas: int | Vector, ratios: list[float], eps: float) -> None:
@@ -366,7 +429,7 @@ def _training_problems(search: AlphaSearch, data: FoldData, whole: list[Problem]
     search.require(data.y, data.weights * times)
     cache = whole[0].design.fold_cache
     if cache is None or 2 * np.count_nonzero(times) < len(times):
-        return search.problems(data.subset(train))
+        return search.problems(search.complete(data, train))
     design = whole[0].design.sharing(cache)
     return [problem.replace(X=design, weights=frozen(problem.weights * times)) for problem in whole]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
-from fenchel.estimator.base import fit_problems, sample_weights, solver_options, validated
+from fenchel.estimator.base import Features, fit_problems, sample_weights, solver_options, validated
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, check_hints, elastic
 from fenchel.estimator.regression import SparseRegression, store_zeros, take_shape_of, target_problems
@@ -23,7 +23,10 @@ from fenchel.estimator.search.cross_validation import (
     folds_of,
     ratios_of,
     search_alpha,
+    some_weight,
 )
+from fenchel.estimator.search.routing import routed
+from fenchel.estimator.sparse.gram import require_gram
 from fenchel.estimator.sparse.lasso import LassoHints
 from fenchel.estimator.sparse.lasso_path import elastic_net_path, lasso_path
 from fenchel.problem import Problem
@@ -57,15 +60,21 @@ class SparseRegressionCV(AlphaSearchParameters, SparseRegression):
     def _objective(self) -> Objective:
         return self._objective_at(self.alpha_, getattr(self, "l1_ratio_", 1.0))
 
-    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Choose alpha, and fit to the targets y; sample weights apply to fits and errors."""
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None, **params: Any) -> Self:
+        """Choose alpha, and fit to the targets y; sample weights apply to fits and errors.
+
+        Other keywords, such as groups, are for the splitter, by scikit-learn's metadata routing.
+        """
         features, targets = validated(self, X, y)
         y = np.asarray(targets, dtype=np.float64)
+        self._check_data(features, sample_weight)
         weights = sample_weights(sample_weight, features)
         data = FoldData(features, y, weights, None if sample_weight is None else weights)
         grid = *self._asked(), self.eps, self.rule
-        search = AlphaSearch(*grid, self._penalty, self._problems, self._errors, _some_weight)
-        best = search_alpha(search, data, folds_of(self.cv, features, y, classifier=False), solver_options(self))
+        search = AlphaSearch(*grid, self._penalty, self._problems, self._errors, some_weight)
+        routes = routed(self, data.error_weights, params)
+        folds = folds_of(self.cv, features, y, classifier=False, params=routes.split)
+        best = search_alpha(search, data, folds, solver_options(self))
         self.alpha_, self.alphas_, self.mse_path_ = best.alpha, best.alphas, np.squeeze(best.errors)
         if hasattr(self, "l1_ratio"):
             self.l1_ratio_ = best.ratio
@@ -84,11 +93,6 @@ class SparseRegressionCV(AlphaSearchParameters, SparseRegression):
         return [2.0 * float(np.average(values, weights=test.error_weights)) for values in each]
 
 
-def _some_weight(y: Vector, weights: Vector) -> None:
-    if not weights.any():
-        raise ValueError("all training samples of a fold have weight zero; use fewer folds")
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class LassoSearch(LassoHints, SparseRegressionCV):
     """The Lasso and the elastic net with a search for alpha."""
@@ -100,8 +104,11 @@ class LassoSearch(LassoHints, SparseRegressionCV):
         check_hints(self.selection, self.positive, self.precompute, self.copy_X)
         super()._check_parameters()
 
+    def _check_data(self, X: Features, sample_weight: VectorLike | None) -> None:
+        require_gram(self.precompute, X, sample_weight)
+
     def _penalty(self, alpha: float, ratio: float) -> Penalty:
-        return elastic(alpha, ratio)
+        return elastic(alpha, ratio, bool(self.positive))
 
 
 @documented("target", "zeros", "sparse", "alpha_path")

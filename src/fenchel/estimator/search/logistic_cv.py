@@ -35,8 +35,12 @@ from fenchel.estimator.search.cross_validation import (
     path_results,
     score_on,
     scorer_of,
+    warn_missing,
     weight_argument,
+    with_every_class,
+    with_labels,
 )
+from fenchel.estimator.search.routing import routed
 from fenchel.solver import Result
 
 Grid = list[tuple[Result, ...]]
@@ -111,6 +115,11 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
         self._candidates()
         self._ratios()
 
+    def _routed_scorer(self) -> Any:
+        if self.scoring is None:  # sample weights are used
+            return scorer_of(self, "accuracy").set_score_request(sample_weight=True)  # type: ignore[attr-defined]
+        return scorer_of(self, self.scoring)
+
     def _candidates(self) -> Vector:
         if isinstance(self.Cs, int | np.integer) and not isinstance(self.Cs, bool) and self.Cs > 0:
             return np.logspace(-4, 4, int(self.Cs))
@@ -137,28 +146,37 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
     def _objective(self) -> Objective:
         return self._objective_at(float(np.ravel(self.C_)[0]), np.ravel(self.l1_ratio_)[0])
 
-    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Choose C, and fit to the labels y."""
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None, **params: Any) -> Self:
+        """Choose C, and fit to the labels y.
+
+        Other keywords, such as groups, are for splitter and scorer, by scikit-learn's metadata routing.
+        """
         features, codes = encoded(self, X, y)
         weights = two_classes(codes, sample_weights(sample_weight, features), "sample_weight")
         given, full = None if sample_weight is None else weights, with_class_weights(self, codes, weights)
         self.Cs_, self.l1_ratios_ = self._candidates(), self._ratios()
         labels = self.classes_[codes]
-        folds = folds_of(self.cv, features, labels, classifier=True)
+        routes = routed(self, given, params)
+        folds = folds_of(self.cv, features, labels, classifier=True, params=routes.split)
+        warn_missing(self.classes_, codes, full, folds)
         grids = in_parallel(partial(self._grid, features, codes, full), folds, solver_options(self))
-        scorer = scorer_of(self, self.scoring or "accuracy")
+        scorer = with_labels(scorer_of(self, self.scoring or "accuracy"), self.classes_)
         constant = self._objective_at(self.Cs_[0], self.l1_ratios_[0]).constant
         scores = np.array(
             [
                 [
-                    [score_on(scorer, self._fitted(result, constant), features, labels, given, test) for result in row]
+                    [
+                        score_on(scorer, self._fitted(result, constant), features, labels, routes.score, test)
+                        for result in row
+                    ]
                     for row in grid
                 ]
                 for grid, (_, test) in zip(grids, folds, strict=True)
             ]
         )
         warn_short([result for grid in grids for row in grid for result in row], "fits to the folds")
-        i, j = np.unravel_index(int(scores.sum(axis=0).argmax()), scores.shape[1:])
+        # a score may not be defined where the test samples of a fold lack a class
+        i, j = np.unravel_index(int(np.nansum(scores, axis=0).argmax()), scores.shape[1:])
         self.C_, self.l1_ratio_ = self.Cs_[i], self.l1_ratios_[j]
         start = mean_start([grid[i][j] for grid in grids], folds, len(codes))
         problems = weighted_problems(self._objective(), features, codes, full, len(self.classes_))
@@ -168,17 +186,17 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
 
     def _grid(self, X: Features, codes: Codes, weights: Vector, fold: Fold, options: Options) -> Grid:
         """Fits to a fold for each C (rows) and l1_ratio (columns)."""
-        train, _ = fold
+        train, counted = with_every_class(codes, weights, fold[0])
         # storage for the smallest ratio: its penalty is strongly convex if any is
         least = min(self.l1_ratios_, key=lambda ratio: ratio or 0.0)
         stated = weighted_problems(
-            self._objective_at(self.Cs_[0], least), X[train], codes[train], weights[train], len(self.classes_)
+            self._objective_at(self.Cs_[0], least), X[train], codes[train], counted, len(self.classes_)
         )
         (problem,) = stored_for(options["solver"], stated)
         columns = []
         for ratio in self.l1_ratios_:
             each = [self._objective_at(C, ratio) for C in self.Cs_]
-            total = float(weights[train].sum())
+            total = float(counted.sum())
             penalties = [penalty for objective in each for penalty in objective.penalties([total])]
             columns.append(path_results(problem, penalties, options))
         return list(zip(*columns, strict=True))

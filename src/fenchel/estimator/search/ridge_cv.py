@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -30,13 +30,13 @@ from fenchel.estimator.search.cross_validation import (
     path_results,
     score_on,
     scorer_of,
-    weight_argument,
 )
 from fenchel.estimator.search.leave_one_out import LeaveOneOut
+from fenchel.estimator.search.routing import Routed, RoutedSearch, routed
 
 
 @documented("targets")
-class RidgeCV(Regression):
+class RidgeCV(RoutedSearch, Regression):
     """Ridge regression with alpha chosen by cross-validation, certified.
 
     The objective is that of `Ridge`. Without `cv`, alpha is chosen by exact leave-one-out errors in closed form; with
@@ -99,32 +99,40 @@ class RidgeCV(Regression):
         if not self._candidates():
             raise ValueError("alphas is empty; pass at least one")
 
+    def _routed_scorer(self) -> Any:
+        if self.scoring is None:  # sample weights are used
+            return scorer_of(self, "r2").set_score_request(sample_weight=True)  # type: ignore[attr-defined]
+        return scorer_of(self, self.scoring)
+
     def _candidates(self) -> list[float]:
         return [positive_alpha(alpha) for alpha in np.ravel(np.asarray(self.alphas, dtype=object))]
 
     def _objective(self) -> Objective:
         return ridge_objective(np.ravel(self.alpha_), self.fit_intercept)
 
-    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Choose alpha, and fit to the targets y."""
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None, **params: Any) -> Self:
+        """Choose alpha, and fit to the targets y.
+
+        Other keywords, such as groups, are for splitter and scorer, by scikit-learn's metadata routing.
+        """
         features, checked = validated(self, X, y, multi_output=True)
         targets = np.asarray(checked, dtype=np.float64)
         weights = sample_weights(sample_weight, features)
-        given = None if sample_weight is None else weights
+        routes = routed(self, None if sample_weight is None else weights, params)
         starts: list[StartLike] | None = None
         if self.cv is None:
             decomposition = LeaveOneOut.of(features, weights, self.fit_intercept)
-            self._leave_one_out(decomposition, targets, given)
+            self._leave_one_out(decomposition, targets, routes.score)
             starts = self._closed_form(decomposition, features, targets)
         else:
-            self._cross_validate(features, targets, weights, given)
+            self._cross_validate(features, targets, weights, routes)
         problems = target_problems(self._objective(), features, targets, weights)
         results = fit_problems(self, problems, starts, of="targets")
         store_steps_and_solver(self, results)
         take_shape_of(self, targets)
         return self
 
-    def _leave_one_out(self, decomposition: LeaveOneOut, y: Vector, given: Vector | None) -> None:
+    def _leave_one_out(self, decomposition: LeaveOneOut, y: Vector, params: dict[str, Any]) -> None:
         alphas, targets = self._candidates(), columns(y)
         # alphas x n x targets
         errors = np.stack([np.column_stack([decomposition.errors(t, alpha) for t in targets]) for alpha in alphas])
@@ -135,7 +143,7 @@ class RidgeCV(Regression):
         else:
             root = decomposition.root[:, None]
             results = np.column_stack(targets) - np.divide(errors, root, out=np.zeros_like(errors), where=root > 0.0)
-            scores = self._scored(results, y, given)
+            scores = self._scored(results, y, params)
         best = scores.argmax(axis=0)
         chosen, top = np.asarray(alphas)[best], scores[best, np.arange(scores.shape[1])]
         several = self._per_target(y)
@@ -147,14 +155,14 @@ class RidgeCV(Regression):
     def _per_target(self, y: Vector) -> bool:
         return bool(self.alpha_per_target) and y.ndim == 2 and y.shape[1] > 1
 
-    def _scored(self, predictions: Vector, y: Vector, given: Vector | None) -> Vector:
+    def _scored(self, predictions: Vector, y: Vector, params: dict[str, Any]) -> Vector:
         """The scores of the predictions: alphas x targets, or one column."""
-        scorer, weighted = scorer_of(self, self.scoring), weight_argument(given)
+        scorer = scorer_of(self, self.scoring)
         if self._per_target(y):
             pairs = [[(p[:, k], y[:, k]) for k in range(y.shape[1])] for p in predictions]
         else:
             pairs = [[(p if y.ndim == 2 else p[:, 0], y)] for p in predictions]
-        return np.array([[scorer(_Predicted(), p, t, **weighted) for p, t in row] for row in pairs])
+        return np.array([[scorer(_Predicted(), p, t, **params) for p, t in row] for row in pairs])
 
     def _closed_form(self, decomposition: LeaveOneOut, X: Features, y: Vector) -> list[StartLike]:
         """The minimiser for each target, as a start for the solver."""
@@ -165,18 +173,18 @@ class RidgeCV(Regression):
             starts.append((w, b, target - np.asarray(X @ w).ravel() - b))
         return starts
 
-    def _cross_validate(self, X: Features, y: Vector, weights: Vector, given: Vector | None) -> None:
+    def _cross_validate(self, X: Features, y: Vector, weights: Vector, routes: Routed) -> None:
         scorer, alphas, options = scorer_of(self, self.scoring), self._candidates(), solver_options(self)
         first = ridge_objective(alphas[:1], self.fit_intercept)
         scores, done = [], []
-        for train, test in folds_of(self.cv, X, y, classifier=False):
+        for train, test in folds_of(self.cv, X, y, classifier=False, params=routes.split):
             stated = target_problems(first, X[train], y[train], sample_weights(weights[train], X[train]))
             problems = stored_for(options["solver"], stated)
             penalties = [ridge_penalty(alpha, float(weights[train].sum())) for alpha in alphas]
             paths = [path_results(problem, penalties, options) for problem in problems]
             done += [result for results in paths for result in results]
             models = [self._fitted([p[k].w for p in paths], [p[k].b for p in paths], y) for k in range(len(alphas))]
-            scores.append([score_on(scorer, model, X, y, given, test) for model in models])
+            scores.append([score_on(scorer, model, X, y, routes.score, test) for model in models])
         warn_short(done, "fits to the folds")
         mean = np.mean(scores, axis=0)
         best = int(mean.argmax())

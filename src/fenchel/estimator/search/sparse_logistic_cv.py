@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from fenchel.data import Design
-from fenchel.data.typing import MatrixLike, Vector, VectorLike
+from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.estimator.base import fit_problems, sample_weights, solver_options
-from fenchel.estimator.classification import Codes, encoded, signs_of, two_classes, with_class_weights
+from fenchel.estimator.classification import encoded, signs_of, two_classes, with_class_weights
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.logistic import log_probabilities
 from fenchel.estimator.objective import Objective, elastic
@@ -22,12 +22,17 @@ from fenchel.estimator.search.cross_validation import (
     Scoring,
     alphas_of,
     check_search,
+    complete_classes,
     folds_of,
     ratios_of,
     scorer_of,
     search_alpha,
+    some_weight,
+    warn_missing,
     weight_argument,
+    with_labels,
 )
+from fenchel.estimator.search.routing import routed
 from fenchel.estimator.sparse.sparse_logistic import (
     SparseLogisticModel,
     SparseLogisticRegression,
@@ -86,16 +91,21 @@ class SparseLogisticRegressionCV(AlphaSearchParameters, SparseLogisticModel):
     def _objective_at(self, alpha: float, ratio: float) -> Objective:
         return Objective(Logistic(), lambda total: elastic(alpha, ratio), self.fit_intercept)
 
-    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Choose alpha, and fit to the labels y; sample weights apply to fits and scores."""
+    def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None, **params: Any) -> Self:
+        """Choose alpha, and fit to the labels y; sample weights apply to fits and scores.
+
+        Other keywords, such as groups, are for the splitter, by scikit-learn's metadata routing.
+        """
         features, codes = encoded(self, X, y)
         weights = two_classes(codes, sample_weights(sample_weight, features), "sample_weight")
         full = with_class_weights(self, codes, weights)
         data = FoldData(features, codes, full, None if sample_weight is None else weights)
         grid = alphas_of(self.alphas), ratios_of(self.l1_ratio), self.eps, self.rule
         errors = self._log_losses if self.scoring is None else self._minus_scores
-        search = AlphaSearch(*grid, elastic, self._problems, errors, self._every_class)
-        folds = folds_of(self.cv, features, self.classes_[codes], classifier=True)
+        search = AlphaSearch(*grid, elastic, self._problems, errors, some_weight, complete_classes)
+        routes = routed(self, data.error_weights, params)
+        folds = folds_of(self.cv, features, self.classes_[codes], classifier=True, params=routes.split)
+        warn_missing(self.classes_, codes, full, folds)
         best = search_alpha(search, data, folds, solver_options(self))
         self.alpha_, self.l1_ratio_, self.alphas_ = best.alpha, best.ratio, best.alphas
         self.score_path_ = -np.squeeze(best.errors)
@@ -105,14 +115,6 @@ class SparseLogisticRegressionCV(AlphaSearchParameters, SparseLogisticModel):
     def _problems(self, data: FoldData) -> list[Problem]:
         signs = signs_of(data.y, len(self.classes_))
         return self._objective_at(1.0, 1.0).problems(Design(data.X), signs, [data.weights] * len(signs))
-
-    def _every_class(self, codes: Codes, weights: Vector) -> None:
-        """Raise if a class has no weight."""
-        empty = np.flatnonzero(np.bincount(codes, weights, len(self.classes_)) == 0.0)
-        if len(empty):
-            raise ValueError(
-                f"the class {self.classes_[empty[0]]} has no weight in the training samples of a fold; use fewer folds"
-            )
 
     def _log_losses(self, models: FoldModels, test: FoldData) -> list[float]:
         """The mean logarithmic loss for each alpha."""
@@ -124,7 +126,7 @@ class SparseLogisticRegressionCV(AlphaSearchParameters, SparseLogisticModel):
 
     def _minus_scores(self, models: FoldModels, test: FoldData) -> list[float]:
         """Minus the scores of the models by `scoring`."""
-        score, errors = scorer_of(self, self.scoring), []
+        score, errors = with_labels(scorer_of(self, self.scoring), self.classes_), []
         for weights, intercept in zip(models.weights, models.intercepts, strict=True):
             model = SparseLogisticRegression()
             model.coef_, model.intercept_ = np.zeros((len(weights), self.n_features_in_)), intercept

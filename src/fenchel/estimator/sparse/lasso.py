@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
-from fenchel.estimator.base import FitParameters
+import numpy as np
+
+from fenchel.data.typing import VectorLike
+from fenchel.estimator.base import Features, FitParameters
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, check_hints, elastic, l1_ratio_of, positive_alpha
 from fenchel.estimator.regression import SparseRegression
+from fenchel.estimator.sparse.gram import require_gram
 from fenchel.estimator.sparse.lasso_path import elastic_net_path
 from fenchel.problem.losses import Squared
+from fenchel.problem.penalties import GroupL2
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -39,8 +44,11 @@ class LassoModel(LassoHints, FitParameters, SparseRegression):
         check_hints(self.selection, self.positive, self.precompute, self.copy_X)
         self._objective()
 
+    def _check_data(self, X: Features, sample_weight: VectorLike | None) -> None:
+        require_gram(self.precompute, X, sample_weight)
+
     def _objective(self) -> Objective:
-        penalty = elastic(positive_alpha(self.alpha), self._ratio())
+        penalty = elastic(positive_alpha(self.alpha), self._ratio(), bool(self.positive))
         return Objective(Squared(), lambda total: penalty, self.fit_intercept)
 
 
@@ -79,7 +87,12 @@ class Lasso(LassoModel):
 
         1/(2 W) sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_1
 
-    for each target, with W = sum_i s_i and an unpenalised intercept b.
+    for each target, with W = sum_i s_i and an unpenalised intercept b; with `weights` alpha sum_j weights_j |w_j|.
+
+    Parameters
+    ----------
+    weights : array of d positive numbers, optional
+        The adaptive Lasso: a factor of the penalty for each feature. Not with positive=True.
 
     Examples
     --------
@@ -91,3 +104,15 @@ class Lasso(LassoModel):
     array([ True,  True, False, False,  True,  True, False,  True, False,
             True])
     """
+
+    _: KW_ONLY
+    weights: VectorLike | None = None
+
+    def _objective(self) -> Objective:
+        if self.weights is None:
+            return super()._objective()
+        if self.positive:
+            raise ValueError("weights cannot be combined with positive=True; scale the columns of X instead")
+        factors = np.asarray(self.weights, dtype=np.float64)
+        penalty = GroupL2(positive_alpha(self.alpha), np.arange(len(factors)), factors)
+        return Objective(Squared(), lambda total: penalty, self.fit_intercept)

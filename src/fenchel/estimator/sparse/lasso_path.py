@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_consistent_length
 
 from fenchel.data.target import as_vector
 from fenchel.data.typing import Matrix, MatrixLike, Seed, Vector, VectorLike
-from fenchel.estimator.base import SolverLike, StartLike, warn_short
+from fenchel.estimator.base import SolverLike, StartLike, in_single_precision, is_single, warn_short
 from fenchel.estimator.objective import check_hints, elastic, l1_ratio_of
 from fenchel.estimator.search.cross_validation import alpha_grid, alphas_of, follow, require_ends
+from fenchel.estimator.sparse.gram import require_gram
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 
@@ -62,7 +63,7 @@ def elastic_net_path(
     precompute, Xy, copy_X, check_input, selection
         Hints to scikit-learn's algorithm; they have no effect on the minimiser.
     positive : bool, default False
-        True is an error.
+        Whether weights must not be negative.
     verbose : bool, default False
         Show a progress bar for each alpha.
 
@@ -78,17 +79,19 @@ def elastic_net_path(
     require_ends(asked, [ratio], eps)
     features = check_array(X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
     check_consistent_length(features, y)
+    require_gram(precompute, features)
     if np.ndim(y) != 1:
         raise ValueError(f"y must be a vector of targets, got shape {np.shape(y)}; follow one path for each target")
-    problem = Problem(features, as_vector(y, features.shape[0], "y"), Squared(), elastic(1.0, ratio))
+    problem = Problem(features, as_vector(y, features.shape[0], "y"), Squared(), elastic(1.0, ratio, positive))
     grid = alpha_grid([problem], asked, eps)
     options = {"tol": tol, "max_iter": max_iter, "random_state": random_state, "solver": solver}
     options["progress"] = bool(verbose)
     start: StartLike = None
     if coef_init is not None:
         start = (np.asarray(coef_init), 0.0, np.zeros(problem.shape[0]))
-    coefs, results = np.empty((problem.shape[1], len(grid))), []
-    for k, result in follow(problem, [elastic(alpha, ratio) for alpha in grid], options, start):
+    coefs, results = np.empty((problem.shape[1], len(grid)), dtype=features.dtype), []
+    for k, found in follow(problem, [elastic(alpha, ratio, positive) for alpha in grid], options, start):
+        result = in_single_precision([problem], [found], options)[0] if is_single(problem.design) else found
         coefs[:, k] = result.w
         results.append(result.without_data())
     warn_short(results, "alphas")

@@ -124,7 +124,9 @@ class StreamModel(LinearEstimator):
         else:
             learner = self._learner(classes, _is_auto(self.lam) and "coef_" not in self.__dict__)
             if "coef_" in self.__dict__:  # go on from a fit, which counts as one pass over its samples
-                w, b = dense_rows(self.coef_), np.ravel(self.intercept_)
+                w, b = (
+                    np.asarray(part, dtype=np.float64) for part in (dense_rows(self.coef_), np.ravel(self.intercept_))
+                )
                 if learner.constant:
                     w, b = np.column_stack([w, b / learner.constant]), np.zeros_like(b)
                 learner.begin_at(w, b, self._fitted_samples)

@@ -227,6 +227,10 @@ class Penalty(ABC):
         """Factor of the sparsity-inducing norm in R, as a multiple of lam; 0 if there is none."""
         return 0.0
 
+    def slope_norm(self, v: Vector) -> float:
+        """The dual of the sparsity-inducing norm: w = 0 is optimal where it is at most lam `sparsity`."""
+        return float(np.abs(v).max())
+
     @property
     def traits(self) -> frozenset[Trait]:
         """The properties of this penalty."""
@@ -244,7 +248,7 @@ class Penalty(ABC):
 
 
 class NormPenalty(Penalty):
-    """R(w) = lam Om(w) for a norm (or seminorm) Om. R*(v) = 0 if Om*(v) <= lam, else infinite."""
+    """R(w) = lam Om(w) for a norm (or seminorm, or gauge) Om. R*(v) = 0 if Om*(v) <= lam, else infinite."""
 
     @abstractmethod
     def dual_norm(self, v: Vector) -> float:
@@ -256,6 +260,10 @@ class NormPenalty(Penalty):
         If Om*(v) is a minimum over u with D'u = v, the search for u starts at `near`.
         """
         return (1.0 + self.evaluation) * self.dual_norm(np.abs(v) + error)
+
+    def slope_norm(self, v: Vector) -> float:
+        """Om*(v)."""
+        return self.dual_norm(v)
 
     def conjugate(self, v: Vector) -> float:
         """0 if Om*(v) <= lam, else infinite."""

@@ -23,6 +23,7 @@ def solve_near(problem: Problem, start: Any, request: Request, clock: Clock) -> 
     the tolerance, the solver continues with the whole problem. `start` is a result or a tuple (w, b, alpha).
     """
     problem = problem.replace(X=problem.X.using(request.n_threads))
+    request = replace(request, certify_start=False)
     tol, atol = request.tol, request.atol
     everything = np.ones(problem.shape[1], dtype=bool)
     chosen = choose(problem, request.solver, request.options, tol, has_start=True)

@@ -2,10 +2,10 @@
 
 - L_i = |x_i|_{2->*}^2 / mu bounds x_i'H x_i for the second derivative H of R* everywhere. For p near 1 it is far from
   what H is along a run: on the data of section 4 of Raj and Bach 2020, p = 1 + 1 / log d, it is 10 to 100 times too
-  large. The step of a visit is 1 / l_i with l_i = min(L_i, safety x_i'diag(H) x_i), H at the model of the visit, safety = 1; of
-  H = diag(H) + factor f f' the second part is left out, for factor <= 0. H changes along the step, so this proves
-  nothing: a pass that lowers D is taken back, momentum is dropped, and `safety` doubles. So D never falls unless all
-  l_i = L_i, and those are the steps with the guarantees.
+  large. The step of a visit is 1 / l_i with l_i = min(L_i, safety x_i'diag(H) x_i), H at the model of the visit,
+  safety = 1; of H = diag(H) + factor f f' the second part is left out, for factor <= 0. H changes along the step, so
+  this proves nothing: a pass that lowers D is taken back, momentum is dropped, and `safety` doubles. So D never falls
+  unless all l_i = L_i, and those are the steps with the guarantees.
 - From zero multipliers LpSquared is reached from p = 2: p - 1 falls by a factor after every pass. In the 2-norm most
   mistakes go within two or three passes, since a sample's step moves all its features; for p near 1 it moves only those
   with the largest |v_j|, about which little is known at first. Multipliers are carried over, times the

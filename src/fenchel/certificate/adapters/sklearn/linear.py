@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
-from fenchel.certificate.adapters.fitted import ModelFit, chosen, elastic_net, require, require_free_signs, targets
+from fenchel.certificate.adapters.fitted import ModelFit, chosen, elastic_net, require, targets
 from fenchel.certificate.adapters.huber import HuberClaim
 from fenchel.certificate.adapters.registry import adapters_of
 from fenchel.data.target import as_vector
@@ -20,14 +20,12 @@ linear_model = adapters_of("sklearn.linear_model")
 @linear_model("Ridge", "RidgeCV")
 def ridge(fit: ModelFit) -> list[Claim]:
     """sum_i s_i (x_i.w + b - y_i)^2 + alpha |w|_2^2, for each target; b is not penalised."""
-    require_free_signs(fit.model)
     return _ridge_claims(fit, targets(fit.y, fit.n, len(fit.coef)), fit.s)
 
 
 @linear_model("RidgeClassifier", "RidgeClassifierCV")
 def ridge_classifier(fit: ModelFit) -> list[Claim]:
     """Ridge with targets -1 and +1, one-vs-rest; class weights multiply sample weights."""
-    require_free_signs(fit.model)
     fit.require_rows()
     return _ridge_claims(fit, fit.signs, fit.s * fit.class_weights()[fit.labels])
 
@@ -62,7 +60,6 @@ def lasso_lars(fit: ModelFit) -> list[Claim]:
 
 
 def _least_squares(fit: ModelFit, l1_ratio: float) -> list[Claim]:
-    require_free_signs(fit.model)
     columns = targets(fit.y, fit.n, len(fit.coef))
     penalty = elastic_net(fit.model, lam_from_mean(float(chosen(fit.model, "alpha"))), l1_ratio)
     return [

@@ -1,0 +1,63 @@
+"""scikit-learn's metadata routing: what `fit` of a search hands to its splitter and its scorer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+
+from fenchel.data.typing import Vector
+
+
+@dataclass(frozen=True)
+class Routed:
+    """Keywords of `split`, and of the scorer (for all samples)."""
+
+    split: dict[str, Any]
+    score: dict[str, Any]
+
+
+class RoutedSearch(BaseEstimator):  # type: ignore[misc]
+    """A search with a splitter and perhaps a scorer."""
+
+    cv: Any
+
+    def _routed_scorer(self) -> Any:
+        """The scorer that takes part in routing; None if there is none."""
+        return None
+
+    def get_metadata_routing(self) -> Any:
+        """The requests of the splitter and the scorer, for scikit-learn."""
+        from sklearn.model_selection import check_cv
+        from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(splitter=check_cv(self.cv), method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        scorer = self._routed_scorer()
+        if scorer is not None:
+            router.add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
+        return router
+
+
+def routed(model: RoutedSearch, weights: Vector | None, params: dict[str, Any]) -> Routed:
+    """The keywords for splitter and scorer; without routing only sample weights (if given), for the scorer."""
+    from sklearn.utils.metadata_routing import process_routing
+
+    known = {} if weights is None else {"sample_weight": weights}
+    if not get_config().get("enable_metadata_routing"):
+        if params:
+            raise ValueError(
+                f"fit takes {', '.join(sorted(params))} only with sklearn.set_config(enable_metadata_routing=True)"
+            )
+        return Routed({}, known)
+    found = process_routing(model, "fit", **params, **known)
+    return Routed(dict(found.splitter.split), dict(found.scorer.score) if model._routed_scorer() is not None else known)
+
+
+def of_samples(keywords: dict[str, Any], X: Any, test: Any) -> dict[str, Any]:
+    """The keywords for some of the samples."""
+    from sklearn.utils.validation import _check_method_params
+
+    return dict(_check_method_params(X, keywords, indices=test))

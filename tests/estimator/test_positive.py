@@ -1,0 +1,77 @@
+"""Weights that must not be negative, and weights of features: the models of scikit-learn, certified."""
+
+import numpy as np
+import pytest
+import sklearn.linear_model
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.preprocessing import scale
+
+import fenchel as fl
+
+X, Y = load_diabetes(return_X_y=True)
+X = scale(X)
+MODELS = [
+    fl.Lasso(alpha=2.0),
+    fl.ElasticNet(alpha=0.5, l1_ratio=0.7),
+    fl.Ridge(alpha=3.0),
+    fl.LassoCV(alphas=5, cv=3, eps=0.1),
+    fl.ElasticNetCV(alphas=[2.0, 0.5], cv=3),
+]
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_positive_models_are_those_of_scikit_learn(model, intercept):
+    ours = clone(model).set_params(positive=True, fit_intercept=intercept, tol=1e-8).fit(X, Y)
+    given = {name: value for name, value in model.get_params().items() if name in ("alpha", "l1_ratio", "alphas", "cv")}
+    given |= {"eps": model.eps} if hasattr(model, "eps") else {}
+    kind = getattr(sklearn.linear_model, type(model).__name__)
+    theirs = kind(positive=True, fit_intercept=intercept, max_iter=100_000, **given).set_params(tol=1e-9).fit(X, Y)
+    assert np.all(ours.coef_ >= 0.0)
+    assert np.count_nonzero(ours.coef_ == 0.0) >= 2
+    assert ours.certificate_.ok
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-2)
+    assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-2)
+    if hasattr(theirs, "alphas_"):
+        np.testing.assert_allclose(np.ravel(ours.alphas_), np.ravel(theirs.alphas_), rtol=1e-9)
+        assert ours.alpha_ == pytest.approx(theirs.alpha_)
+
+
+def test_zeros_are_proven_on_one_side():
+    model = fl.Lasso(alpha=2.0, positive=True, tol=1e-8).fit(X, Y)
+    assert np.array_equal(model.certified_zeros_, model.coef_ == 0.0)
+    assert np.abs(X.T @ (Y - Y.mean()) / len(Y))[model.certified_zeros_].max() > 2.0 * 3  # large, but negative
+
+
+def test_a_negative_weight_has_no_finite_objective():
+    problem = fl.Problem(X, Y, penalty=fl.penalties.NonNegativeL1(1.0))
+    assert fl.certify(problem, np.full(10, -1e-9)).gap == np.inf
+    found = fl.solve(problem, tol=1e-8)
+    assert problem.lam_max() == pytest.approx(max(0.0, float(np.max(X.T @ Y / len(Y)))))
+    assert fl.certify(problem, found.w).gap <= 2e-8 * found.certificate.primal
+
+
+@pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Logistic()], ids=str)
+def test_classifiers_with_weights_that_are_not_negative(loss):
+    labels = np.where(np.median(Y) < Y, 1, -1)
+    model = fl.LinearClassifier(loss, fl.penalties.NonNegativeElasticNet(0.1, 0.5), tol=1e-4).fit(X, labels)
+    assert model.certificate_.ok
+    assert model.coef_.min() == 0.0
+
+
+def test_several_targets():
+    model = fl.Ridge(positive=True, tol=1e-6).fit(X, np.column_stack([Y, -Y]))
+    assert np.all(model.coef_ >= 0.0)
+    assert model.certificate_.ok
+
+
+def test_weights_of_features_are_the_lasso_on_scaled_columns():
+    factors = np.linspace(0.5, 3.0, 10)
+    adaptive = fl.Lasso(alpha=1.0, weights=factors, tol=1e-9).fit(X, Y)
+    scaled = fl.Lasso(alpha=1.0, tol=1e-9).fit(X / factors, Y)
+    np.testing.assert_allclose(adaptive.coef_, scaled.coef_ / factors, atol=1e-4)
+    assert adaptive.certificate_.primal == pytest.approx(scaled.certificate_.primal, rel=2e-9)
+    assert fl.certify(adaptive, X, Y).ok
+    with pytest.raises(ValueError, match="weights"):
+        fl.Lasso(weights=np.ones(9)).fit(X, Y)

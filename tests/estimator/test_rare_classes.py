@@ -1,0 +1,175 @@
+"""Classes that a bootstrap, a fold or the weights leave out; and what searches hand to splitters and scorers."""
+
+import numpy as np
+import pytest
+import sklearn
+import sklearn.linear_model
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import BaggingClassifier
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import GroupKFold
+
+import fenchel as fl
+
+rng = np.random.default_rng(0)
+X, Y = rng.normal(size=(60, 4)), (np.arange(60) < 3).astype(int)
+IRIS_X, IRIS_Y = load_iris(return_X_y=True)
+DIABETES_X, DIABETES_Y = load_diabetes(return_X_y=True)
+WITHOUT = np.where(Y == 1, 0.0, 1.0)
+CLASSIFIERS = [
+    fl.LogisticRegression(),
+    fl.LogisticRegression(penalty="l1", multi_class="ovr"),
+    fl.LinearSVC(),
+    fl.LinearSVC(loss="hinge"),
+    fl.LinearSVC(multi_class="crammer_singer", tol=1e-3),
+    fl.RidgeClassifier(),
+    fl.SparseLogisticRegression(),
+    fl.LinearClassifier("exponential"),
+    fl.KernelClassifier(),
+]
+missing = pytest.mark.filterwarnings("ignore:.*knows? nothing")
+
+
+@missing
+@pytest.mark.parametrize("model", CLASSIFIERS[:3] + CLASSIFIERS[5:6], ids=str)
+def test_bagging_works_where_a_bootstrap_lacks_a_class(model):
+    bagged = BaggingClassifier(model, n_estimators=30, random_state=0).fit(X, Y)
+    assert bagged.score(X, Y) == 57 / 60
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=str)
+def test_a_class_without_weight_gives_a_certified_constant_model(model):
+    with pytest.warns(UserWarning, match="no sample of the class 1 has a weight"):
+        model.fit(X, Y, WITHOUT)
+    assert np.all(model.predict(X) == 0)
+    assert model.certificate_.ok
+    assert 0.0 <= model.certificate_.primal <= model.certificate_.gap
+    assert model.certificate_.gap <= max(model.certificate_.atol, 1e-12)
+    if hasattr(model, "coef_"):
+        assert not np.any(model.coef_)
+
+
+@missing
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=str)
+def test_other_classes_do_not_notice_one_without_weight(model):
+    """Against the rest they are the models of the samples that count."""
+    weights = np.where(IRIS_Y == 2, 0.0, 1.0)
+    model.set_params(tol=1e-3).fit(IRIS_X, IRIS_Y, weights)
+    assert model.certificate_.ok
+    assert model.intercept_.shape == (3,)
+    assert np.array_equal(model.predict(IRIS_X[:100]), IRIS_Y[:100])
+
+
+def test_without_an_intercept_a_single_class_is_a_problem_like_others():
+    with pytest.warns(UserWarning, match="knows nothing"):
+        model = fl.LogisticRegression(fit_intercept=False, tol=1e-8).fit(X, Y, WITHOUT)
+    assert model.certificate_.ok
+    assert np.any(model.coef_)
+
+
+FOLDS = [
+    (np.arange(56), np.arange(28, 60)),
+    (np.arange(10, 60), np.arange(56)),
+    (np.arange(0, 60, 2), np.arange(1, 60, 2)),
+]
+RARE_Y = np.repeat([0, 1, 2], [28, 28, 4])
+RARE_X = X + RARE_Y[:, None]
+
+
+@missing
+@pytest.mark.filterwarnings("ignore", category=FutureWarning)
+@pytest.mark.filterwarnings("ignore:Only one class is present", "ignore:y_pred contains")
+@pytest.mark.parametrize("scoring", ["neg_brier_score", "roc_auc_ovr", "balanced_accuracy", "accuracy"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_scores_of_folds_that_miss_a_class_are_those_of_scikit_learn(scoring, classes):
+    y = np.minimum(RARE_Y, 1) if classes == 2 else RARE_Y
+    folds = FOLDS if classes == 3 else [(np.arange(20, 60), np.arange(30, 60)), *FOLDS[1:]]
+    given = {"Cs": [0.1, 1.0], "cv": folds, "scoring": scoring, "tol": 1e-8}
+    ours = fl.LogisticRegressionCV(**given).fit(RARE_X, y)
+    theirs = sklearn.linear_model.LogisticRegressionCV(**given, max_iter=10_000).fit(RARE_X, y)
+    np.testing.assert_allclose(ours.scores_[1], theirs.scores_[1], atol=1e-2)
+    assert ours.certificate_.ok
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_log_loss", "accuracy"])
+def test_a_fold_with_one_class_has_constant_models(scoring):
+    folds = [(np.arange(3, 40), np.arange(60)), (np.arange(60), np.arange(60))]
+    with pytest.warns(UserWarning, match="a fold has no training sample of the class 1"):
+        model = fl.SparseLogisticRegressionCV(alphas=[0.1, 0.01], cv=folds, scoring=scoring).fit(X, Y)
+    assert np.ptp(model.score_path_[:, 0]) == 0.0
+    assert model.certificate_.ok
+    with pytest.warns(UserWarning, match="a fold has no training sample of the class 1"):
+        model = fl.LogisticRegressionCV(Cs=[0.1, 1.0], cv=folds, scoring=scoring).fit(X, Y)
+    assert not np.any(model.coefs_paths_[1][0, :, :-1])
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+SEARCHES = [
+    (fl.LassoCV(alphas=5, cv=GroupKFold(3)), sklearn.linear_model.LassoCV, "alpha_"),
+    (fl.RidgeCV(cv=GroupKFold(3)), sklearn.linear_model.RidgeCV, "best_score_"),
+]
+
+
+@pytest.mark.parametrize(("ours", "kind", "found"), SEARCHES, ids=str)
+def test_groups_reach_the_splitter(routing, ours, kind, found):
+    groups = np.arange(len(DIABETES_Y)) % 7
+    given = {"alphas": 5} if kind is sklearn.linear_model.LassoCV else {}
+    theirs = kind(cv=GroupKFold(3), **given).fit(DIABETES_X, DIABETES_Y, groups=groups)
+    ours.fit(DIABETES_X, DIABETES_Y, groups=groups)
+    assert getattr(ours, found) == pytest.approx(getattr(theirs, found), rel=1e-4)
+    plain = fl.LassoCV(alphas=5).fit(DIABETES_X, DIABETES_Y)
+    assert plain.certificate_.ok
+
+
+@pytest.mark.parametrize("requested", [True, False])
+def test_weights_reach_the_scorer_if_it_asks_for_them(routing, requested):
+    weights = np.linspace(0.1, 3.0, 60)
+    scorer = make_scorer(accuracy_score).set_score_request(sample_weight=requested)
+    model = fl.LogisticRegressionCV(Cs=[1.0], cv=3, scoring=scorer).fit(RARE_X, RARE_Y, sample_weight=weights)
+    is_a_count = np.abs(model.scores_[1] * 20 - np.round(model.scores_[1] * 20)).max() < 1e-9
+    assert is_a_count is not requested
+
+
+def test_groups_without_routing_are_an_error():
+    for model in (fl.LassoCV(), fl.RidgeCV(cv=3), fl.LogisticRegressionCV(), fl.SparseLogisticRegressionCV()):
+        with pytest.raises(ValueError, match="fit takes groups only with"):
+            model.fit(IRIS_X, IRIS_Y, groups=IRIS_Y)
+
+
+# Gram matrices and grids ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_right_gram_matrix_is_accepted(weighted):
+    s = np.linspace(0.5, 2.0, 60) if weighted else np.ones(60)
+    shifted = X + 3.0
+    centred = shifted - np.average(shifted, axis=0, weights=s)
+    for gram in (shifted.T @ (s[:, None] * shifted), centred.T @ (s[:, None] * centred)):
+        for part in (gram, gram * 60 / s.sum(), gram.astype(np.float32)):
+            assert fl.Lasso(0.1, precompute=part).fit(shifted, Y, sample_weight=s).certificate_.ok
+
+
+def test_a_wrong_gram_matrix_is_refused():
+    wrong = X.T @ X
+    wrong[1, 2] += 1.0
+    for fit in (
+        lambda: fl.Lasso(0.1, precompute=wrong).fit(X, Y),
+        lambda: fl.ElasticNetCV(precompute=wrong).fit(X, Y),
+        lambda: fl.Lasso.path(X, Y, precompute=wrong),
+    ):
+        with pytest.raises(ValueError, match="precompute is not the Gram matrix of X"):
+            fit()
+    with pytest.raises(ValueError, match=r"precompute has shape \(3, 3\), but X'X has shape \(4, 4\)"):
+        fl.Lasso(0.1, precompute=np.eye(3)).fit(X, Y)
+
+
+def test_the_words_of_scikit_learn_for_parameters_not_given():
+    plain = fl.LassoCV().fit(X, Y)
+    assert fl.LassoCV(alphas="warn", n_alphas="deprecated").fit(X, Y).alpha_ == plain.alpha_
+    assert len(fl.LassoCV(alphas="warn", n_alphas=7).fit(X, Y).alphas_) == 7
+    assert len(fl.LassoCV(alphas=None).fit(X, Y).alphas_) == 100
