@@ -350,7 +350,11 @@ def test_html_has_the_text():
         (lambda: fl.margin_interval(Ridge().fit(X2, y2), X2, y2), TypeError, "not a classifier"),
         (lambda: fl.margin_interval(LinearSVC(), X2, y2), TypeError, "not fitted"),
         (lambda: fl.margin_interval(LinearSVC, X2, y2), TypeError, "the class LinearSVC itself"),
-        (lambda: fl.margin_interval(SVC(kernel="sigmoid").fit(X2, y2), X2, y2), TypeError, "not positive semidefinite"),
+        (
+            lambda: fl.margin_interval(SVC(kernel="sigmoid").fit(X2, y2), X2, y2),
+            ValueError,
+            "not positive semidefinite",
+        ),
         (lambda: fl.margin_interval(SVC().fit(*iris), *iris), TypeError, "margins are for two"),
         (lambda: fl.margin_interval(SVC().fit(X2, y2), X2[1:], y2[1:]), ValueError, "data of its fit"),
         (lambda: fl.margin_interval(SVC().fit(X2, y2), X2, y2, p=1.0), ValueError, "2-norm only"),
