@@ -28,7 +28,9 @@ from fenchel.solver.solve import Clock
 from fenchel.steps.margin.growing import nearest_mean
 
 #: The penalty of a function that cannot separate the samples, beside the kernel's diagonal.
-TINY = 1e-6
+TINY = 1e-4
+#: Steps of dual ascent for it.
+SWEEPS = 200
 LEAST = "has the least mean squared violation of a margin of 1"
 
 
@@ -95,8 +97,8 @@ class MaxMarginClassifier(LabelScores):
             return LargestMargin(design, labels, k, intercept, exponent(self.p))
         if k != 2:
             raise ValueError(
-                f"MaxMarginClassifier with a kernel is for two classes, got {k}; use "
-                "sklearn.multiclass.OneVsRestClassifier"
+                f"Only binary classification is supported. The type of the target is multiclass, with "
+                f"{k} classes and a kernel; use sklearn.multiclass.OneVsRestClassifier"
             )
         return KernelMargin.of(Gram(X, self._kernel(), self.cache_size), labels, intercept)
 
@@ -181,7 +183,7 @@ def _least_violation(problem: LargestMargin, seconds: float | None) -> Model:
         gram = problem.X.gram
         penalty = L2(TINY * max(float(np.mean(gram.diagonal)), TINY))
         squared = KernelProblem(gram, problem.y, SquaredHinge(), penalty, intercept=problem.intercept)
-        found = solve(squared, tol=1e-2, max_seconds=seconds, warn=False)
+        found = solve(squared, tol=1e-2, max_iter=SWEEPS, max_seconds=seconds, warn=False)
         return Model(np.asarray(found.w), np.atleast_1d(found.b))
     hard = problem.hard_margin.replace(on_infeasible="least_violation")
     result = solve(hard, tol=1e-3, max_seconds=seconds, warn=False)
