@@ -75,6 +75,7 @@ ESTIMATORS = [
     SparsePerceptron(on_infeasible="least_violation"),
     MaxMarginClassifier(),
     MaxMarginClassifier(p=1.5, fit_intercept=False),
+    MaxMarginClassifier(kernel="rbf", gamma=1.0),
     Lasso(),
     Lasso(alpha=0.01, fit_intercept=False, tol=1e-11),
     ElasticNet(),

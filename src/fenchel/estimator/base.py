@@ -21,6 +21,7 @@ from fenchel.certificate import Certificate, MarginInterval
 from fenchel.data import Design
 from fenchel.data.typing import Indices, Label, Mask, Matrix, MatrixLike, Seed, Vector, VectorLike
 from fenchel.estimator.objective import Objective, threads
+from fenchel.kernel import Kernel
 from fenchel.problem import MulticlassProblem, Problem, Statement
 from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Loss
@@ -57,6 +58,8 @@ class Fitted:
     margin_interval_: MarginInterval
     separable_: str
     support_: Indices
+    support_vectors_: Any  # an array, or a sparse matrix
+    kernel_: Kernel
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

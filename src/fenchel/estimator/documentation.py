@@ -141,15 +141,21 @@ ATTRIBUTES: dict[str, Entries] = {
     "margin_interval": {
         "coef_": (
             "array of shape (1, d), or (classes, d)\n    Scaled so that the least difference of scores is 1, if it is "
-            "positive."
+            "positive. Not with a kernel."
         ),
+        "dual_coef_": (
+            "array of shape (1, len(support_))\n    With a kernel: the coefficients of f at the samples of `support_`, "
+            "scaled likewise."
+        ),
+        "support_vectors_": "array or sparse matrix\n    With a kernel: the rows of `support_`.",
+        "kernel_": "Kernel\n    With a kernel: with its parameters as numbers.",
         "intercept_": "array of shape (1,), or (classes,)",
         "classes_": "array of the labels",
         "margin_interval_": "MarginInterval\n    The margin of this model, and what no linear classifier exceeds.",
         "separable_": '{"proven", "refuted", "unknown"}\n    Whether a linear classifier separates the samples.',
         "support_": (
             "array of integers\n    The samples that may determine the model, proven for 1 < p <= 2; else those with\n"
-            "    positive multipliers."
+            "    positive multipliers; with a kernel those with coefficients."
         ),
     },
     "alpha_path": {

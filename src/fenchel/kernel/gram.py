@@ -117,6 +117,10 @@ class Gram:
         """Some rows, from the cache as far as they are there; a new array."""
         return self.cache.rows(np.asarray(which, dtype=np.int64), self._compute)
 
+    def values(self, which: Indices, columns: Indices) -> Matrix:
+        """Some columns of some rows, as a new array; nothing is kept."""
+        return self._values(self.samples.take(np.asarray(which)), self.samples.take(np.asarray(columns)))
+
     @property
     def whole(self) -> Matrix:
         """The whole matrix: the cache itself, for reading, if it fits there; else a new array."""

@@ -1,4 +1,4 @@
-"""margin_interval: the margin of anybody's linear classifier, and what no classifier exceeds."""
+"""margin_interval: the margin of anybody's classifier, linear or with a kernel, and what no other exceeds."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike
 
 from fenchel.certificate.margin import MarginInterval, MarginJudge
 from fenchel.certificate.margin.bounds import margin_of
-from fenchel.certificate.margin.models import linear_model
+from fenchel.certificate.margin.models import JudgedModel, judged_model
 from fenchel.data.convert import unmasked
 from fenchel.data.design import Design
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Indices, MatrixLike, Vector, VectorLike
+from fenchel.kernel import Gram
 from fenchel.problem.checks import require_one_of, shown
-from fenchel.problem.margin import LargestMargin, Model
+from fenchel.problem.margin import KernelMargin, LargestMargin, Model
 from fenchel.problem.vectors import p_norm
 from fenchel.solver.result import Callback, Result
 from fenchel.solver.solve import Clock, Request, solve_request
@@ -48,7 +49,7 @@ def margin_interval(
     callback: Callback | None = None,
     progress: bool = False,
 ) -> MarginInterval:
-    """Bound the margin of a linear classifier, and that of every other one, in exact arithmetic.
+    """Bound the margin of a classifier, linear or with a kernel, and that of every other one, in exact arithmetic.
 
     The margin of (w, b) is min_i y_i (x_i.w + b) / |w|_p; with several classes the least difference between the score
     of the right class and that of another one, divided by the p-norm of all weights. For every w, b and every q >= 0
@@ -64,11 +65,13 @@ def margin_interval(
     model_or_weights : fitted classifier, array of weights, or tuple (w, b)
         scikit-learn's and fenchel's linear classifiers (SVC with a linear kernel and two classes), also in pipelines,
         searches and OneVsRestClassifier; or weights, a row for each class if there are more than two, in the order of
-        the sorted labels. With a pair (w, b), or a model with an intercept, all classifiers have a free one.
+        the sorted labels. With a pair (w, b), or a model with an intercept, all classifiers have a free one. Or SVC
+        (any kernel but "sigmoid"), KernelClassifier and MaxMarginClassifier with a kernel and two classes: then X are
+        the data of the fit, and the margin is min_i y_i (f(x_i) + b) / |f|_H among all functions f of the kernel.
     X, y
         Any samples and their labels. X is not copied for p = 2.
     p : float, default 2.0
-        The norm of the weights, from 1 to inf.
+        The norm of the weights, from 1 to inf; 2 with a kernel.
     multipliers : array of n numbers >= 0, optional
         q; n x (classes - 1) for several classes.
     effort : {"low", "auto", "high"}, default "auto"
@@ -100,18 +103,28 @@ def margin_interval(
     """
     require_one_of(effort, tuple(EFFORTS), "effort")
     plan, clock = EFFORTS[effort] if tol is None else replace(EFFORTS[effort], tol=_positive(tol)), Clock(max_seconds)
-    found = linear_model(model_or_weights, X, y)
-    design = _design(found.X, found.model.w.shape[-1], found.codes)
-    problem = LargestMargin(design, found.codes, found.k, found.intercept, exponent(p))
+    found = judged_model(model_or_weights, X, y)
+    problem = _problem(found, exponent(p))
     given, judge = _given(multipliers, problem), MarginJudge(problem)
     own = margin_of(problem, found.model, ACCURACY * plan.tol)
     judge.keep_model(found.model, own)
     if given is not None:
         judge.try_multipliers(given, "given multipliers")
+    if isinstance(problem, KernelMargin):
+        judge.try_multipliers(problem.y * found.model.w, "the model's coefficients")
     judge.try_gradient(own.differences)
     search(judge, plan, clock, callback=callback, progress=progress)
     lower = _of_differences(own.lower, problem, found.model) if found.rounded else own.lower
     return judge.interval(lower, own.misclassified, plan.tol)
+
+
+def _problem(found: JudgedModel, p: float) -> LargestMargin:
+    if not isinstance(found.X, Gram):
+        design = _design(found.X, found.model.w.shape[-1], found.codes)
+        return LargestMargin(design, found.codes, found.k, found.intercept, p)
+    if p != 2.0:
+        raise ValueError(f"functions of a kernel have a 2-norm only, got p={p:g}")
+    return KernelMargin.of(found.X, found.codes, found.intercept)
 
 
 def search(

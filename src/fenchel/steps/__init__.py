@@ -18,6 +18,7 @@ from fenchel.steps.kernel.pgs import KernelPGS
 from fenchel.steps.margin.baselines import BatchPerceptron, Sublinear
 from fenchel.steps.margin.descent import GradientDescent, Margin, NormalizedGradient
 from fenchel.steps.margin.growing import Growing
+from fenchel.steps.margin.kernel import KernelGrowing, KernelHardMargin
 from fenchel.steps.margin.program import LinearProgram
 from fenchel.steps.margin.rounds import HardMargins
 from fenchel.steps.margin.sampling import MarginSampling
@@ -45,6 +46,8 @@ __all__ = [
     "HardMargins",
     "IntervalNewton",
     "KernelAscent",
+    "KernelGrowing",
+    "KernelHardMargin",
     "KernelPGS",
     "LinearProgram",
     "Margin",

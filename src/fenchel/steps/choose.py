@@ -10,7 +10,7 @@ from typing import Any
 
 from fenchel.data.design import Design
 from fenchel.problem import Interpolation, KernelProblem, MulticlassProblem, Problem, Statement, Trait
-from fenchel.problem.margin import LargestMargin
+from fenchel.problem.margin import KernelMargin, LargestMargin
 from fenchel.problem.penalties import Penalty
 from fenchel.steps import (
     APPROX,
@@ -29,6 +29,8 @@ from fenchel.steps import (
     HardMargins,
     IntervalNewton,
     KernelAscent,
+    KernelGrowing,
+    KernelHardMargin,
     KernelPGS,
     LinearProgram,
     Margin,
@@ -110,6 +112,11 @@ def _(problem: Interpolation) -> Solvers:
 @solvers_of.register
 def _(problem: LargestMargin) -> Solvers:
     return Solvers((LinearProgram, Growing, HardMargins, SquaredHinge))
+
+
+@solvers_of.register
+def _(problem: KernelMargin) -> Solvers:
+    return Solvers((KernelGrowing, KernelHardMargin))
 
 
 def choose(

@@ -22,7 +22,6 @@ from fenchel.certificate.bounds.rounding import DOWN, UP
 from fenchel.data.products import EVALUATION, UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem.margin import LargestMargin, Model
-from fenchel.problem.margin.largest import NORMS
 
 #: Weights with entries outside of these powers of two are scaled first.
 FAR = 300
@@ -54,7 +53,7 @@ def margin_of(problem: LargestMargin, model: Model, accuracy: float = 0.0) -> Ma
     if abs(exponent) > FAR and w.any():  # as a power of two it is exact, but for entries that underflow
         scaled, shift = np.ldexp(w, -exponent), np.ldexp(b, -exponent)
         if np.any(np.ldexp(scaled, exponent) != w) or np.any(np.ldexp(shift, exponent) != b):
-            lost = 2.0**-1070 * (float(problem.X.row_norms(1.0).max(initial=0.0)) * NORMS + 1.0)
+            lost = 2.0**-1070 * (problem.largest_score + 1.0)
         w, b = scaled, shift
     value, error = problem.differences(Model(w, b))
     largest, smallest = float(error.max()), float(value.min())
@@ -66,7 +65,9 @@ def margin_of(problem: LargestMargin, model: Model, accuracy: float = 0.0) -> Ma
     shortest, longest = problem.penalty.lengths(w.ravel())
     if not longest > 0.0:
         return Margin(0.0, value)
-    return Margin(least / longest * DOWN if least > 0.0 else least / shortest * UP, value, rounding)
+    if least > 0.0:
+        return Margin(least / longest * DOWN, value, rounding)
+    return Margin(least / shortest * UP if shortest > 0.0 else -np.inf, value, rounding)
 
 
 def balanced(problem: LargestMargin, q: Vector) -> Vector:

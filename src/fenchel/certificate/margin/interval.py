@@ -25,7 +25,7 @@ class InseparableWarning(UserWarning):
 
 @dataclass(frozen=True)
 class MarginInterval:
-    """The margin of a linear classifier, and the largest one that any has: bounds in exact arithmetic.
+    """The margin of a classifier, and the largest one that any of its kind has: bounds in exact arithmetic.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class MarginInterval:
         The classifier's margin is at least this: min_i y_i (x_i.w + b) / |w|_p, or for several classes the least
         difference of the scores of the right class and another one, divided by the p-norm of all weights.
     upper : float
-        No linear classifier has a margin above this.
+        No linear classifier, or function of the kernel, has a margin above this.
     best : float
         Some classifier, `model`, has at least this margin; 0 if none is known that separates the samples.
     p : float
@@ -56,6 +56,8 @@ class MarginInterval:
         or move without getting closer to it. None where nothing is proven (p = 1, p > 2, no separation).
     contradiction : FarkasCertificate, optional
         A proof that no linear classifier separates the samples.
+    kind : str
+        "linear classifier" or "function of the kernel".
     """
 
     lower: float
@@ -72,6 +74,7 @@ class MarginInterval:
     multipliers: Vector | None = field(default=None, repr=False, compare=False)
     support: Indices | None = field(default=None, repr=False, compare=False)
     contradiction: FarkasCertificate | None = field(default=None, repr=False, compare=False)
+    kind: str = "linear classifier"
 
     def __post_init__(self) -> None:
         """The ends may be infinite, and the lower one negative; no end is NaN, and bounds do not contradict."""
@@ -90,8 +93,10 @@ class MarginInterval:
                 raise ValueError(f"{name} must be at least {least}, got {count}")
         if self.misclassified > self.samples:
             raise ValueError(f"{self.misclassified} of {self.samples} samples cannot be misclassified")
-        if not isinstance(self.intercept, bool) or not isinstance(self.how, str):
-            raise TypeError(f"intercept must be a bool and how a text; got {self.intercept!r} and {self.how!r}")
+        if not (isinstance(self.intercept, bool) and isinstance(self.how, str) and isinstance(self.kind, str)):
+            raise TypeError(
+                f"intercept must be a bool, how and kind texts; got {self.intercept!r}, {self.how!r} and {self.kind!r}"
+            )
 
     @property
     def ok(self) -> bool:
@@ -118,7 +123,7 @@ class MarginInterval:
         norm = f"p = {self.p:g}"
         if self.lower > 0.0:
             return (
-                f"The margin is at least {rounded_down(self.lower, 6)} ({norm}); no linear classifier exceeds "
+                f"The margin is at least {rounded_down(self.lower, 6)} ({norm}); no {self.kind} exceeds "
                 f"{_rounded_up(self.upper)}."
             )
         if not self.misclassified:
@@ -143,11 +148,10 @@ class MarginInterval:
             lines.append(f"Some classifier has a margin of at least {rounded_down(self.best, 6)}.")
         if self.best <= 0.0:
             lines.append(
-                f"No linear classifier exceeds {_rounded_up(self.upper)}; whether the samples can be separated is "
-                "not known."
+                f"No {self.kind} exceeds {_rounded_up(self.upper)}; whether the samples can be separated is not known."
             )
         elif self.lower <= 0.0:
-            lines.append(f"No linear classifier exceeds {_rounded_up(self.upper)}.")
+            lines.append(f"No {self.kind} exceeds {_rounded_up(self.upper)}.")
         if self.support is not None:
             lines.append(f"The best one depends on at most {len(self.support)} of the {self.samples} samples.")
         return lines

@@ -1,4 +1,7 @@
-"""Weights and labels for the question of a margin: given ones, or those of anybody's fitted linear classifier."""
+"""Weights and labels for the question of a margin: given ones, or those of anybody's fitted classifier.
+
+Of a classifier with a kernel they are the coefficients of its function at the samples of its fit.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.certificate.adapters.fitted import FittedModel, codes, coefficients
+from fenchel.certificate.adapters.fitted import FittedModel, ModelFit, codes, coefficients
 from fenchel.certificate.adapters.registry import require_same_columns
 from fenchel.data.convert import unmasked
 from fenchel.data.target import encode_labels
 from fenchel.data.typing import Indices, MatrixLike, Vector, VectorLike
+from fenchel.kernel import Gram
 from fenchel.problem.margin import Model
 
 #: Meta-estimators that hold their fitted model in `best_estimator_`.
@@ -22,18 +26,18 @@ VOTES = frozenset({"SVC", "NuSVC", "OneVsOneClassifier"})
 
 
 @dataclass(frozen=True, eq=False)
-class LinearModel:
+class JudgedModel:
     """A model of k classes, the data as its weights see them, and the class of each sample."""
 
     model: Model
-    X: MatrixLike
+    X: MatrixLike | Gram
     codes: Indices
     k: int
     intercept: bool
     rounded: bool = False  # the weights are differences of the model's, rounded
 
 
-def linear_model(subject: object, X: MatrixLike, y: VectorLike) -> LinearModel:
+def judged_model(subject: object, X: MatrixLike, y: VectorLike) -> JudgedModel:
     """Weights w, a pair (w, b), or a fitted model."""
     if isinstance(subject, tuple):
         if len(subject) != 2:
@@ -44,7 +48,7 @@ def linear_model(subject: object, X: MatrixLike, y: VectorLike) -> LinearModel:
     return _fitted(subject, X, y)
 
 
-def _given(w: Any, b: Any, X: MatrixLike, y: VectorLike, intercept: bool) -> LinearModel:
+def _given(w: Any, b: Any, X: MatrixLike, y: VectorLike, intercept: bool) -> JudgedModel:
     weights, shift = _numbers(w.toarray() if sp.issparse(w) else w, "w"), _numbers(b, "b").ravel()
     classes, labels = encode_labels(y)
     k = len(classes)
@@ -56,7 +60,7 @@ def _given(w: Any, b: Any, X: MatrixLike, y: VectorLike, intercept: bool) -> Lin
     rows = 1 if k == 2 else k
     if shift.size not in (1, rows):
         raise ValueError(f"b must have {rows} {'entry' if rows == 1 else 'entries'}, got {shift.size}")
-    return LinearModel(Model(weights, np.broadcast_to(shift, rows)), X, labels.astype(np.int64), k, intercept)
+    return JudgedModel(Model(weights, np.broadcast_to(shift, rows)), X, labels.astype(np.int64), k, intercept)
 
 
 def _numbers(values: Any, name: str) -> Vector:
@@ -69,7 +73,7 @@ def _numbers(values: Any, name: str) -> Vector:
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def _fitted(subject: Any, X: MatrixLike, y: VectorLike) -> LinearModel:
+def _fitted(subject: Any, X: MatrixLike, y: VectorLike) -> JudgedModel:
     if isinstance(subject, type):
         raise TypeError(f"margin_interval needs a fitted model, got the class {subject.__name__} itself")
     last, X = _last(subject, X)
@@ -81,9 +85,9 @@ def _fitted(subject: Any, X: MatrixLike, y: VectorLike) -> LinearModel:
             f"{name} is none of them: it has no classes_ (it is not fitted, or not a classifier)"
         )
     require_same_columns(last, X)
-    kernel = getattr(last, "kernel", "linear")
-    if kernel not in ("linear", None):
-        raise TypeError(f"the margin of {name} with kernel={kernel!r} is not one of weights; only linear ones are")
+    kernel = getattr(last, "kernel", None)
+    if not (kernel is None or (isinstance(kernel, str) and kernel == "linear" and hasattr(last, "coef_"))):
+        return _of_kernel(last, X, y)
     coef, b = _stacked(last)
     k = len(classes)
     if len(coef) != (1 if k == 2 else k) or (k > 2 and VOTES & {kind.__name__ for kind in type(last).__mro__}):
@@ -104,7 +108,37 @@ def _fitted(subject: Any, X: MatrixLike, y: VectorLike) -> LinearModel:
         labels, k = np.searchsorted(present, labels), len(present)
     w = coef[0] if k == 2 else coef
     has_intercept = bool(getattr(last, "fit_intercept", True)) or bool(np.any(b))
-    return LinearModel(Model(w, b), X, np.asarray(labels, dtype=np.int64), k, has_intercept, rounded)
+    return JudgedModel(Model(w, b), X, np.asarray(labels, dtype=np.int64), k, has_intercept, rounded)
+
+
+def _of_kernel(model: Any, X: MatrixLike, y: VectorLike) -> JudgedModel:
+    """Coefficients at the samples of the fit, which X must be."""
+    name = type(model).__name__
+    if len(model.classes_) != 2:
+        raise TypeError(f"{name} has {len(model.classes_)} classes; with a kernel margins are for two")
+    labels = codes(model.classes_, y, len(np.asarray(y)))
+    if len(np.unique(labels)) < 2:
+        raise ValueError("y has one class only; a margin needs two")
+    if hasattr(model, "kernel_"):  # fenchel's
+        gram, support = Gram(X, model.kernel_, float(model.cache_size)), model.support_
+        intercept = bool(model.fit_intercept)
+    else:
+        from fenchel.certificate.adapters.sklearn.libsvm import Machine
+
+        machine = Machine.of(ModelFit(model, X, y, None))
+        gram, support, intercept = machine.gram, machine.support, True
+    vectors = model.support_vectors_
+    if len(labels) != len(gram) or np.max(support, initial=-1) >= len(gram):
+        raise ValueError(f"X has {len(gram)} rows and y {len(labels)} entries; pass the data of the fit of {name}")
+    if vectors.shape[0] == len(support):
+        taken = gram.samples.take(np.asarray(support)).values
+        if np.any((taken != vectors).data if sp.issparse(taken) else taken != vectors):
+            raise ValueError(f"the support vectors of {name} are not in X: pass the data of its fit")
+    coef = model.dual_coef_
+    beta = np.zeros(len(gram))
+    beta[support] = np.ravel(coef.toarray() if sp.issparse(coef) else coef)
+    b = np.asarray(model.intercept_, dtype=np.float64).ravel()
+    return JudgedModel(Model(beta, b), gram, np.asarray(labels, dtype=np.int64), 2, intercept)
 
 
 def _last(model: FittedModel, X: MatrixLike) -> tuple[FittedModel, MatrixLike]:

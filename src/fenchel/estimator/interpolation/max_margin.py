@@ -3,41 +3,52 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from fenchel.certificate import Infeasible, InseparableWarning
+from fenchel.certificate import Infeasible, InseparableWarning, MarginInterval
 from fenchel.certificate.margin import MarginJudge
 from fenchel.certificate.margin.bounds import margin_of
 from fenchel.data import Design
-from fenchel.data.typing import MatrixLike, VectorLike
-from fenchel.estimator.base import warn_caller
-from fenchel.estimator.classification import LabelScores, encoded
+from fenchel.data.typing import Matrix, MatrixLike, VectorLike
+from fenchel.estimator.base import Features, checked_features, warn_caller
+from fenchel.estimator.classification import Codes, LabelScores, encoded
 from fenchel.estimator.documentation import documented
+from fenchel.estimator.kernel.classifier import function_scores
 from fenchel.estimator.objective import one_of, positive
-from fenchel.problem.margin import LargestMargin, Model
-from fenchel.problem.vectors import p_norm
+from fenchel.kernel import Gram, Kernel, KernelLike, Precomputed, kernel_of
+from fenchel.problem import KernelProblem
+from fenchel.problem.losses import SquaredHinge
+from fenchel.problem.margin import KernelMargin, LargestMargin, Model
+from fenchel.problem.penalties import L2
 from fenchel.solver import NotCertifiedWarning, solve
 from fenchel.solver.margins import EFFORTS, exponent, search
 from fenchel.solver.solve import Clock
 from fenchel.steps.margin.growing import nearest_mean
 
+#: The penalty of a function that cannot separate the samples, beside the kernel's diagonal.
+TINY = 1e-4
+#: Steps of dual ascent for it.
+SWEEPS = 200
 LEAST = "has the least mean squared violation of a margin of 1"
 
 
 @documented("margin_interval")
 class MaxMarginClassifier(LabelScores):
-    """The linear classifier with the largest margin, with a proven interval around the best one.
+    """The classifier with the largest margin, linear or with a kernel, with a proven interval around the best one.
 
     Maximises min_i y_i (x_i.w + b) / |w|_p: a support vector machine without slack. With more than two classes the
     margin is the least difference between the score of the right class and that of another one, divided by the p-norm
-    of all weights. Sample weights would have no meaning: every sample must be on its side.
+    of all weights. With a kernel, for two classes, it is min_i y_i (f(x_i) + b) / |f|_H over the functions f of the
+    kernel. Sample weights would have no meaning: every sample must be on its side.
 
     Parameters
     ----------
     p : float, default 2.0
-        The norm of the weights, from 1 to inf. For p = 1 few weights are not zero.
+        The norm of the weights, from 1 to inf. For p = 1 few weights are not zero. With a kernel 2.
+    kernel, gamma, degree, coef0, cache_size
+        As in `KernelProblem`; None, the default, and "linear" for linear classifiers.
     tol : float, default 1e-3
         A fit ends when the margin is proven to be within this fraction of the best one.
 
@@ -56,19 +67,45 @@ class MaxMarginClassifier(LabelScores):
     tol: float = 1e-3
     on_inseparable: str = "warn"
     max_seconds: float | None = None
+    kernel: KernelLike | None = None
+    gamma: float | str | None = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    cache_size: float = 200.0
+
+    @property
+    def _is_linear(self) -> bool:
+        return self.kernel is None or (isinstance(self.kernel, str) and self.kernel == "linear")
 
     def _check_parameters(self) -> None:
         exponent(self.p)
         positive("tol", self.tol, "use the smallest that is of use, such as 1e-10")
         one_of("on_inseparable", self.on_inseparable, ("warn", "raise"))
+        if not self._is_linear:
+            self._kernel()
+            if self.p != 2.0:
+                raise ValueError(f"functions of a kernel have a 2-norm only, got p={self.p:g}")
+
+    def _kernel(self) -> Kernel:
+        assert self.kernel is not None
+        return kernel_of(self.kernel, self.gamma, self.degree, self.coef0)
+
+    def _problem(self, X: Features, codes: Codes) -> LargestMargin:
+        intercept, k, labels = bool(self.fit_intercept), len(self.classes_), codes.astype(np.int64)
+        if self._is_linear:
+            design = Design(X, threads=1).stored_by_rows()
+            return LargestMargin(design, labels, k, intercept, exponent(self.p))
+        if k != 2:
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is multiclass, with "
+                f"{k} classes and a kernel; use sklearn.multiclass.OneVsRestClassifier"
+            )
+        return KernelMargin.of(Gram(X, self._kernel(), self.cache_size), labels, intercept)
 
     def fit(self, X: MatrixLike, y: VectorLike) -> Self:
         """Fit to the labels y."""
         features, codes = encoded(self, X, y)
-        design, clock = Design(features, threads=1).stored_by_rows(), Clock(self.max_seconds)
-        problem = LargestMargin(
-            design, codes.astype(np.int64), len(self.classes_), bool(self.fit_intercept), exponent(self.p)
-        )
+        clock, problem = Clock(self.max_seconds), self._problem(features, codes)
         judge = MarginJudge(problem)
         result = search(judge, replace(EFFORTS["high"], tol=float(self.tol)), clock)
         if judge.contradiction is not None and self.on_inseparable == "raise":
@@ -93,17 +130,27 @@ class MaxMarginClassifier(LabelScores):
         else:
             lower, wrong, model = judge.margin, 0, best
         interval = judge.interval(lower, wrong, float(self.tol))
-        least = lower * p_norm(np.ravel(model.w), problem.p)
+        least = lower * problem.penalty.lengths(np.ravel(model.w))[0]
         with np.errstate(all="ignore"):
             w, b = (x / least if least > 0.0 else x for x in (model.w, model.b))
         if not (np.all(np.isfinite(w)) and np.all(np.isfinite(b))):
             w, b = model.w, model.b
-        self.coef_, self.intercept_ = np.atleast_2d(w), np.atleast_1d(b)
+        self.intercept_ = np.atleast_1d(b)
         self.margin_interval_ = interval
         self.separable_ = {True: "proven", False: "refuted", None: "unknown"}[interval.separable]
-        q = interval.multipliers
-        used = np.zeros(0, dtype=np.int64) if q is None else np.flatnonzero(np.any(np.atleast_2d(q.T) > 0.0, axis=0))
-        self.support_ = used if interval.support is None else interval.support
+        if isinstance(problem, KernelMargin):
+            gram = problem.X.gram
+            self.support_, self.kernel_ = np.flatnonzero(w), gram.kernel
+            self.dual_coef_ = w[None, self.support_]
+            given = isinstance(gram.kernel, Precomputed)
+            self.support_vectors_ = np.zeros((0, 0)) if given else gram.samples.take(self.support_).matrix
+        else:
+            q, self.coef_ = interval.multipliers, np.atleast_2d(w)
+            used = np.zeros(0, np.int64) if q is None else np.flatnonzero(np.any(np.atleast_2d(q.T) > 0.0, axis=0))
+            self.support_ = used if interval.support is None else interval.support
+        self._warn(judge, interval, stopped)
+
+    def _warn(self, judge: MarginJudge, interval: MarginInterval, stopped: str) -> None:
         last = str(interval).splitlines()[-1]
         if self.separable_ != "proven":
             found = f"No separating classifier was found{stopped and f' ({stopped})'}: {last}"
@@ -118,9 +165,26 @@ class MaxMarginClassifier(LabelScores):
                 NotCertifiedWarning,
             )
 
+    def _scores(self, X: MatrixLike) -> Matrix:
+        return super()._scores(X) if self._is_linear else function_scores(self, checked_features(self, X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.classifier_tags.multi_class = self._is_linear
+        return tags
+
 
 def _least_violation(problem: LargestMargin, seconds: float | None) -> Model:
-    """The model whose differences have the least mean squared distance to at least 1, as far as the time allows."""
+    """The model whose differences have the least mean squared distance to at least 1, as far as the time allows; with
+    a kernel, and next to no penalty.
+    """
+    if isinstance(problem, KernelMargin):
+        gram = problem.X.gram
+        penalty = L2(TINY * max(float(np.mean(gram.diagonal)), TINY))
+        squared = KernelProblem(gram, problem.y, SquaredHinge(), penalty, intercept=problem.intercept)
+        found = solve(squared, tol=1e-2, max_iter=SWEEPS, max_seconds=seconds, warn=False)
+        return Model(np.asarray(found.w), np.atleast_1d(found.b))
     hard = problem.hard_margin.replace(on_infeasible="least_violation")
     result = solve(hard, tol=1e-3, max_seconds=seconds, warn=False)
     w = np.asarray(result.w)

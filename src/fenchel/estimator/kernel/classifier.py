@@ -9,9 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from fenchel.data.typing import Indices, Matrix, MatrixLike, StoredMatrix, VectorLike
+from fenchel.data.typing import Matrix, MatrixLike, VectorLike
 from fenchel.estimator.base import (
+    Features,
     FitParameters,
+    LinearPredictor,
     StartLike,
     checked_features,
     combined_certificate,
@@ -23,7 +25,7 @@ from fenchel.estimator.classification import Codes, LogisticProbabilities, class
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.names import resolve_loss, resolve_penalty
 from fenchel.estimator.objective import Objective
-from fenchel.kernel import Gram, Kernel, KernelLike, Samples, kernel_of
+from fenchel.kernel import Gram, Kernel, KernelLike, Precomputed, Samples, kernel_of
 from fenchel.problem import KernelProblem, Problem
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import L2
@@ -47,10 +49,7 @@ class KernelParameters(FitParameters):
 class KernelModel(LogisticProbabilities):
     """Attributes that a fit sets."""
 
-    support_: Indices
-    support_vectors_: StoredMatrix
     alpha_: Matrix
-    kernel_: Kernel
 
 
 @documented("kernel_classes")
@@ -142,19 +141,22 @@ class KernelClassifier(KernelParameters, KernelModel):
         self.certificate_ = combined_certificate(results)
 
     def _scores(self, X: MatrixLike) -> Matrix:
-        checked = checked_features(self, X)
-        out = np.tile(self.intercept_, (checked.shape[0], 1))
-        if self._is_pairwise:
-            part = checked[:, self.support_]
-            return np.asarray(out + part @ self.dual_coef_.T)
-        if len(self.support_) == 0:
-            return out
-        new, old = Samples.of(checked), Samples.of(self.support_vectors_)
-        for rows in new.chunks(len(old)):
-            out[rows] += self.kernel_.block(new.take(rows), old) @ self.dual_coef_.T
-        return out
+        return function_scores(self, checked_features(self, X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_pairwise
         return tags
+
+
+def function_scores(model: LinearPredictor, X: Features) -> Matrix:
+    """Scores of a fitted model from its `kernel_`, `support_vectors_`, `dual_coef_` and `intercept_`, a column each."""
+    out = np.tile(model.intercept_, (X.shape[0], 1))
+    if isinstance(model.kernel_, Precomputed):
+        return np.asarray(out + X[:, model.support_] @ model.dual_coef_.T)
+    if len(model.support_) == 0:
+        return out
+    new, old = Samples.of(X), Samples.of(model.support_vectors_)
+    for rows in new.chunks(len(old)):
+        out[rows] += model.kernel_.block(new.take(rows), old) @ model.dual_coef_.T
+    return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
 
 from fenchel.data.typing import Vector
@@ -12,8 +13,16 @@ from fenchel.problem.vectors import dual_exponent, p_norm
 UP, DOWN = 1.0 + EVALUATION, 1.0 - EVALUATION
 
 
+class Ball(Penalty):
+    """The indicator of a ball of radius 1."""
+
+    @abstractmethod
+    def lengths(self, w: Vector) -> tuple[float, float]:
+        """Bounds on the norm of w from below and from above."""
+
+
 @dataclass(frozen=True)
-class UnitBall(Penalty):
+class UnitBall(Ball):
     """The indicator of |w|_p <= 1; its conjugate is the dual norm, R*(v) = |v|_p*."""
 
     p: float = 2.0
@@ -31,7 +40,6 @@ class UnitBall(Penalty):
         return (p_norm(v, star) + p_norm(error, star)) * UP
 
     def lengths(self, w: Vector) -> tuple[float, float]:
-        """Bounds on |w|_p from below and from above."""
         length = p_norm(w, self.p)
         return length * DOWN, length * UP
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from fenchel.data.design import Design
 from fenchel.data.products import UNIT_ROUNDOFF, Products
 from fenchel.data.typing import Indices, StoredMatrix, Vector
 from fenchel.problem.interpolation import Interpolation
-from fenchel.problem.margin.ball import UnitBall
+from fenchel.problem.margin.ball import Ball, UnitBall
 from fenchel.problem.penalties import L2
 from fenchel.problem.sets import HalfLine
 from fenchel.problem.statement import Shape, Statement
@@ -82,7 +82,7 @@ class LargestMargin(Statement):
     intercept: bool
     p: float = 2.0
     any_margin: bool = False
-    penalty: UnitBall = field(init=False)
+    penalty: Ball = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "penalty", UnitBall(self.p))
@@ -102,6 +102,21 @@ class LargestMargin(Statement):
         """Of weights, intercepts and multipliers."""
         return self.weights_shape, () if self.is_binary else (self.k,), (self.n_constraints,)
 
+    @property
+    def kind(self) -> str:
+        """What has the margins, for messages."""
+        return "linear classifier"
+
+    @property
+    def assumption(self) -> str:
+        """What proofs take for granted; empty if nothing."""
+        return ""
+
+    @property
+    def largest_score(self) -> float:
+        """The largest score of weights with entries of at most 1."""
+        return float(self.X.row_norms(1.0).max(initial=0.0)) * NORMS
+
     def in_domain(self, alpha: Vector) -> Vector:
         return np.maximum(alpha, 0.0)
 
@@ -113,8 +128,8 @@ class LargestMargin(Statement):
         changed = {name: value for name, value in changes.items() if value is not getattr(self, name)}
         if not changed:
             return self
-        fields = {name: getattr(self, name) for name in ("X", "codes", "k", "intercept", "p", "any_margin")}
-        return type(self)(**fields | changed)
+        kept = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+        return type(self)(**kept | changed)
 
     @cached_property
     def y(self) -> Vector:

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from fenchel.data.design import Design
 from fenchel.data.typing import Indices, StoredMatrix, Vector
 from fenchel.problem import Interpolation
-from fenchel.problem.margin import LargestMargin, Model
+from fenchel.problem.margin import KernelMargin, LargestMargin, Model
 from fenchel.problem.penalties import L2
 from fenchel.problem.sets import HalfLine
 from fenchel.problem.traits import Trait
@@ -42,9 +42,13 @@ TUNING = GrowingTuning()
 
 def nearest_mean(problem: LargestMargin) -> Model:
     """The class whose mean is nearest; without intercepts, the one with the largest inner product."""
-    k, X = problem.k, problem.design
-    counts = np.bincount(problem.codes, minlength=k)
-    means = np.stack([X.rmatvec((problem.codes == c) / max(counts[c], 1)) for c in range(k)])
+    k, X = problem.k, problem.X
+    counts = np.maximum(np.bincount(problem.codes, minlength=k), 1)
+    if isinstance(problem, KernelMargin):  # between the means of the scores, as for linear classifiers
+        beta = problem.y / counts[problem.codes]
+        f = X.matvec(beta)
+        return Model(beta, np.array([-0.5 * sum(f[problem.codes == c].sum() / counts[c] for c in (0, 1))]))
+    means = np.stack([X.rmatvec((problem.codes == c) / counts[c]) for c in range(k)])
     b = -0.5 * np.square(means).sum(axis=1) if problem.intercept else np.zeros(k)
     return Model(means[1] - means[0], b[1:] - b[:1]) if problem.is_binary else Model(means, b)
 

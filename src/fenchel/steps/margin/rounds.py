@@ -34,20 +34,20 @@ from fenchel.steps.interpolation.newton import IntervalNewton
 
 @dataclass(frozen=True)
 class RoundsTuning:
-    """`python -m benchmarks.tuning steps.margin.rounds patience 3 12 --rows
-    "^max margin digits 2 p=2|^margin interval digits 2 p=1.5"`: the interval for p = 1.5 takes 0.50 and 1.51 of the
-    time, with the same ends to six digits; the largest margin for p = 2, 1.01 and 1.00.
+    """`python -m benchmarks.tuning steps.margin.rounds FIELD VALUE ... --rows ROWS`: times and the interval.
 
-    `floor` 0.05 0.2 with --rows "^margin interval digits 2 p=1.5|^max margin digits 2 p=1.5": 0.86 and 1.03 of the time
-    for the interval, whose lower end is 0.361503, 0.361695 as it is, and 0.361732; 0.88 and 1.06 for the largest
-    margin. The others are not measured.
+    `patience` 3 12 with --rows "^m.* digits 2 p=1.5": 0.80 and 1.45, the same interval; thin margins need some.
+    `worth` 0.9 1.0: 1.01 and 2.14, the same. `constant` 10 1000 with --rows "^margin interval digits (3|4 p=2)", from
+    100: 0.83 and 6.2, the same width. `moves` 3 with --rows "^margin interval digits 3", from 6: 0.62, the same.
+    `floor` 0.05 0.2 with --rows "^m.* digits 2 p=1.5": 0.87 and 1.05; from 0.2 on the interval is narrower by a hair.
+    The others are not measured.
     """
 
     patience: int = 6  # certificates in a row that do not narrow the interval
     worth: float = 0.99  # to this part of what it was
     unseparated: int = 100  # steps without a model that separates the samples, where something else can be tried
-    constant: float = 100.0  # the constant column beside the longest row
-    moves: int = 6  # of the intercepts' centres
+    constant: float = 10.0  # the constant column beside the longest row
+    moves: int = 3  # of the intercepts' centres
     rounds: int = 60  # of scaled columns
     floor: float = 0.1  # of |w_j|, or |v_j|, beside the largest, in the first round,
     falling: float = 0.5  # times this in each of the next ones, down to

@@ -1,0 +1,317 @@
+"""The largest margin of functions of a kernel: the hard-margin problem of few samples, and those that it violates.
+
+With least scores of 1 the problem is to minimise |f|_H^2 / 2 subject to y_i (f(x_i) + b) >= 1. Its dual is
+
+    maximise sum_i y_i beta_i - beta'K beta / 2   subject to   y_i beta_i >= 0, and sum_i beta_i = 0 with an intercept,
+
+f = sum_i beta_i k(x_i, .). At the optimum margin and bound are 1 / |f|_H. The optimum for some samples is that for all
+if no other sample has y_i (f(x_i) + b) < 1; else those that have are added. Steps of pairs (SMO) find the samples with
+multipliers, and the linear equations of these,
+
+    sum_j K_ij beta_j + b = y_i,   sum_j beta_j = 0,
+
+the multipliers themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from fenchel._core import kernels
+from fenchel.data.typing import Indices, Matrix, Vector
+from fenchel.problem import KernelProblem
+from fenchel.problem.losses import Hinge
+from fenchel.problem.margin import KernelMargin
+from fenchel.problem.penalties import L2
+from fenchel.problem.traits import Trait
+from fenchel.steps.base import Candidate, GaveUp, Goal, Progress, Solver, Start
+from fenchel.steps.inner import Inner
+from fenchel.steps.kernel.ascent import KernelAscent
+from fenchel.steps.margin.rounds import Patience
+
+
+@dataclass(frozen=True)
+class KernelMarginTuning:
+    """`python -m benchmarks.largest_margin --rows kernel`."""
+
+    first: int = 200  # samples
+    pool: int = 1000  # samples among which violated ones are looked for at first,
+    wider: int = 5  # and how many times more when there are none
+    growth: float = 2.0  # samples that are added beside those with multipliers,
+    fewest: int = 300  # and at least
+    satisfied: float = 0.3  # of the tolerance: samples violated by less are not added
+    bound: float = 1e6  # on multipliers beside 1 / k(x, x) at first: if no function separates the samples, they grow
+    higher: float = 100.0  # where it is reached
+    highest: float = 1e10
+    pairs: int = 200  # steps for each sample, until scores are
+    rough: float = 0.3  # so near to what they should be,
+    finer: float = 0.1  # or this part of it, where that does not give the samples with multipliers
+    pivots: int = 20
+    patience: int = 5  # rounds over all samples until bounds are looked at although no model separates them
+    ridge: float = 1e-14  # beside the mean of the diagonal
+    stuck: float = 1e-14  # violations below this are rounding
+
+
+TUNING = KernelMarginTuning()
+
+
+@dataclass
+class KernelGrowingState:
+    """Some samples, the solution for these, and where violated ones are looked for."""
+
+    problem: KernelMargin
+    order: Indices  # of the samples in which the pools grow
+    pool: int
+    which: Indices
+    K: Matrix = field(repr=False)
+    beta: Vector = field(repr=False)
+    b: float = 0.0
+    bound: float = 0.0  # on multipliers
+    satisfied: float = 1e-3
+    rounds: int = 0  # over all samples,
+    looks: int = 0  # and those worth a certificate
+    near: bool = False  # whether the last of them separated the samples
+    done: bool = False
+
+    @property
+    def most(self) -> int:
+        """Samples whose matrix fits into the cache."""
+        return int(np.sqrt(self.problem.X.gram.cache.megabytes * 2**20 / 8.0))
+
+    @classmethod
+    def of(cls, problem: KernelMargin, start: Start, seed: int) -> KernelGrowingState:
+        """Some samples of both classes at random, and those with multipliers."""
+        n = len(problem.codes)
+        order = np.random.default_rng(seed).permutation(n)
+        ranks = np.empty(n)
+        for code in (0, 1):  # so that every pool has about as many of both classes
+            own = np.flatnonzero(problem.codes[order] == code)
+            ranks[own] = np.arange(len(own))
+        order = order[np.argsort(ranks, kind="stable")]
+        which = np.union1d(order[: TUNING.first], np.flatnonzero(start.alpha))
+        state = cls(problem, order, TUNING.pool, which, np.zeros((0, 0)), np.zeros(len(which)))
+        if len(which) > state.most:
+            state.which, state.beta = np.sort(order[: state.most // 2]), np.zeros(state.most // 2)
+        state.K = problem.X.gram.values(state.which, state.which)
+        return state
+
+    # The solution for the present samples -------------------------------------------------------------------------
+
+    def solve(self) -> None:
+        """Steps of pairs or of single samples, then linear equations."""
+        y, diagonal = self.problem.y[self.which], float(np.mean(np.diagonal(self.K)))
+        if not diagonal > 0.0:
+            raise GaveUp("the kernel vanishes")
+        self.bound = max(self.bound, TUNING.bound / diagonal, 10.0 * float(np.abs(self.beta).max()))
+        enough, found = TUNING.rough, None
+        while found is None:
+            self._ascend(y, self.bound, enough)
+            found = self._pivot(y)
+            if enough <= self.satisfied:
+                break
+            enough *= TUNING.finer
+        self.beta, self.b = (self.beta, self._intercept(y, self.K @ self.beta)) if found is None else found
+
+    def _ascend(self, y: Vector, bound: float, enough: float) -> None:
+        """The hinge loss, whose multipliers are at most the bound, until scores are within `enough`."""
+        loss, n, ones = kernels.Hinge(), len(y), np.ones(len(y))
+        alpha, scores = self.beta / bound, self.K @ self.beta
+        if self.problem.intercept:
+            kernels.gram_pairs(loss, self.K, y, ones, bound, alpha, scores, TUNING.pairs * n, enough)
+        else:
+            q, order, scores = np.diagonal(self.K) * bound, np.arange(n), np.append(scores, 0.0)
+            for _ in range(TUNING.pairs):
+                kernels.gram_epoch(loss, self.K, y, ones, q, bound, 0.0, order, alpha, scores, np.inf, 0.0)
+                m = y * scores[:-1]
+                if np.all(m >= 1.0 - enough) and np.all((m <= 1.0 + enough) | (alpha == 0.0)):
+                    break
+        self.beta = alpha * bound
+
+    def _intercept(self, y: Vector, f: Vector) -> float:
+        """In the middle of those for which least scores are equal."""
+        if not self.problem.intercept:
+            return 0.0
+        return 0.5 * (float(np.max(1.0 - f[y > 0.0])) + float(np.min(-1.0 - f[y < 0.0])))
+
+    def _pivot(self, y: Vector) -> tuple[Vector, float] | None:
+        """The solution of the equations of samples with multipliers, changed as its signs and scores say."""
+        active = self.beta != 0.0
+        for _ in range(TUNING.pivots):
+            A = np.flatnonzero(active)
+            found = self._equations(A, y[A])
+            if found is None:
+                return None
+            beta = np.zeros(len(y))
+            beta[A], b = found
+            if not np.abs(beta).max(initial=0.0) * float(np.mean(np.diagonal(self.K))) <= TUNING.highest:
+                return None
+            m = y * (self.K @ beta + b)
+            wrong = active & (y * beta <= 0.0)
+            late = ~active & (m < 1.0 - TUNING.stuck * len(y))
+            if not (wrong.any() or late.any()):
+                return beta, b
+            active = (active & ~wrong) | late
+        return None
+
+    def _equations(self, A: Indices, y: Vector) -> tuple[Vector, float] | None:
+        K = self.K[np.ix_(A, A)]
+        right = np.column_stack([y, np.ones(len(A))])
+        ridged = K.copy()
+        ridged[np.diag_indices(len(A))] += TUNING.ridge * float(np.mean(np.diagonal(K))) if len(A) else 0.0
+        try:
+            factor = cho_factor(ridged, lower=True, overwrite_a=True, check_finite=False)
+        except (LinAlgError, ValueError):
+            return None
+        u = cho_solve(factor, right, check_finite=False)
+        u += cho_solve(factor, right - K @ u, check_finite=False)
+        total = u.sum(axis=0)
+        if not self.problem.intercept:
+            return u[:, 0], 0.0
+        b = float(total[0] / total[1]) if total[1] > 0.0 else np.nan
+        return (u[:, 0] - b * u[:, 1], b) if np.isfinite(b) else None
+
+    # Samples that it violates -------------------------------------------------------------------------------------
+
+    def extend(self) -> None:
+        """Add violated samples of the pool, or of a wider one; `looks` counts those of all samples."""
+        problem, gram, n = self.problem, self.problem.X.gram, len(self.order)
+        support = np.flatnonzero(self.beta)
+        # where rounds are many, samples come and go
+        kept = (
+            support if self.rounds <= TUNING.patience or 2 * len(self.beta) > self.most else np.arange(len(self.beta))
+        )
+        while True:
+            rest = self.order[: self.pool]
+            whole = len(rest) == n
+            if whole and self.near:  # the judge asks for the same product
+                f = gram.product(self.coefficients).value[rest]
+            else:
+                f = gram.values(rest, self.which[support]) @ self.beta[support]
+            m = problem.y[rest] * (f + self.b)
+            if whole:
+                self.rounds += 1
+                self.near = bool(m.min() > 0.0)
+                self.looks += self.near or self.rounds % TUNING.patience == 0
+                nearest = np.argsort(m, kind="stable")  # next time these are looked at first
+                self.order, self.pool = rest[nearest], max(TUNING.pool, n // TUNING.wider)
+            m[np.isin(rest, self.which)] = np.inf
+            violated = np.flatnonzero(m < 1.0 - self.satisfied)
+            if len(violated) or whole:
+                break
+            self.pool *= TUNING.wider
+        if not len(violated):
+            self._finer()
+            return
+        room = self.most - len(kept)
+        if room < 2:
+            raise GaveUp("the samples with multipliers do not fit into the cache")
+        count = min(max(TUNING.fewest, int(TUNING.growth * len(kept))), room)
+        added, old = rest[violated[np.argsort(m[violated], kind="stable")[:count]]], len(kept)
+        which = np.concatenate([self.which[kept], added])
+        K = np.empty((len(which), len(which)))
+        K[:old, :old] = self.K[np.ix_(kept, kept)]
+        K[old:] = gram.values(added, which)
+        K[:old, old:] = K[old:, :old].T
+        self.which, self.K, self.beta = which, K, np.append(self.beta[kept], np.zeros(len(added)))
+
+    def _finer(self) -> None:
+        """No other sample is violated: raise the bound if it is reached, or the accuracy, as far as they go."""
+        self.looks += 1
+        if np.abs(self.beta).max() >= self.bound:
+            self.done = self.bound * float(np.mean(np.diagonal(self.K))) >= TUNING.highest
+            self.bound *= TUNING.higher
+        else:
+            self.done = self.satisfied <= TUNING.stuck
+            self.satisfied = max(0.1 * self.satisfied, TUNING.stuck)
+
+    @property
+    def coefficients(self) -> Vector:
+        """beta for all samples."""
+        beta = np.zeros(len(self.order))
+        beta[self.which] = self.beta
+        return beta
+
+
+@dataclass(frozen=True)
+class KernelGrowing(Solver[KernelGrowingState]):
+    """One step solves the problem of some samples, and looks for others that it violates."""
+
+    name = "kernel_growing"
+    summary = "the largest margin of functions of a kernel: exact solutions for samples that grow in number"
+    requires = frozenset[Trait]()
+    steps_per_check = 1  # by its own count
+    passes_per_step = 1
+    needs_storage = False
+
+    def begin(self, problem: KernelMargin, start: Start, seed: int) -> KernelGrowingState:
+        return KernelGrowingState.of(problem, start, seed)
+
+    def aim(self, state: KernelGrowingState, goal: Goal) -> None:
+        state.satisfied = TUNING.satisfied * min(goal.tol, 0.1)
+
+    def step(self, state: KernelGrowingState) -> KernelGrowingState:
+        state.solve()
+        state.extend()
+        return state
+
+    def candidates(self, state: KernelGrowingState) -> Sequence[Candidate]:
+        beta = state.coefficients
+        return [Candidate(beta, state.b, np.abs(beta))]
+
+    def finished(self, state: KernelGrowingState) -> bool:
+        """Whether no sample is violated by more than rounding."""
+        return state.done
+
+    def progress(self, state: KernelGrowingState) -> Progress:
+        """A certificate is due when all samples were looked at."""
+        return Progress(np.inf, np.inf, float(state.looks))
+
+
+@dataclass
+class KernelHardState:
+    """The problem with the hinge loss, and where its solver is."""
+
+    inner: Inner
+    patience: Patience = field(default_factory=Patience)
+
+
+@dataclass(frozen=True)
+class KernelHardMargin(Solver[KernelHardState]):
+    """The hinge loss with so small a penalty that it is a hard margin: one step is one of its solver."""
+
+    name = "kernel_hard_margin"
+    summary = "the same in little memory, for many samples with multipliers: dual ascent on the hinge loss"
+    requires = frozenset[Trait]()
+    steps_per_check = 1  # by its own count
+    passes_per_step = 1
+    needs_storage = False
+
+    def begin(self, problem: KernelMargin, start: Start, seed: int) -> KernelHardState:
+        gram, n = problem.X.gram, len(problem.codes)
+        diagonal = float(np.mean(gram.diagonal))
+        if not diagonal > 0.0:
+            raise GaveUp("the kernel vanishes")
+        lam = diagonal / (TUNING.highest * n)
+        hinge = KernelProblem(gram, problem.y, Hinge(), L2(lam), intercept=problem.intercept)
+        weights, _, multipliers = hinge.shapes
+        zero = Start(np.zeros(weights), 0.0, np.zeros(multipliers))
+        return KernelHardState(Inner.of(hinge, KernelAscent(), zero))
+
+    def step(self, state: KernelHardState) -> KernelHardState:
+        if state.inner.ended or state.patience.is_over:
+            raise GaveUp("dual ascent does not get further")
+        state.patience.looks += state.inner.step()
+        return state
+
+    def candidates(self, state: KernelHardState) -> Sequence[Candidate]:
+        return [Candidate(found.w, found.b, np.abs(found.w)) for found in state.inner.candidates]
+
+    def progress(self, state: KernelHardState) -> Progress:
+        return state.patience.progress
+
+    def observe(self, state: KernelHardState, z: Vector, primal: float, gap: float) -> None:
+        state.patience.learn(primal, gap)
