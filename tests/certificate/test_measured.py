@@ -10,7 +10,7 @@ import fenchel as fl
 from fenchel.certificate.bounds.measured import measured_bounds
 from fenchel.certificate.bounds.rounding import UNDERFLOW
 from fenchel.data.products import gamma
-from fenchel.solver.paths.folds import shared_design
+from fenchel.solver.paths.grid import shared_design
 from fenchel.steps import SparsePath, Start
 from fenchel.steps.base import Goal, Model
 from fenchel.steps.measurements import AtMoments, AtSamples, DualVector, Measurements, Sizes

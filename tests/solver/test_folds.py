@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import fenchel as fl
 from fenchel.certificate.bounds.measured import measured_bounds
 from fenchel.data.products import gamma
-from fenchel.solver.paths.folds import shared_design
+from fenchel.solver.paths.grid import shared_design
 from fenchel.steps import PrimalCD, SparsePath, Start
 from fenchel.steps.base import Goal
 from fenchel.steps.measurements import reduced

@@ -9,8 +9,7 @@ import numpy as np
 
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.judge import judge_of
-from fenchel.data.convert import unmasked
-from fenchel.data.target import as_vector
+from fenchel.data.convert import as_vector, unmasked
 from fenchel.data.typing import Vector
 from fenchel.problem import Statement
 from fenchel.problem.checks import shown

@@ -1,9 +1,9 @@
 """Input data: the matrix, the targets, the sample weights, and readers for files."""
 
 from fenchel.data.class_differences import ClassDifferences
+from fenchel.data.convert import encode_labels
 from fenchel.data.design import Design
 from fenchel.data.products import Products
 from fenchel.data.readers import read
-from fenchel.data.target import encode_labels
 
 __all__ = ["ClassDifferences", "Design", "Products", "encode_labels", "read"]

@@ -27,7 +27,7 @@ from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result, Solver, solve_many
-from fenchel.solver.one_sided import solve_classes
+from fenchel.solver.many import solve_classes
 from fenchel.solver.solve import not_certified
 from fenchel.steps.choose import storage_for
 

@@ -14,7 +14,7 @@ from fenchel.estimator.classification import Classification, fit_classes, one_ag
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, elastic, l1_ratio_of, one_of, penalised_constant, positive_C
 from fenchel.problem.losses import Logistic, Multinomial
-from fenchel.problem.scaling import lam_from_C
+from fenchel.problem.problem import lam_from_C
 
 
 class LogisticModel(SparseWeights, Classification):

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 
 from fenchel.data import Design
-from fenchel.data.target import as_vector
+from fenchel.data.convert import as_vector
 from fenchel.data.typing import Matrix, MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import Features, LinearEstimator, fit_problems, sample_weights, validated
 from fenchel.estimator.objective import Objective

@@ -18,7 +18,7 @@ from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import Penalty
-from fenchel.problem.scaling import lam_from_sum
+from fenchel.problem.problem import lam_from_sum
 from fenchel.solver import Result
 
 

@@ -23,7 +23,7 @@ from fenchel.problem.losses import (
     SquaredHinge,
 )
 from fenchel.problem.penalties import L2
-from fenchel.problem.scaling import lam_from_C
+from fenchel.problem.problem import lam_from_C
 
 
 @documented("classes")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fenchel.data import Design, encode_labels
-from fenchel.data.target import as_vector
+from fenchel.data.convert import as_vector
 from fenchel.data.typing import Array, MatrixLike, Vector, VectorLike
 
 Features: TypeAlias = Array | sparse.csr_array

@@ -1,6 +1,6 @@
 """The objective: losses, penalties, convex sets, and problems."""
 
-from fenchel.problem import losses, penalties, scaling, sets
+from fenchel.problem import losses, penalties, sets
 from fenchel.problem.interpolation import Interpolation
 from fenchel.problem.kernel import KernelProblem
 from fenchel.problem.multiclass import MulticlassProblem
@@ -17,6 +17,5 @@ __all__ = [
     "Trait",
     "losses",
     "penalties",
-    "scaling",
     "sets",
 ]

@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from fenchel.data.convert import as_vector, as_weights
 from fenchel.data.design import Design
 from fenchel.data.products import Products
 from fenchel.data.repeated import RepeatedColumns
-from fenchel.data.target import as_vector, as_weights
 from fenchel.data.typing import Indices, Mask, Matrix, MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import require_count, require_double, require_flag, require_instance, require_one_of
 from fenchel.problem.constraints import Constraints

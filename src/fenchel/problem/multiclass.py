@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from fenchel.data.convert import as_codes, as_weights
 from fenchel.data.design import Design
 from fenchel.data.multi_products import BlockProducts
 from fenchel.data.products import Products
-from fenchel.data.target import as_codes, as_weights
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import require_double, require_flag, require_instance, require_norm_or_curvature
 from fenchel.problem.losses.multiclass import Codes, MulticlassLoss, Multinomial, multipliers, off_of

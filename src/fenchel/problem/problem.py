@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from fenchel.data import limits
+from fenchel.data.convert import as_signs, as_vector, as_weights
 from fenchel.data.design import Design
 from fenchel.data.products import Products
-from fenchel.data.target import as_signs, as_vector, as_weights
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import require_bounded_dual, require_double, require_flag, require_instance
 from fenchel.problem.intercept import best_shift
@@ -202,3 +202,21 @@ class Problem(EmpiricalRisk):
         n, d = self.shape
         b = ", intercept" if self.intercept else ""
         return f"Problem({n} x {d}, {self.loss!r}, {self.penalty!r}{b})"
+
+
+# lam of objectives with C and alpha: dividing an objective by a positive factor keeps its minimisers ----------------
+
+
+def lam_from_C(C: float, total_weight: float) -> float:
+    """lam of  C sum_i s_i phi_i + R(w):  divide by C W."""
+    return 1.0 / (C * total_weight)
+
+
+def lam_from_sum(alpha: float, total_weight: float, loss_factor: float = 1.0) -> float:
+    """lam of  sum_i s_i loss_i + alpha R(w)  with loss_i = loss_factor phi_i:  divide by loss_factor W."""
+    return alpha / (loss_factor * total_weight)
+
+
+def lam_from_mean(alpha: float) -> float:
+    """lam of  mean_i phi_i + alpha R(w):  alpha itself."""
+    return alpha

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fenchel.data.convert import as_vector, as_weights
 from fenchel.data.design import Design
-from fenchel.data.target import as_vector, as_weights
 from fenchel.data.typing import Matrix, MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import require_count, require_instance
 from fenchel.problem.losses import Loss

@@ -9,8 +9,8 @@ import numpy as np
 
 from fenchel.certificate.margin import MarginInterval, MarginJudge
 from fenchel.certificate.margin.separability import Separability, binary_classes, problem_of, without_constant
+from fenchel.data.convert import encode_labels
 from fenchel.data.design import Design
-from fenchel.data.target import encode_labels
 from fenchel.data.typing import Array, Indices, MatrixLike, VectorLike
 from fenchel.problem.checks import require_flag
 from fenchel.problem.margin import LargestMargin

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from fenchel.data.convert import as_labels, as_vector, as_weights
 from fenchel.data.design import Design
-from fenchel.data.target import as_labels, as_vector, as_weights
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem import losses
 from fenchel.problem.losses import Loss

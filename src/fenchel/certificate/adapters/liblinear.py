@@ -27,12 +27,12 @@ from fenchel.certificate.adapters.fitted import (
 )
 from fenchel.certificate.adapters.liblinear_file import read_model
 from fenchel.certificate.adapters.registry import adapter, adapters_of
+from fenchel.data.convert import as_vector, as_weights
 from fenchel.data.design import Design
-from fenchel.data.target import as_vector, as_weights
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem import Problem
 from fenchel.problem.losses import Loss
-from fenchel.problem.scaling import lam_from_C
+from fenchel.problem.problem import lam_from_C
 
 #: Solver types of model files: loss and penalty.
 SOLVERS = {

@@ -22,7 +22,7 @@ from fenchel.certificate.adapters.registry import adapters_of
 from fenchel.problem import Problem
 from fenchel.problem.losses import Logistic, Loss, Squared
 from fenchel.problem.penalties import Penalty
-from fenchel.problem.scaling import lam_from_C
+from fenchel.problem.problem import lam_from_C
 
 celer, torch = adapters_of("celer"), adapters_of("torch.nn")
 

@@ -18,11 +18,11 @@ from fenchel.certificate.adapters.fitted import (
     weighted_l1,
 )
 from fenchel.certificate.adapters.registry import adapters_of, claims_of
-from fenchel.data.target import as_vector
+from fenchel.data.convert import as_vector
 from fenchel.problem import Problem
 from fenchel.problem.losses import Hinge, Huber, Logistic, Loss, Squared
 from fenchel.problem.penalties import Penalty
-from fenchel.problem.scaling import lam_from_C
+from fenchel.problem.problem import lam_from_C
 
 adapter = adapters_of("skglm")
 

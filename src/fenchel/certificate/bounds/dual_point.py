@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fenchel._core import kernels
-from fenchel.certificate.bounds.lipschitzing import Conjugate, Lipschitzed, largest_penalty
+from fenchel.certificate.bounds.lipschitzing import Conjugate, Lipschitzed
 from fenchel.certificate.bounds.rounding import (
     DOWN,
     UP,
@@ -18,6 +18,7 @@ from fenchel.certificate.bounds.rounding import (
     dual_bound,
     dual_of,
     loss_bound,
+    primal_bound,
 )
 from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.data import limits
@@ -26,7 +27,7 @@ from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty
 from fenchel.problem.vectors import square_over
-from fenchel.steps import Residual
+from fenchel.steps import Residual, Scores
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,18 @@ def finite(problem: Problem, bound: DualBound, penalty: Conjugate) -> LowerBound
     if not isinstance(penalty, Lipschitzed):
         return found
     return replace(found, point=replace(bound.point, how=f"{bound.point.how}, Lipschitzed"), feasible=False)
+
+
+def largest_penalty(problem: Problem, primal_upper: float) -> float:
+    """A bound on R at every optimum: min(P(w), P(0)) - m, where m = -mean phi*(0) is the least mean loss.
+
+    m is zero for every loss here.
+    """
+    zero = np.zeros(problem.shape[1])
+    if not primal_upper <= problem.loss_at_zero + problem.penalty.value(zero):
+        none = np.zeros(problem.shape[0])
+        primal_upper = min(primal_upper, primal_bound(problem, zero, 0.0, Scores(none, none, 0.0, 0.0)).upper)
+    return float((primal_upper + UP * problem.mean(np.abs(problem.conjugate_at_zero))) * UP)
 
 
 def lipschitzed(problem: Problem, bound: DualBound, norm: float, primal_upper: float) -> LowerBound:

@@ -12,14 +12,12 @@ from typing import Protocol
 
 import numpy as np
 
-from fenchel.certificate.bounds.rounding import UP, primal_bound
+from fenchel.certificate.bounds.rounding import UP
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
-from fenchel.problem import Problem
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.vectors import dual_exponent, p_norm
-from fenchel.steps import Scores
 
 #: The part of the interval that a step of a golden section search keeps.
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
@@ -120,15 +118,3 @@ def _minimiser(f: Callable[[float], float]) -> float:
             right = low + GOLDEN * (high - low)
             at_right = f(1.0 + right)
     return 1.0 + (left if at_left < at_right else right)
-
-
-def largest_penalty(problem: Problem, primal_upper: float) -> float:
-    """A bound on R at every optimum: min(P(w), P(0)) - m, where m = -mean phi*(0) is the least mean loss.
-
-    m is zero for every loss here.
-    """
-    zero = np.zeros(problem.shape[1])
-    if not primal_upper <= problem.loss_at_zero + problem.penalty.value(zero):
-        none = np.zeros(problem.shape[0])
-        primal_upper = min(primal_upper, primal_bound(problem, zero, 0.0, Scores(none, none, 0.0, 0.0)).upper)
-    return float((primal_upper + UP * problem.mean(np.abs(problem.conjugate_at_zero))) * UP)

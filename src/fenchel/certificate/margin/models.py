@@ -13,8 +13,7 @@ import scipy.sparse as sp
 
 from fenchel.certificate.adapters.fitted import FittedModel, ModelFit, codes, coefficients
 from fenchel.certificate.adapters.registry import require_same_columns
-from fenchel.data.convert import unmasked
-from fenchel.data.target import encode_labels
+from fenchel.data.convert import encode_labels, unmasked
 from fenchel.data.typing import Indices, MatrixLike, Vector, VectorLike
 from fenchel.kernel import Gram
 from fenchel.problem.margin import Model

@@ -11,8 +11,8 @@ from fenchel.certificate.interpolation.bounds import Multipliers, dual_bound
 from fenchel.certificate.interpolation.infeasible import prove
 from fenchel.certificate.margin.bounds import margin_of
 from fenchel.certificate.margin.interval import MarginInterval
+from fenchel.data.convert import as_vector
 from fenchel.data.design import Design
-from fenchel.data.target import as_vector
 from fenchel.data.typing import Array, Indices, MatrixLike, Vector, VectorLike
 from fenchel.problem.margin import LargestMargin, Model
 

@@ -30,7 +30,7 @@ from fenchel.problem import KernelProblem, Problem
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import L2
 from fenchel.solver import Result
-from fenchel.solver.one_sided import solve_classes
+from fenchel.solver.many import solve_classes
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

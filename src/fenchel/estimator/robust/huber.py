@@ -9,7 +9,7 @@ import numpy as np
 
 from fenchel.certificate.adapters.huber import HuberClaim
 from fenchel.data import Design
-from fenchel.data.target import as_vector
+from fenchel.data.convert import as_vector
 from fenchel.data.typing import Mask, MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import (
     VerboseFitParameters,
@@ -27,7 +27,7 @@ from fenchel.estimator.robust.huber_scale import ScaleSearch
 from fenchel.problem.checks import shown
 from fenchel.problem.losses import Huber
 from fenchel.problem.penalties import L2
-from fenchel.problem.scaling import lam_from_sum
+from fenchel.problem.problem import lam_from_sum
 from fenchel.steps.choose import storage_for
 
 

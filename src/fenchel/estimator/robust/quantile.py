@@ -14,7 +14,7 @@ from fenchel.estimator.regression import Regression
 from fenchel.problem.checks import shown
 from fenchel.problem.losses import Pinball
 from fenchel.problem.penalties import L1
-from fenchel.problem.scaling import lam_from_mean
+from fenchel.problem.problem import lam_from_mean
 
 
 @documented("target")

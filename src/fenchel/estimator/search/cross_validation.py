@@ -28,9 +28,8 @@ from fenchel.problem.checks import shown
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
 from fenchel.solver import Result
-from fenchel.solver.one_sided import constant_result
-from fenchel.solver.paths.folds import shared_design
-from fenchel.solver.paths.grid import along
+from fenchel.solver.many import constant_result
+from fenchel.solver.paths.grid import along, shared_design
 from fenchel.solver.solve import seed_of
 from fenchel.steps.base import Supports
 

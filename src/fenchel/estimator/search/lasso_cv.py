@@ -105,7 +105,8 @@ class LassoSearch(LassoHints, SparseRegressionCV):
         super()._check_parameters()
 
     def _check_data(self, X: Features, sample_weight: VectorLike | None) -> None:
-        require_gram(self.precompute, X, sample_weight)
+        if not isinstance(self.precompute, bool | str | None):
+            require_gram(self.precompute, X, sample_weight)
 
     def _penalty(self, alpha: float, ratio: float) -> Penalty:
         return elastic(alpha, ratio, bool(self.positive))

@@ -19,8 +19,6 @@ def require_gram(precompute: object, X: MatrixLike, sample_weight: VectorLike | 
     a chance of measure zero.
     """
     gram = np.asarray(precompute)
-    if gram.ndim != 2:
-        return
     design = Design(X)
     n, d = design.shape
     if gram.shape != (d, d):

@@ -45,7 +45,8 @@ class LassoModel(LassoHints, FitParameters, SparseRegression):
         self._objective()
 
     def _check_data(self, X: Features, sample_weight: VectorLike | None) -> None:
-        require_gram(self.precompute, X, sample_weight)
+        if not isinstance(self.precompute, bool | str | None):
+            require_gram(self.precompute, X, sample_weight)
 
     def _objective(self) -> Objective:
         penalty = elastic(positive_alpha(self.alpha), self._ratio(), bool(self.positive))

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
-from fenchel.data.target import as_vector
+from fenchel.data.convert import as_vector
 from fenchel.data.typing import Matrix, MatrixLike, Seed, Vector, VectorLike
 from fenchel.estimator.base import SolverLike, StartLike, in_single_precision, is_single, warn_short
 from fenchel.estimator.objective import check_hints, elastic, l1_ratio_of
@@ -79,7 +79,8 @@ def elastic_net_path(
     require_ends(asked, [ratio], eps)
     features = check_array(X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
     check_consistent_length(features, y)
-    require_gram(precompute, features)
+    if not isinstance(precompute, bool | str | None):
+        require_gram(precompute, features)
     if np.ndim(y) != 1:
         raise ValueError(f"y must be a vector of targets, got shape {np.shape(y)}; follow one path for each target")
     problem = Problem(features, as_vector(y, features.shape[0], "y"), Squared(), elastic(1.0, ratio, positive))

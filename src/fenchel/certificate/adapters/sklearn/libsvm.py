@@ -16,13 +16,13 @@ import scipy.sparse as sp
 from fenchel.certificate.adapters.claim import Claim, LinearClaim
 from fenchel.certificate.adapters.fitted import ModelFit, require
 from fenchel.certificate.adapters.registry import adapters_of
-from fenchel.data.target import as_vector
+from fenchel.data.convert import as_vector
 from fenchel.data.typing import Indices, Vector
 from fenchel.kernel import Gram, kernel_of
 from fenchel.problem import KernelProblem, Problem
 from fenchel.problem.losses import EpsilonInsensitive, Hinge, Loss
 from fenchel.problem.penalties import L2
-from fenchel.problem.scaling import lam_from_C
+from fenchel.problem.problem import lam_from_C
 
 svm = adapters_of("sklearn.svm")
 

@@ -8,11 +8,11 @@ from fenchel.certificate.adapters.claim import Claim, LinearClaim
 from fenchel.certificate.adapters.fitted import ModelFit, chosen, elastic_net, require, targets
 from fenchel.certificate.adapters.huber import HuberClaim
 from fenchel.certificate.adapters.registry import adapters_of
-from fenchel.data.target import as_vector
+from fenchel.data.convert import as_vector
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.losses import Pinball, Squared
-from fenchel.problem.scaling import lam_from_mean, lam_from_sum
+from fenchel.problem.problem import lam_from_mean, lam_from_sum
 
 linear_model = adapters_of("sklearn.linear_model")
 

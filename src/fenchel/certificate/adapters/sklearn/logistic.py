@@ -23,7 +23,7 @@ from fenchel.certificate.adapters.registry import adapters_of
 from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.losses import Logistic, Multinomial
-from fenchel.problem.scaling import lam_from_C
+from fenchel.problem.problem import lam_from_C
 
 linear_model = adapters_of("sklearn.linear_model")
 

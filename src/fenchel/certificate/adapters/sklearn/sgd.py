@@ -11,7 +11,7 @@ from fenchel.certificate.adapters.registry import adapters_of
 from fenchel.problem import Problem
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
-from fenchel.problem.scaling import lam_from_sum
+from fenchel.problem.problem import lam_from_sum
 
 linear_model = adapters_of("sklearn.linear_model")
 
