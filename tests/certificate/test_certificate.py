@@ -384,6 +384,16 @@ def test_what_was_proven_cannot_be_changed_afterwards():
         result.certificate.labels(np.ones((2, 5)))
     with pytest.raises(ValueError, match="X has changed"):
         result.certificate.multipliers()
+    with pytest.raises(ValueError, match="X has changed"):
+        result.certificate.at(1.5 * result.w, result.b)
+
+
+def test_several_scores_of_changed_data_prove_nothing_of_another_model():
+    X, y = rng.normal(size=(30, 4)), np.arange(30) % 3
+    result = fl.solve(fl.MulticlassProblem(X, y, fl.losses.Multinomial(), fl.penalties.L2(0.1)), tol=1e-6)
+    X *= 2.0
+    with pytest.raises(ValueError, match="X has changed"):
+        result.certificate.at(1.5 * result.w, result.b)
 
 
 @pytest.mark.parametrize("size", [5e-324, 1e-200, 1e200, 1e308])

@@ -182,7 +182,7 @@ def test_huber_certifies_a_vanishing_scale(epsilon):
     y = 2.0 * X[:, 0] + (0.0 if epsilon > 1.0 else rng.normal(size=60))
     model = fl.HuberRegressor(epsilon=epsilon, alpha=0.1).fit(X, y)
     assert model.certificate_.ok
-    assert model.scale_ < 1e-10
+    assert model.scale_ < 1e-8  # the optimum is at 0; any of these is certified
     assert fl.certify(model, X, y, tol=1e-4).ok
 
 

@@ -75,6 +75,16 @@ def test_the_share_of_separable_labelings_is_that_of_cover():
     assert sum(answers) == 2 * (1 + 5 + 10)
 
 
+def test_a_margin_below_a_ten_thousandth_is_found():
+    """The squared hinge and hard margins end without one; a linear program finds it."""
+    rng = np.random.default_rng(0)
+    points, labelings = rng.normal(size=(40, 20)), rng.choice([-1, 1], size=(40, 200))
+    found = fl.separable(points, labelings[:, 52], intercept=False)
+    assert found.answer
+    assert found.margin.best > 2e-5
+    assert found.verify(points, labelings[:, 52])
+
+
 def test_one_label_is_separable_by_an_intercept():
     X = np.array([[1.0], [-1.0], [0.0]])
     Y = np.array([[1, 1], [1, 1], [1, -1]])

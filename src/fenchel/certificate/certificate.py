@@ -152,7 +152,10 @@ class Certificate:
         return self
 
     def at(self, w: Vector, b: Any) -> Certificate:
-        """The certificate of another model of the same problem by the same bound on P*; one product with X."""
+        """The certificate of another model of the same `Problem` or `MulticlassProblem`, by the same bound on P*.
+
+        An error if X has changed since this one was made.
+        """
         primal, evidence = self._evidence.at(w, b)
         return Certificate.of(
             primal.value,

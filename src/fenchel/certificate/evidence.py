@@ -152,7 +152,8 @@ class Evidence:
             raise ValueError("X has changed since this certificate was made; certify the model again")
 
     def at(self, w: Vector, b: float) -> tuple[PrimalBound, Evidence]:
-        """The objective of another model, by one product with X; and its evidence, by the same bound on P*."""
+        """The objective of another model of the same X; and its evidence, by the same bound on P*."""
+        self.require_same_data()
         with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong
             primal = primal_bound(self.problem, w, b)
         return primal, OtherModel(

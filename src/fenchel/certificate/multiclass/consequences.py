@@ -45,7 +45,8 @@ class MulticlassEvidence:
         return self.bound.lower
 
     def at(self, w: Vector, b: Vector) -> tuple[PrimalBound, MulticlassEvidence]:
-        """The objective of another model, by one product with X; and its evidence, by the same bound on P*."""
+        """The objective of another model of the same X; and its evidence, by the same bound on P*."""
+        self.require_same_data()
         with np.errstate(all="ignore"):  # overflow makes a bound infinite, never wrong
             primal = primal_bound(self.problem, w, b)
         return primal, replace(self, B=w, b=b, Z=primal.z, primal_upper=primal.upper)

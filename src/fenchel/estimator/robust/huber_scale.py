@@ -38,7 +38,7 @@ from fenchel.steps.base import Model
 #: Tolerances of the solves in each round, relative to that of the joint problem.
 ROUNDS = (0.2, 0.02, 0.002)
 #: A scale below this part of the largest |y| counts as zero.
-SMALLEST = float(np.sqrt(UNIT_ROUNDOFF))
+SMALLEST = 1e-7
 #: The scale in its place, in the same unit; of the smallest normal number it is still positive.
 VANISHING = 8.0 * UNIT_ROUNDOFF
 

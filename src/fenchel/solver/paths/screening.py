@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificate.judge import Judge
+from fenchel.data import limits
 from fenchel.problem import Problem
 from fenchel.solver.result import Result
 from fenchel.solver.solve import Clock, Request, solve_request
@@ -40,7 +41,8 @@ def solve_near(problem: Problem, start: Any, request: Request, clock: Clock) -> 
         judge.try_gradient()
         keep = ~judge.evidence.zeros()
     stored = keep[: problem.X.n_features]
-    if not stored.any() or keep.all():
+    is_small = problem.X.nnz <= limits.TUNING.dense or 2 * stored.sum() <= len(stored)  # what a copy may take
+    if not stored.any() or keep.all() or not is_small:
         return solve_request(problem, request, start, clock, chosen)
     reduced = problem.replace(X=problem.design.restricted(keep), penalty=problem.penalty.restricted(keep))
     part = solve_request(reduced, request, (w[keep], b, alpha), clock)

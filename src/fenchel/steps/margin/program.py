@@ -52,13 +52,13 @@ class LinearProgram(Solver[Program]):
     """One step solves the program."""
 
     name = "linear_program"
-    summary = "the largest margin for p = 1 and p = inf"
+    summary = "the largest margin for p = 1 and p = inf, or any positive one"
     requires = frozenset[Trait]()
     steps_per_check = 1
     passes_per_step = 1
 
     def obstacle(self, problem: LargestMargin) -> str | None:
-        if problem.p not in (1.0, np.inf):
+        if not (problem.p in (1.0, np.inf) or problem.any_margin):  # a positive margin is positive in every norm
             return "is for p = 1 and p = inf"
         rows, columns = problem.n_constraints, int(np.prod(problem.weights_shape))
         small = min(rows, columns) <= TUNING.most_rows

@@ -62,7 +62,7 @@ def select_for(state: WorkingSetState, ratio: float) -> None:
     """The set for another lam, which is `ratio` of the last."""
     lam, supports = state.problem.penalty.lam, state.goal.supports
     # the sequential strong rule: v hardly ever moves by more than its threshold does; on coarse grids it says little
-    strong = max(2.0 - 1.0 / ratio, 0.5)
+    strong = max(2.0 - 1.0 / ratio, 0.5) if ratio > 0.0 else 0.5
     if supports is not None and strong == 0.5 and lam in supports.groups:
         select(state, known=supports.groups[lam])
     else:

@@ -14,7 +14,7 @@ from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.steps.base import Goal, Model, Overflow
-from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY, Damping, Patience, backtracked
+from fenchel.steps.linear_algebra.safeguards import ROUNDING, Damping, Patience, backtracked
 from fenchel.steps.measurements import AtSamples, Measurements, Sizes, is_moderate
 from fenchel.steps.working_set.columns import ColumnSet
 from fenchel.steps.working_set.hessian import Hessian
@@ -63,7 +63,7 @@ class WorkingSetState:
     wide_steps: int = 0  # on the present set without a Hessian
     patience: Patience = field(default_factory=Patience)  # with steps that make neither P nor the gap smaller
     grows: bool = False  # whether the working set is much larger than the last, and so hardly the final one
-    damping: Damping = field(default_factory=lambda: Damping(TINY, TUNING.first_damping))
+    damping: Damping = field(default_factory=lambda: Damping(ROUNDING, TUNING.first_damping))
 
     def __post_init__(self) -> None:
         if self.moments is None:
