@@ -59,8 +59,8 @@ def stream(
         By default L2(lam).
     lam : float or "auto", optional
         "auto": six lams learn side by side, from 0.03 times the mean squared length of the samples of the first batch
-        down, and the one with the least error by progressive validation is taken. It replaces the lam of a penalty
-        that is given; without a penalty it is the default.
+        down, those that are clearly worse stop to learn, and the one with the least error by progressive validation is
+        taken. It replaces the lam of a penalty that is given; without a penalty it is the default.
     intercept : bool, default False
         Whether to fit an unpenalised intercept.
     constant : float, default 0

@@ -11,20 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.data.typing import Mask, Matrix, Vector
+from fenchel.data.typing import Array, Mask, Matrix, Vector
 
 
-def products(each: list[Matrix], weights: Vector, is_classification: bool) -> Matrix:
-    """sum_i s_i^2 x_ij x_ik over samples: of the errors, then of the losses; a regression has losses only.
+def products(each: Array, weights: Vector) -> Matrix:
+    """sum_i s_i^2 x_ij x_ik over samples, for each kind of x.
 
-    x_ij is the mean over the classes for lam j, and 1 in the last place. each: for each lam, a row for each sample with
-    the losses of its models, and behind them whether they are mistakes.
+    each: by sample, kind, lam and class. x_ij is the mean over the classes for lam j, and 1 in the last place.
     """
-    values = np.stack(each).reshape(len(each), len(weights), 2, -1).mean(axis=3)
-    used = (1, 0) if is_classification else (0,)
-    found = np.empty((len(used), len(each) + 1, len(each) + 1))
-    for k, kind in enumerate(used):
-        scaled = np.vstack([values[:, :, kind], np.ones(len(weights))]) * weights
+    samples, kinds, count, classes = each.shape
+    scaled, found = np.empty((count + 1, samples)), np.empty((kinds, count + 1, count + 1))
+    scaled[-1] = weights
+    for k in range(kinds):
+        np.multiply(each[:, k].sum(axis=2).T, weights / classes, out=scaled[:-1])
         found[k] = np.einsum("ji,ki->jk", scaled, scaled)  # not by BLAS, whose threads wait on a busy machine
     return found
 
@@ -38,7 +37,7 @@ class Comparison:
     errors, losses : array
         Weighted sums, for each lam; for a regression both are the losses.
     products : array
-        As from `products`.
+        As from `products`: of the errors, then of the losses, or of the losses only.
     weight : float
         Of the samples.
     classes : int
@@ -58,18 +57,19 @@ class Comparison:
         error. Lams larger than the best one: their penalty costs them as much later on.
 
         Smaller lams get better for longer, because the error of their steps falls like 1 / (lam t). So the next one is
-        kept, the one after it goes for its error only, at most one goes at a time, the smallest, and none before the
-        best has made so many mistakes: that is the number of equal losses as noisy as its own,
-        (sum s_i x_i)^2 / sum s_i^2 x_i^2.
+        kept; of others the smallest goes, one at a time, and none before the best has made so many mistakes; until four
+        times as many, the one after the next goes for its error only. A regression has as many mistakes as there would
+        be equal losses with the same relative deviation, (sum s_i x_i)^2 / sum s_i^2 x_i^2.
         """
         by_error = self._above(self.errors, self.products[0], best, clear)
         by_loss = self._above(self.losses, self.products[-1], best, clear) & (self.errors >= self.errors[best])
-        found = by_error | by_loss
+        found: Mask = by_error | by_loss
         found[best : best + 2] = False
         found[best + 2 : -1] = False
-        if len(found) - 1 == best + 2:
+        made = self.errors[best] ** 2 / max(float(self.products[0, best, best]), 1e-300)
+        if made < 4.0 * mistakes and len(found) == best + 3:
             found[-1] = by_error[-1]
-        if not self.errors[best] ** 2 >= mistakes * self.products[0, best, best] > 0.0:
+        if not made >= mistakes:
             found[best + 1 :] = False
         return found
 

@@ -89,6 +89,20 @@ class GradientModels:
         other.sum = None if self.sum is None else self.sum.copy()
         return other
 
+    def of(self, columns: Indices) -> GradientModels:
+        """Some of the models, which do not change with these."""
+        other = copy(self)
+        other.lam, other.radius = self.lam[columns], self.radius[columns]
+        other.classes = None if self.classes is None else self.classes[columns]
+        both = self.table.shape[1] > self.count
+        places = np.concatenate([columns, self.count + columns]) if both else columns
+        other.table = _aligned_zeros(len(self.table), len(places))
+        np.take(self.table, places, axis=1, out=other.table)
+        other.numbers = np.ascontiguousarray(self.numbers[:, columns])
+        other.w = None if self.w is None else np.ascontiguousarray(self.w[:, columns])
+        other.sum = None if self.sum is None else np.ascontiguousarray(self.sum[:, columns])
+        return other
+
     def are_finite(self) -> Mask:
         """Whether the last weights and intercepts of each model are, up to an overflow of their sums."""
         if self.w is not None:
