@@ -8,9 +8,9 @@ pass     one pass of logistic regression at the best lam of a grid, at once and 
          median seconds and the mean accuracy on other samples;
 powers   the same for p = 1.8;
 auto     lam="auto" beside each lam of its family: error on other samples above that of the best, and time;
-orders   the same errors in twenty orders of the samples, and how many lams learnt, the mean over the samples; the generated
-         streams are normal samples with one label in a hundred, with a quarter of the labels turned, with weights that
-         turn by a right angle, and noisy targets of a regression;
+orders   the same errors in twenty orders of the samples, and how many lams learnt, the mean over the samples; also of
+         generated texts, and of normal samples with one label in a hundred, with a quarter of the labels turned, with
+         weights that turn by a right angle, and with noisy targets;
 flat     a long stream of generated rows: rows per second beside a plain epoch of dual ascent in memory (all samples, no
          momentum), and the memory used.
 """
@@ -44,6 +44,7 @@ from fenchel.steps import SDCA, Start
 
 LAMS = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4)
 PIECES = 100
+GENERATED = ("texts", "rare", "noise", "drift", "targets")
 
 
 def split(name: str, folder: Path | None, cache: Path, seed: int) -> tuple[Any, np.ndarray, Any, np.ndarray]:
@@ -118,10 +119,11 @@ def automatic(repeats: int, parts: tuple[Any, ...], title: str) -> Table:
     return table
 
 
-def generated(kind: str, seed: int, n: int = 20_000, d: int = 50) -> tuple[np.ndarray, ...]:
+def generated(kind: str, seed: int, n: int = 20_000, d: int = 50) -> tuple[Any, ...]:
     """Samples of a stream, and others from its end."""
     rng = np.random.default_rng(seed)
-    X, w, turned = rng.normal(size=(2 * n, d)), rng.normal(size=d), rng.normal(size=d)
+    X: Any = text_like(2 * n, n, 60, seed) if kind == "texts" else rng.normal(size=(2 * n, d))
+    w, turned = rng.normal(size=X.shape[1]), rng.normal(size=X.shape[1])
     angle = np.minimum(np.arange(2 * n) / n, 1.0) * np.pi / 2.0 if kind == "drift" else np.zeros(2 * n)
     z = np.cos(angle) * (X @ w) + np.sin(angle) * (X @ turned)
     if kind == "targets":
@@ -154,7 +156,7 @@ def errors_of_family(parts: tuple[Any, ...], loss: fl.losses.Loss) -> tuple[floa
 def orders(names: list[str], folder: Path | None, cache: Path, count: int = 20) -> Table:
     table = Table("", "loss", "lams that learnt", "above the best lam's", "most", "above that without", "most")
     streams = {name: (lambda seed, name=name: split(name, folder, cache, seed)) for name in names}
-    streams |= {kind: (lambda seed, kind=kind: generated(kind, seed)) for kind in ("rare", "noise", "drift", "targets")}
+    streams |= {kind: (lambda seed, kind=kind: generated(kind, seed)) for kind in GENERATED}
     for name, parts in streams.items():
         losses = (fl.losses.Logistic(), fl.losses.Hinge())
         for loss in (fl.losses.Squared(), fl.losses.Huber(1.0)) if name == "targets" else losses:

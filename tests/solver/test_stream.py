@@ -372,7 +372,9 @@ def gaussians(n, seed=0, features=50, labels=True):
 
 
 @pytest.mark.parametrize(
-    ("loss", "labels"), [(LOGISTIC, True), (fl.losses.Squared(), False), (Own(), True)], ids=["labels", "targets", "own"]
+    ("loss", "labels"),
+    [(LOGISTIC, True), (fl.losses.Squared(), False), (Own(), True)],
+    ids=["labels", "targets", "own"],
 )
 @pytest.mark.parametrize("p", [2.0, 1.5])
 def test_lams_that_are_clearly_worse_stop_to_learn(loss, labels, p):
@@ -478,3 +480,9 @@ def test_products_give_the_squares_of_differences():
 def test_which_lams_are_clearly_worse(errors, losses, best, worse):
     found = comparison(errors, losses).worse(best, 4.0, 32)
     np.testing.assert_array_equal(np.flatnonzero(found), worse)
+
+
+def test_no_smaller_lam_goes_before_a_larger_one():
+    found = comparison([0.1, 0.1, 0.1, 0.4, 0.4, 0.4], [1.0, 1.0, 1.0, 9.0, 9.0, 9.0])
+    assert not found.worse(0, 4.0, 32, inside=False).any()
+    np.testing.assert_array_equal(np.flatnonzero(found.worse(0, 4.0, 32, inside=True)), [5])

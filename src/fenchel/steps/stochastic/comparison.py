@@ -50,7 +50,7 @@ class Comparison:
     weight: float
     classes: int = 1
 
-    def worse(self, best: int, clear: float, mistakes: float) -> Mask:
+    def worse(self, best: int, clear: float, mistakes: float, inside: bool = True) -> Mask:
         """Which lams need not go on, if `best` is the one to choose now.
 
         An error above the best one's by more than `clear` standard deviations, or a loss by as much and no smaller
@@ -60,6 +60,9 @@ class Comparison:
         kept; of others the smallest goes, one at a time, and none before the best has made so many mistakes; until four
         times as many, the one after the next goes for its error only. A regression has as many mistakes as there would
         be equal losses with the same relative deviation, (sum s_i x_i)^2 / sum s_i^2 x_i^2.
+
+        inside: whether a larger lam has gone already. As long as none has, the best may only be as good as a model that
+        always predicts the same, and no smaller lam goes.
         """
         by_error = self._above(self.errors, self.products[0], best, clear)
         by_loss = self._above(self.losses, self.products[-1], best, clear) & (self.errors >= self.errors[best])
@@ -69,7 +72,7 @@ class Comparison:
         made = self.errors[best] ** 2 / max(float(self.products[0, best, best]), 1e-300)
         if made < 4.0 * mistakes and len(found) == best + 3:
             found[-1] = by_error[-1]
-        if not made >= mistakes:
+        if not (made >= mistakes and (inside or found[:best].any())):
             found[best + 1 :] = False
         return found
 
