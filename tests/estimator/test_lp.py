@@ -100,6 +100,20 @@ def test_a_model_of_a_stream_can_be_copied_and_stored():
     assert not hasattr(clone(model), "coef_")
 
 
+def test_a_model_that_has_dropped_lams_can_be_copied_and_stored():
+    y = DIGITS.target
+    model = learnt(fl.LpClassifier(), X[:1500], y[:1500], classes=np.arange(10))
+    assert model.stream_.dropped
+    copy = pickle.loads(pickle.dumps(model))
+    for each in (model, copy):
+        each.partial_fit(X[1500:], y[1500:])
+        assert each.coef_.shape == (10, 64)
+    np.testing.assert_array_equal(model.coef_, copy.coef_)
+    alone = learnt(fl.LpClassifier(lam=model.lam_), X[:1500], y[:1500], classes=np.arange(10))
+    np.testing.assert_allclose(model.coef_, alone.partial_fit(X[1500:], y[1500:]).coef_, rtol=1e-8, atol=1e-11)
+    assert not hasattr(clone(model), "stream_")
+
+
 @pytest.mark.parametrize(
     ("batch", "message"),
     [

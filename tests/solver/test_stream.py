@@ -2,13 +2,16 @@
 
 import itertools
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import fenchel as fl
+from fenchel.solver import learner as learner_module
 from fenchel.solver.learner import TUNING, Learner
+from fenchel.steps.stochastic.comparison import Comparison, products
 
 RNG = np.random.default_rng(0)
 N, D = 3000, 20
@@ -359,3 +362,127 @@ def test_the_first_batch_does_not_limit_gradient_steps():
     learner = Learner(LOGISTIC, fl.penalties.LpSquared(0.1, 1.5))
     learner.learn(wide[:1], Y[:1])
     assert learner.batch > 20
+
+
+def gaussians(n, seed=0, features=50, labels=True):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n, features))
+    z = A @ rng.normal(size=features) + rng.normal(size=n)
+    return A, np.sign(z) if labels else z
+
+
+@pytest.mark.parametrize(
+    ("loss", "labels"),
+    [(LOGISTIC, True), (fl.losses.Squared(), False), (Own(), True)],
+    ids=["labels", "targets", "own"],
+)
+@pytest.mark.parametrize("p", [2.0, 1.5])
+def test_lams_that_are_clearly_worse_stop_to_learn(loss, labels, p):
+    A, y = gaussians(6000, labels=labels)
+    penalty = fl.penalties.LpSquared(1.0, p)
+    result = fl.stream(pieces(500, y, A), loss, penalty, lam="auto", intercept=True, batch_size=4)
+    assert len(result.family) == TUNING.family
+    assert len(result.dropped) >= 2
+    assert result.lam not in result.dropped
+    assert all(0 < count < 6000 for count in result.dropped.values())
+    assert "was clearly worse than another, and learnt no more" in str(result)
+    assert all(f"After {count} samples" in str(result) for count in result.dropped.values())
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5])
+def test_a_lam_learns_the_same_whichever_are_dropped(p, monkeypatch):
+    A, y = gaussians(6000)
+    penalty = fl.penalties.LpSquared(1.0, p)
+    result = fl.stream(pieces(500, y, A), LOGISTIC, penalty, lam="auto", intercept=True)
+    alone = fl.stream(pieces(500, y, A), LOGISTIC, penalty.with_lam(result.lam), intercept=True)
+    np.testing.assert_allclose(result.w, alone.w, rtol=1e-9, atol=1e-12)
+    assert result.b == pytest.approx(alone.b, rel=1e-9)
+    assert result.progressive_loss == pytest.approx(alone.progressive_loss, rel=1e-9)
+    assert result.recent_error == pytest.approx(alone.recent_error)
+    monkeypatch.setattr(learner_module, "TUNING", replace(TUNING, clear=np.inf))
+    all_go_on = fl.stream(pieces(500, y, A), LOGISTIC, penalty, lam="auto", intercept=True)
+    assert all_go_on.dropped == {}
+    kept = set(result.family) - set(result.dropped)
+    assert {lam: all_go_on.family[lam] for lam in kept} == pytest.approx({lam: result.family[lam] for lam in kept})
+    assert all_go_on.recent_error == pytest.approx(result.recent_error, abs=0.01)
+
+
+def test_a_batch_that_fails_brings_back_the_lams_that_it_dropped():
+    A, y = gaussians(6000)
+    learner = Learner(Own(), L2, automatic=True, batch_size=8)
+    learner.learn(A[:100], y[:100])
+    before, kept, weights = learner.result(), learner.kept, learner.models[0].average()
+    assert len(kept) == TUNING.family
+
+    class Fails(Own):
+        def derivative(self, z, y):
+            if len(learner.kept) < TUNING.family:
+                raise ValueError("after lams were dropped")
+            return super().derivative(z, y)
+
+    learner.loss = Fails()
+    with pytest.raises(ValueError, match="after lams were dropped"):
+        learner.learn(A[100:], y[100:])
+    np.testing.assert_array_equal(learner.kept, kept)
+    np.testing.assert_array_equal(learner.models[0].average(), weights)
+    assert (learner.dropped, learner.result().family) == ({}, before.family)
+    learner.loss = Own()
+    learner.learn(A[100:], y[100:])
+    assert len(learner.kept) < TUNING.family
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rare_class_does_not_drop_the_lams_that_find_it(seed):
+    """At first no model is better than one that never predicts it."""
+    A, _ = gaussians(40_000, seed)
+    z = A @ np.random.default_rng(seed).normal(size=50)
+    y = np.where(z > np.quantile(z, 0.99), 1.0, -1.0)
+    chosen = fl.stream([(A[:20_000], y[:20_000])], LOGISTIC, intercept=True)
+    errors = {}
+    for lam in chosen.family:
+        alone = fl.stream([(A[:20_000], y[:20_000])], LOGISTIC, fl.penalties.L2(lam), intercept=True)
+        errors[lam] = np.mean(np.sign(A[20_000:] @ alone.w + alone.b) != y[20_000:])
+    assert min(errors.values()) < 0.008  # of 0.01 without the class
+    assert errors[chosen.lam] - min(errors.values()) < 0.001
+
+
+def comparison(errors, losses, samples=4000):
+    """Independent mistakes with these probabilities, losses with these means."""
+    rng = np.random.default_rng(0)
+    each = np.empty((samples, 2, len(errors), 1))
+    each[:, 0, :, 0] = rng.random((samples, len(errors))) < errors
+    each[:, 1, :, 0] = rng.exponential(losses, size=(samples, len(errors)))
+    sums = each.sum(axis=(0, 3))
+    return Comparison(sums[0], sums[1], products(each, np.ones(samples)), float(samples))
+
+
+def test_products_give_the_squares_of_differences():
+    rng = np.random.default_rng(0)
+    each, s = rng.random((30, 2, 3, 2)), rng.random(30)
+    found = products(each, s)
+    x = each.mean(axis=3)
+    for kind in range(2):
+        difference = np.sum(s**2 * (x[:, kind, 0] - x[:, kind, 2]) ** 2)
+        assert found[kind, 0, 0] + found[kind, 2, 2] - 2.0 * found[kind, 0, 2] == pytest.approx(difference)
+        assert found[kind, 1, -1] == pytest.approx(np.sum(s**2 * x[:, kind, 1]))
+
+
+@pytest.mark.parametrize(
+    ("errors", "losses", "best", "worse"),
+    [
+        ([0.4, 0.3, 0.1, 0.1, 0.1, 0.1], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0], 2, [0, 1]),  # larger lams
+        ([0.1, 0.1, 0.1, 0.4, 0.4, 0.4], [1.0, 1.0, 1.0, 9.0, 9.0, 9.0], 2, [5]),  # smaller ones one by one
+        ([0.1, 0.1, 0.1, 0.4, 0.4], [1.0, 1.0, 1.0, 9.0, 9.0], 2, [4]),
+        ([0.1, 0.1, 0.1, 0.4], [1.0, 1.0, 1.0, 9.0], 2, []),  # but not the next
+        ([0.001, 0.001, 0.001, 0.4, 0.4, 0.4], [1.0, 1.0, 1.0, 9.0, 9.0, 9.0], 2, []),  # nor after few mistakes
+    ],
+)
+def test_which_lams_are_clearly_worse(errors, losses, best, worse):
+    found = comparison(errors, losses).worse(best, 4.0, 32)
+    np.testing.assert_array_equal(np.flatnonzero(found), worse)
+
+
+def test_no_smaller_lam_goes_before_a_larger_one():
+    found = comparison([0.1, 0.1, 0.1, 0.4, 0.4, 0.4], [1.0, 1.0, 1.0, 9.0, 9.0, 9.0])
+    assert not found.worse(0, 4.0, 32, inside=False).any()
+    np.testing.assert_array_equal(np.flatnonzero(found.worse(0, 4.0, 32, inside=True)), [5])

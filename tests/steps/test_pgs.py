@@ -184,8 +184,11 @@ def test_steps_in_numpy_are_those_of_the_compiled_pass(p, of, classes, count, ba
     for loss in (of, InNumpy(of)):
         labels = None if classes is None else np.arange(3.0)
         models = GradientModels(rule, np.full(count, 0.1), D, np.full(count, 0.9), labels)
-        sums, drawn = models.learn(loss, design, Y if classes is None else codes, s, order, s.mean(), batch, 12)
-        found.append((models.last(), models.average(), sums, drawn))
+        each, y = np.full((-(-N // 4), 2 * count), np.nan), Y if classes is None else codes
+        sums, drawn = models.learn(loss, design, y, s, order, s.mean(), batch, 12, each)
+        every_fourth = s[order[::4], None] / s.mean()
+        np.testing.assert_allclose((every_fourth * each).sum(axis=0), sums[3:5].ravel(), rtol=1e-9)
+        found.append((models.last(), models.average(), sums, drawn, each))
     for compiled, plain in zip(*found, strict=True):
         np.testing.assert_allclose(compiled, plain, rtol=1e-9, atol=1e-12)
 

@@ -7,23 +7,28 @@ progressive validation is the result: the choice of sigma that section VII of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from fenchel.data.convert import as_vector, as_weights
 from fenchel.data.design import Design
-from fenchel.data.typing import Matrix, MatrixLike, Vector, VectorLike
+from fenchel.data.typing import Indices, Mask, Matrix, MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import require_count, require_instance
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
+from fenchel.steps.stochastic.comparison import Comparison, products
 from fenchel.steps.stochastic.models import SUMS, GradientModels, GradientRule, gradient_penalty
 from fenchel.steps.stochastic.pgs import default_batch, intercept_step
 
 
 @dataclass(frozen=True)
 class StreamTuning:
-    """Which lams are tried, each a tenth of the last one.
+    """Which lams are tried, each a tenth of the last one, and when one of them stops to learn (`Comparison.worse`).
+
+    `python -m benchmarks.stream --rows orders` checks `clear` and `mistakes`: in twenty orders each, errors are those
+    without the rule but for one order of texts (hinge, 1.9 % more) and one of a regression (Huber, 0.9 % of the loss).
+    `--rows auto` set `alone`: 3, 4 and 5 take the same time, within its noise.
 
     `python -m benchmarks.tuning all solver.learner`: the loss of later samples is 1.28 and 1.07 times as large with
     half and with double of `largest`; with 3 and 12 of the `family` it is the same, in 0.79 and 1.71 of the time.
@@ -31,6 +36,9 @@ class StreamTuning:
 
     family: int = 6  # how many,
     largest: float = 10.0**-1.5  # from this times the mean squared length of a sample
+    clear: float = 2.5  # standard deviations by which a lam is worse than the best if it is dropped,
+    mistakes: int = 32  # and the recent mistakes of the best before any smaller lam is
+    alone: int = 3  # so many lams learn one by one, more of them side by side
 
 
 TUNING = StreamTuning()
@@ -57,7 +65,10 @@ class StreamResult:
         samples by at most this; infinite where the lemma does not hold: with an unpenalised intercept, and for a loss
         without a Lipschitz constant in more than one batch (p > 1), whose ball moves from batch to batch.
     family : dict
-        The recent error (loss for a regression) for each lam that was tried.
+        The recent error (loss for a regression) for each lam that was tried; of those that stopped to learn, when they
+        did.
+    dropped : dict
+        After how many samples a lam was found to be clearly worse than the best one, and stopped to learn.
     status : {"end", "max_seconds", "interrupted", "callback", "error"}
     """
 
@@ -72,6 +83,7 @@ class StreamResult:
     recent_error: float
     regret_bound: float
     family: dict[float, float]
+    dropped: dict[float, int] = field(default_factory=dict)
     status: str = "end"
     seconds: float = 0.0
 
@@ -88,7 +100,32 @@ class StreamResult:
             tried = ", ".join(f"{lam:.2g}: {value:.4g}" for lam, value in self.family.items())
             what = "loss" if np.isnan(self.recent_error) else "error"
             lines.append(f"lam {self.lam:.3g} was chosen by the recent {what} of those tried ({tried}).")
+        after = sorted(set(self.dropped.values()))
+        for count in after:
+            lams = ", ".join(f"{lam:.2g}" for lam, at in self.dropped.items() if at == count)
+            lines.append(f"After {count} samples lam {lams} was clearly worse than another, and learnt no more.")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Window:
+    """Sums over some samples: `SUMS` for each lam and class, and `products` of lams, None as long as these are zero."""
+
+    sums: Matrix
+    products: Matrix | None
+
+    def plus(self, other: Window) -> Window:
+        """Over the samples of both."""
+        if self.products is None or other.products is None:
+            return Window(self.sums + other.sums, other.products)
+        return Window(self.sums + other.sums, self.products + other.products)
+
+    def of(self, lams: Indices) -> Window:
+        """For some of the lams."""
+        if self.products is None or len(lams) == 1:
+            return Window(self.sums[:, lams], None)
+        places = np.append(lams, self.products.shape[1] - 1)
+        return Window(self.sums[:, lams], self.products[:, places[:, None], places])
 
 
 class Learner:
@@ -132,15 +169,18 @@ class Learner:
         self.loss, self.penalty, self.automatic, self.intercept = loss, penalty, automatic, intercept
         self.classes, self.batch_size, self.constant = classes, batch_size, float(constant)
         self.form = found  # of the penalty
-        self.models: GradientModels | None = None
+        self.models: list[GradientModels] = []  # of the lams that still learn, a column for each lam and class
+        self.kept: Indices = np.zeros(0, dtype=np.int64)  # the positions of these lams in the family
+        self.best = 0  # the chosen one of them
+        self.dropped: dict[int, tuple[int, float]] = {}  # of other positions: after how many samples, the score then
         self.start: tuple[Matrix, Vector, int] | None = None
         self.n_samples = self.n_batches = 0
         self.weight = self.at_zero = self.sizes = 0.0  # sums: weights, losses at score 0 above their minimum, |targets|
         self.used = 0.0  # the sum of the weights as they entered the gradients
         self.ball_moved = False  # between two steps
         self.batch = 1
-        self.sums: Matrix = np.zeros((len(SUMS), 1))
-        self.windows: list[Matrix] = []  # sums since two numbers of samples, the later one at least half of all
+        self.sums: Matrix = np.zeros((len(SUMS), 1, 1))  # for each lam that still learns and each class
+        self.windows: list[Window] = []  # since two numbers of samples, the later one at least half of all
         self.opened = 0  # the number at which the later one began
 
     def begin_at(self, w: Matrix, b: Vector, samples: int) -> None:
@@ -150,7 +190,7 @@ class Learner:
     def learn(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> None:
         """Predict a batch of samples, then learn it; nothing changes if that fails."""
         before = dict(self.__dict__)
-        before["models"] = self.models and self.models.copy()
+        before["models"] = [models.copy() for models in self.models]
         try:
             self._learn(X, y, sample_weight)
         except BaseException:
@@ -165,38 +205,63 @@ class Learner:
             wrong = targets[np.abs(targets) != 1.0][0]
             raise ValueError(f"y must be -1 or +1 for {self.loss!r}; got {wrong:g}")
         weights = _weights(sample_weight, n)
-        if self.models is not None and design.n_features != self.models.width:
-            raise ValueError(f"X has {design.n_features} features, but the stream has had {self.models.width} so far")
+        if self.models and design.n_features != self.models[0].width:
+            raise ValueError(
+                f"X has {design.n_features} features, but the stream has had {self.models[0].width} so far"
+            )
         order = np.flatnonzero(weights > 0.0)
-        models = self._begin(design, weights) if self.models is None and len(order) else self.models
-        self.models, self.n_batches = models, self.n_batches + 1
-        if models is None or not len(order):
+        if not self.models and len(order):
+            self.models = [self._begin(design, weights)]
+        self.n_batches += 1
+        if not len(order):
             return
         self.weight += float(weights.sum())
         self.sizes += float(np.sum(weights * np.abs(targets)))  # not by BLAS, whose threads wait on a busy machine
         if self.intercept:
-            models.rule = replace(models.rule, intercept_step=intercept_step(self.loss, self.sizes / self.weight))
+            step = intercept_step(self.loss, self.sizes / self.weight)
+            for models in self.models:
+                models.rule = replace(models.rule, intercept_step=step)
         if not np.isfinite(self.loss.lipschitz) and self.form.p > 1.0:
-            self._move_ball(models, targets, weights)
+            self._move_balls(targets, weights)
         done = 0
         while done < len(order):
             part = order[done : done + self._room()]
             mean_weight = self.weight / (self.n_samples - done + len(order))
-            sums, _ = models.learn(self.loss, design, targets, weights, part, mean_weight, self.batch)
-            self._account(sums, len(part))
+            self._account(self._learn_part(design, targets, weights, part, mean_weight), len(part))
             self.used += float(weights[part].sum()) / mean_weight
             done += len(part)
-        if not models.are_finite().reshape(len(self.lams), -1).all(axis=1).any():
+        if not self._are_finite().any():
             raise OverflowError("the weights diverge: scale the features, take a larger lam, or a Lipschitz loss")
+        self.best = self._choose()
+
+    def _learn_part(self, design: Design, y: Vector, weights: Vector, part: Indices, mean_weight: float) -> Window:
+        """Every lam learns these samples."""
+        several, classes = len(self.kept) > 1, self.sums.shape[2]
+        sums, each = [], []
+        for models in self.models:
+            table = np.empty((-(-len(part) // 4), 2 * models.count)) if several else None
+            found, _ = models.learn(self.loss, design, y, weights, part, mean_weight, self.batch, each=table)
+            sums.append(found)
+            if table is not None:
+                each.append(table.reshape(len(table), 2, -1, classes))
+        total = np.hstack(sums).reshape(len(SUMS), -1, classes)
+        if not several:
+            return Window(total, None)
+        kinds = slice(None, None, -1) if self.loss.is_classification else slice(1)  # mistakes and losses, or losses
+        values = np.concatenate(each, axis=2)[:, kinds]
+        with np.errstate(over="ignore", invalid="ignore"):  # of lams that diverge
+            return Window(total, products(values, weights[part[::4]] / mean_weight))
 
     def _begin(self, design: Design, weights: Vector) -> GradientModels:
         p = self.form.p
         self.lams = self._family(design, weights) if self.automatic else np.array([self.form.lam])
-        every = np.repeat(self.lams, 1 if self.classes is None else len(self.classes))
+        self.kept = np.arange(len(self.lams))
+        count = 1 if self.classes is None else len(self.classes)
+        every = np.repeat(self.lams, count)
         classes = None if self.classes is None else np.tile(self.classes, len(self.lams)).astype(np.float64)
         self.batch = default_batch(self.loss, p, design) if self.batch_size == "auto" else int(self.batch_size)
-        self.sums = np.zeros((len(SUMS), len(every)))
-        self.windows = [self.sums.copy(), self.sums.copy()]
+        self.sums = np.zeros((len(SUMS), len(self.lams), count))
+        self.windows = [Window(self.sums, None), Window(self.sums, None)]
         rule, radius = GradientRule(p, constant=self.constant), np.full(len(every), self.form.ball)
         models = GradientModels(rule, every, design.n_features, radius, classes)
         if self.start is not None:
@@ -214,58 +279,108 @@ class Learner:
         largest = TUNING.largest * (size if size > 0.0 else 1.0)
         return np.asarray(largest * 10.0 ** -np.arange(TUNING.family))
 
-    def _move_ball(self, models: GradientModels, y: Vector, weights: Vector) -> None:
+    def _move_balls(self, y: Vector, weights: Vector) -> None:
         """|w|_p <= B, which contains the optimum of the samples so far (`pgs.containing_ball`)."""
         labels = np.ones_like(y) if self.classes is not None else y
         above = self.loss.value(np.zeros_like(labels), labels) + self.loss.conjugate(np.zeros_like(labels), labels)
         self.at_zero += float(np.sum(weights * above))
-        radius = np.sqrt(self.at_zero / self.weight / models.lam)
-        radius = np.clip(radius, np.finfo(float).tiny, self.form.ball)
-        self.ball_moved = self.ball_moved or (models.t > 0 and bool(np.any(radius != models.radius)))
-        models.radius = radius
+        for models in self.models:
+            radius = np.sqrt(self.at_zero / self.weight / models.lam)
+            radius = np.clip(radius, np.finfo(float).tiny, self.form.ball)
+            self.ball_moved = self.ball_moved or (models.t > 0 and bool(np.any(radius != models.radius)))
+            models.radius = radius
 
     def _room(self) -> int:
         """Samples until the next window opens, in whole gradient steps."""
-        left = max(2 * self.opened, 1) - self.n_samples
+        left = max(2 * self.opened, 4 * TUNING.mistakes) - self.n_samples
         return max(-(-left // self.batch), 1) * self.batch
 
-    def _account(self, sums: Matrix, count: int) -> None:
+    def _account(self, found: Window, count: int) -> None:
         self.n_samples += count
-        self.sums = self.sums + sums
-        self.windows = [window + sums for window in self.windows]
-        if self.n_samples >= max(2 * self.opened, 1):
-            self.windows, self.opened = [self.windows[1], np.zeros_like(sums)], self.n_samples
+        self.sums = self.sums + found.sums
+        self.windows = [window.plus(found) for window in self.windows]
+        if self.n_samples < max(2 * self.opened, 4 * TUNING.mistakes):
+            return
+        self.windows, self.opened = [self.windows[1], Window(np.zeros_like(self.sums), None)], self.n_samples
+        if len(self.kept) > 1:
+            self._drop()
+
+    def _are_finite(self) -> Mask:
+        """Whether the weights are, for each lam that still learns."""
+        found = np.concatenate([models.are_finite() for models in self.models])
+        return np.asarray(found.reshape(len(self.kept), -1).all(axis=1))
+
+    def _drop(self) -> None:
+        """The lams that were clearly worse than the best one in the window that ends now, or diverge, learn no more."""
+        best, window = self._choose(), self.windows[0]
+        assert window.products is not None
+        errors, losses = (window.sums[SUMS.index(name)].mean(axis=1) for name in (self._measure, "average_loss"))
+        weight = float(window.sums[SUMS.index("average_weight"), best, 0])
+        comparison = Comparison(errors, losses, window.products, weight, self.sums.shape[2])
+        worse = comparison.worse(best, TUNING.clear, TUNING.mistakes, inside=bool(self.kept[0] > 0))
+        if not np.isfinite(losses).all():
+            worse |= ~self._are_finite()
+        worse[best] = False
+        if not worse.any():
+            return
+        stay = np.flatnonzero(~worse)
+        scores = self._scores()
+        gone = {int(self.kept[k]): (self.n_samples, float(scores[k])) for k in np.flatnonzero(worse)}
+        self.dropped = self.dropped | gone
+        self.models = self._models_of(stay)
+        self.kept = self.kept[stay]
+        self.sums, self.windows = self.sums[:, stay], [window.of(stay) for window in self.windows]
+
+    def _models_of(self, lams: Indices) -> list[GradientModels]:
+        """Of some lams: side by side, so that each read of a row serves all; one by one if they are few."""
+        count = self.sums.shape[2]
+        if len(self.models) > 1:
+            return [self.models[k] for k in lams]
+        parts = [lams] if len(lams) > TUNING.alone else np.split(lams, len(lams))
+        return [self.models[0].of((part[:, None] * count + np.arange(count)).ravel()) for part in parts]
 
     # Results ------------------------------------------------------------------------------------------------------
 
-    def _by_lam(self, values: Vector) -> Matrix:
-        """A row for each lam, a column for each class."""
-        return values.reshape(len(self.lams), -1)
+    @property
+    def n_steps(self) -> int:
+        """Gradient steps so far."""
+        return self.models[0].t if self.models else 0
 
     @property
     def _window(self) -> Matrix:
         """The sums of the last half of the stream or more."""
-        return self.windows[0] if self.windows[0][SUMS.index("average_weight")].any() else self.sums
+        sums = self.windows[0].sums
+        return sums if sums[SUMS.index("average_weight"), 0, 0] > 0.0 else self.sums
 
-    def _recent(self, name: str) -> Matrix:
+    def _recent(self, name: str) -> Vector:
+        """The mean over the classes, for each lam that still learns."""
         window = self._window
         weight = np.maximum(window[SUMS.index("average_weight")], 1e-300)
-        return self._by_lam(window[SUMS.index(name)] / weight)
+        return np.asarray(np.sum(window[SUMS.index(name)] / weight, axis=1) / window.shape[2])
+
+    @property
+    def _measure(self) -> str:
+        return "average_mistakes" if self.loss.is_classification else "average_loss"
+
+    def _scores(self) -> Vector:
+        return self._recent(self._measure)
 
     @property
     def scores(self) -> Vector:
         """The recent error of each lam, the mean over the classes; for a regression the recent loss."""
-        name = "average_mistakes" if self.loss.is_classification else "average_loss"
-        return np.asarray(self._recent(name).mean(axis=1))
+        found = np.empty(len(self.lams))
+        found[self.kept] = self._scores()
+        for position, (_, score) in self.dropped.items():
+            found[position] = score
+        return found
 
-    @property
-    def best(self) -> int:
-        """The position of the chosen lam: the least recent loss of those with an error within one standard deviation of
-        the least.
+    def _choose(self) -> int:
+        """The lam to take, of those that still learn: the least recent loss of those with an error within one standard
+        deviation of the least.
         """
-        if len(self.lams) == 1:
+        if len(self.kept) == 1:
             return 0
-        losses, scores = self._recent("average_loss").mean(axis=1), self.scores
+        losses, scores = self._recent("average_loss"), self._scores()
         losses = np.where(np.isfinite(losses), losses, np.inf)
         if not self.loss.is_classification:
             return int(np.argmin(losses))
@@ -276,21 +391,21 @@ class Learner:
     @property
     def lam(self) -> float:
         """The chosen lam."""
-        return float(self.lams[self.best])
+        return float(self.lams[self.kept[self.best]])
 
     def model(self, output: str = "average") -> tuple[Matrix, Vector]:
         """Weights, a row for each class, and intercepts, of the chosen lam."""
-        models = self.models
-        assert models is not None
+        count, one_by_one = self.sums.shape[2], len(self.models) > 1
+        models = self.models[self.best if one_by_one else 0]
+        place = 0 if one_by_one else self.best * count
         found = models.average() if output == "average" else models.last()
-        k = found.shape[1] // len(self.lams)
-        part = found[:, self.best * k : (self.best + 1) * k]
+        part = found[:, place : place + count]
         return np.ascontiguousarray(part[: models.width].T), part[-1] + self.constant * part[-2]
 
     @property
     def progressive_loss(self) -> float:
         """Mean loss of every sample by the model before it was learnt; the mean over the classes."""
-        return float(self._by_lam(self.sums[SUMS.index("loss")])[self.best].mean()) / max(self.used, 1e-300)
+        return float(self.sums[SUMS.index("loss"), self.best].mean()) / max(self.used, 1e-300)
 
     @property
     def regret_bound(self) -> float:
@@ -298,17 +413,14 @@ class Learner:
 
         Lemma 1 is about one domain of R: infinite as well where the ball has moved between steps.
         """
-        models = self.models
-        assert models is not None
         if self.intercept or self.start is not None or self.ball_moved:
             return np.inf
-        slopes = float(self._by_lam(self.sums[SUMS.index("slopes")])[self.best].mean())
-        return slopes / (2.0 * self.penalty.with_lam(self.lam).strong_convexity * max(models.t, 1))
+        slopes = float(self.sums[SUMS.index("slopes"), self.best].mean())
+        return slopes / (2.0 * self.penalty.with_lam(self.lam).strong_convexity * max(self.n_steps, 1))
 
     def result(self, output: str = "average") -> StreamResult | None:
         """What was learnt so far, for one target; None before the first batch."""
-        models = self.models
-        if models is None:
+        if not self.models:
             return None
         w, b = self.model(output)
         return StreamResult(
@@ -317,12 +429,13 @@ class Learner:
             lam=self.lam,
             n_samples=self.n_samples,
             n_batches=self.n_batches,
-            n_steps=models.t,
+            n_steps=self.n_steps,
             progressive_loss=self.progressive_loss,
-            recent_loss=float(self._recent("average_loss")[self.best].mean()),
-            recent_error=float(self.scores[self.best]) if self.loss.is_classification else np.nan,
+            recent_loss=float(self._recent("average_loss")[self.best]),
+            recent_error=float(self._scores()[self.best]) if self.loss.is_classification else np.nan,
             regret_bound=self.regret_bound,
             family=dict(zip(self.lams.tolist(), self.scores.tolist(), strict=True)),
+            dropped={float(self.lams[k]): count for k, (count, _) in sorted(self.dropped.items())},
         )
 
 

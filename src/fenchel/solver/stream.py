@@ -59,8 +59,8 @@ def stream(
         By default L2(lam).
     lam : float or "auto", optional
         "auto": six lams learn side by side, from 0.03 times the mean squared length of the samples of the first batch
-        down, and the one with the least error by progressive validation is taken. It replaces the lam of a penalty
-        that is given; without a penalty it is the default.
+        down, those that are clearly worse stop to learn, and the one with the least error by progressive validation is
+        taken. It replaces the lam of a penalty that is given; without a penalty it is the default.
     intercept : bool, default False
         Whether to fit an unpenalised intercept.
     constant : float, default 0
@@ -106,7 +106,7 @@ def stream(
                 seconds = time.perf_counter() - begun
                 if progress:
                     bar.show(0.0, f"{learner.n_samples} samples, {learner.n_samples / seconds:.3g} per second")
-                if callback is not None and learner.models is not None:
+                if callback is not None and learner.models:
                     answer = callback(_finished(learner, output, "running", seconds))
                     if isinstance(answer, bool | np.bool_) and bool(answer):
                         status = "callback"
@@ -115,10 +115,10 @@ def stream(
                     status = "max_seconds"
                     break
         except KeyboardInterrupt:
-            if learner.models is None:
+            if not learner.models:
                 raise
             status = "interrupted"
-    if learner.models is None:
+    if not learner.models:
         raise ValueError("the stream is empty: there is no sample to learn from")
     return _finished(learner, output, status, time.perf_counter() - begun)
 

@@ -47,6 +47,7 @@ struct GradientState {
     double *loss, *mistakes, *slopes, *average_loss, *average_mistakes, *average_weight;
     Index t, draw;
     double *squared = nullptr;  // |v|^2 of each model, kept from pass to pass where rows do not tell; may be null
+    double *each = nullptr;     // receives the average's loss of every fourth sample, a row for it, and behind these whether they are mistakes; may be null
 };
 
 // f(M) with a constant M for small counts, so that loops over them are unrolled; else with M = 0.
@@ -196,8 +197,9 @@ inline double value(const Logistic &, double z, double y) {
 template <class Loss>
 class LossSums {
   public:
-    LossSums(const Loss &loss, Index models, double *losses, double *mistakes)
-        : loss_(loss), m_(models), losses_(losses), mistakes_(mistakes), z_(room * models), y_(room * models), s_(room) {}
+    // each: see `GradientState`
+    LossSums(const Loss &loss, Index models, double *losses, double *mistakes, double *each = nullptr)
+        : loss_(loss), m_(models), losses_(losses), mistakes_(mistakes), each_(each), z_(room * models), y_(room * models), s_(room) {}
 
     // Where the scores of the next sample go, for each model, and where its targets.
     std::pair<double *, double *> next(double weight) {
@@ -221,13 +223,17 @@ class LossSums {
             for (Index k = 0, e = c; e < size; ++k, e += m_) losses += s_[k] * z[e], mistakes += s_[k] * y[e];
             losses_[c] += losses, mistakes_[c] += mistakes;
         }
+        for (Index e = 0; each_ && e < size; e += m_) {
+            each_ = std::copy(z + e, z + e + m_, each_);
+            each_ = std::copy(y + e, y + e + m_, each_);
+        }
     }
 
   private:
     static constexpr Index room = 64;
     const Loss &loss_;
     const Index m_;
-    double *losses_, *mistakes_;
+    double *losses_, *mistakes_, *each_;
     std::vector<double> z_, y_, s_;
     Index count_ = 0;
 };
@@ -347,7 +353,7 @@ class PrimalGradient {
           bounded_(std::any_of(options.radius, options.radius + options.models, [](double radius) { return radius < infinity; })),
           v_{state.v, m_, (p2_ && state.averages ? 2 : 1) * m_}, w_{p2_ ? state.v : state.w, m_, v_.stride}, raw_(m_), held_(m_), moves_(v_.stride),
           squared_(m_), scale_(m_, 1.0), inverse_(m_), sizes_(m_), losses_(loss, m_, state.loss, state.mistakes),
-          average_losses_(loss, m_, state.average_loss, state.average_mistakes), power_(options.p, options.radius, m_), entropic_(options.radius, m_) {
+          average_losses_(loss, m_, state.average_loss, state.average_mistakes, state.each), power_(options.p, options.radius, m_), entropic_(options.radius, m_) {
         if (state.squared) std::copy(state.squared, state.squared + m_, squared_.begin());
         else if (p2_ && bounded_) for_entries([&](Index j, Index c) { squared_[c] += v_.row(j)[c] * v_.row(j)[c]; });
     }

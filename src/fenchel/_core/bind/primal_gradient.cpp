@@ -39,7 +39,7 @@ struct GradientArrays {
     std::optional<Table> w, held;
     Table numbers, sums;
     Index draw;
-    std::optional<Table> drawn;
+    std::optional<Table> drawn, each;
 
     void check(const GradientRule &rule, Index lines, Index width) const {
         const Index models = Index(lam.size()), size = width + 1;
@@ -53,6 +53,7 @@ struct GradientArrays {
         for (const auto &table : {w, held})
             if (table) check_table(*table, size, models, "w or held");
         if (drawn) check_table(*drawn, size + 1, models, "drawn");
+        if (each) check_table(*each, averages ? (Index(order.size()) + 3) / 4 : 0, 2 * models, "each");
         check_table(numbers, 4, models, "numbers");
         check_table(sums, 6, models, "sums");
     }
@@ -67,7 +68,7 @@ struct GradientArrays {
         const auto number = [&](Index k) { return numbers.data() + k * models; };
         const auto sum = [&](Index k) { return sums.data() + k * models; };
         GradientState state{v.data(), data_of(w), data_of(held), averages, data_of(drawn), number(0), number(1), number(2), number(3),
-                            sum(0),   sum(1),     sum(2),        sum(3),   sum(4),         sum(5),    t,         draw,      squared};
+                            sum(0),   sum(1),     sum(2),        sum(3),   sum(4),         sum(5),    t,         draw,      squared,   data_of(each)};
         const bool single = models == 1 && batch == 1 && rule.p == 2;
         std::visit(
             [&]<class Phi>(const Phi &phi) {
@@ -94,21 +95,21 @@ void bind_primal_gradient(nb::module_ &m) {
         "primal_gradient",
         [](const GradientRule &rule, const Loss &loss, const Lines &lines, Vector<double> y, Vector<double> s, Vector<Index> order, double W,
            Vector<double> lam, std::optional<Vector<double>> classes, Vector<double> radius, Index batch, Index t, bool averages, Table v,
-           std::optional<Table> w, std::optional<Table> held, Table numbers, Table sums, Index draw, std::optional<Table> drawn) {
-            const GradientArrays arrays{y, s, order, W, lam, classes, radius, batch, t, averages, v, w, held, numbers, sums, draw, drawn};
+           std::optional<Table> w, std::optional<Table> held, Table numbers, Table sums, Index draw, std::optional<Table> drawn, std::optional<Table> each) {
+            const GradientArrays arrays{y, s, order, W, lam, classes, radius, batch, t, averages, v, w, held, numbers, sums, draw, drawn, each};
             arrays.check(rule, lines.lines(), lines.width());
             nb::gil_scoped_release release;
             return lines.visit([&](const auto &rows) { return arrays.pass(rule, loss, rows, nullptr); });
         },
         "rule"_a, "loss"_a, "lines"_a, exact("y"), exact("s"), exact("order"), "W"_a, exact("lam"), "classes"_a.none(), exact("radius"), "batch"_a, "t"_a,
-        "averages"_a, exact("v"), "w"_a.none(), "held"_a.none(), exact("numbers"), exact("sums"), "draw"_a, "drawn"_a.none());
+        "averages"_a, exact("v"), "w"_a.none(), "held"_a.none(), exact("numbers"), exact("sums"), "draw"_a, "drawn"_a.none(), "each"_a.none());
     m.def(
         "kernel_gradient",
         [](const GradientRule &rule, const Loss &loss, Matrix<double> rows, Vector<Index> place, Vector<double> y, Vector<double> s, Vector<Index> order,
            double W, Vector<double> lam, Vector<double> radius, Mutable squared, Index batch, Index t, bool averages, Table v, Table numbers, Table sums,
            Index draw, std::optional<Table> drawn) {
             if (rule.p != 2 || rule.constant != 0) throw std::invalid_argument("functions of a kernel have p = 2 and no constant column");
-            const GradientArrays arrays{y, s, order, W, lam, {}, radius, batch, t, averages, v, {}, {}, numbers, sums, draw, drawn};
+            const GradientArrays arrays{y, s, order, W, lam, {}, radius, batch, t, averages, v, {}, {}, numbers, sums, draw, drawn, {}};
             const GramRows gram{rows.data(), Index(rows.shape(0)), Index(rows.shape(1)), place.data()};
             check_size(place.size(), gram.lines, "place");
             check_within(place, gram.width, "place names a column that does not exist");

@@ -137,9 +137,8 @@ class StreamModel(LinearEstimator):
             raise
         self.stream_ = learner
         w, b = learner.model(self.output)
-        assert learner.models is not None
         self.coef_, self.intercept_ = w, b
-        self.lam_, self.t_ = learner.lam, learner.models.t
+        self.lam_, self.t_ = learner.lam, learner.n_steps
         self.n_samples_seen_, self.n_batches_ = learner.n_samples, learner.n_batches
         self.progressive_loss_, self.regret_bound_ = learner.progressive_loss, learner.regret_bound
         self.n_iter_ = 1

@@ -89,6 +89,20 @@ class GradientModels:
         other.sum = None if self.sum is None else self.sum.copy()
         return other
 
+    def of(self, columns: Indices) -> GradientModels:
+        """Some of the models, which do not change with these."""
+        other = copy(self)
+        other.lam, other.radius = self.lam[columns], self.radius[columns]
+        other.classes = None if self.classes is None else self.classes[columns]
+        both = self.table.shape[1] > self.count
+        places = np.concatenate([columns, self.count + columns]) if both else columns
+        other.table = _aligned_zeros(len(self.table), len(places))
+        np.take(self.table, places, axis=1, out=other.table)
+        other.numbers = np.ascontiguousarray(self.numbers[:, columns])
+        other.w = None if self.w is None else np.ascontiguousarray(self.w[:, columns])
+        other.sum = None if self.sum is None else np.ascontiguousarray(self.sum[:, columns])
+        return other
+
     def are_finite(self) -> Mask:
         """Whether the last weights and intercepts of each model are, up to an overflow of their sums."""
         if self.w is not None:
@@ -107,10 +121,12 @@ class GradientModels:
         mean_weight: float,
         batch: int = 1,
         draw: int = 0,
+        each: Matrix | None = None,
     ) -> tuple[Matrix, Matrix | None]:
         """One pass; `SUMS` for each model, and the models after step `draw` if the pass makes that step.
 
-        A loss without a compiled version takes the same steps in NumPy.
+        each: receives the losses of the average for every fourth sample, a row for it, and behind them whether they are
+        mistakes. A loss without a compiled version takes the same steps in NumPy.
         """
         sums = np.zeros((len(SUMS), self.count))
         drawn = np.zeros((self.width + 2, self.count)) if draw > self.t else None
@@ -118,7 +134,7 @@ class GradientModels:
         if kernel is None:
             share = weights / mean_weight
             for first in range(0, len(order), batch):
-                self._take_step(loss, rows, y, share, order[first : first + batch], first, sums)
+                self._take_step(loss, rows, y, share, order[first : first + batch], first, sums, each)
                 if drawn is not None and self.t == draw:
                     drawn[:] = self.last()
             return sums, drawn if drawn is not None and self.t >= draw else None
@@ -143,11 +159,20 @@ class GradientModels:
             sums,
             draw,
             drawn,
+            each,
         )
         return sums, drawn if drawn is not None and self.t >= draw else None
 
     def _take_step(
-        self, loss: Loss, rows: Design, y: Vector, share: Vector, batch: Indices, first: int, sums: Matrix
+        self,
+        loss: Loss,
+        rows: Design,
+        y: Vector,
+        share: Vector,
+        batch: Indices,
+        first: int,
+        sums: Matrix,
+        each: Matrix | None,
     ) -> None:
         """One step as in the compiled pass, in which the batch begins with sample number `first`."""
         X, numbers, rule = rows.of_rows(batch), self.numbers, self.rule
@@ -159,8 +184,12 @@ class GradientModels:
         def evaluate(model: Matrix, which: slice, prefix: str = "") -> Matrix:
             z, own = (X.times(model[:-1]) + model[-1])[which], targets[which]
             values = loss.value(z.ravel(), own.ravel()).reshape(z.shape)
+            mistakes = ~(z * own > 0.0)
             sums[SUMS.index(prefix + "loss")] += np.sum(s[which] * values, axis=0)
-            sums[SUMS.index(prefix + "mistakes")] += np.sum(s[which] * ~(z * own > 0.0), axis=0)
+            sums[SUMS.index(prefix + "mistakes")] += np.sum(s[which] * mistakes, axis=0)
+            if prefix and each is not None:
+                start = -(-first // 4)
+                each[start : start + len(z)] = np.hstack([values, mistakes])
             return np.asarray(z)
 
         z = evaluate(self.last(), slice(None))
