@@ -148,6 +148,23 @@ def _precomputed(dtype: type) -> Run:
     return lambda: fl.solve(stated(), tol=1e-3, warn=False).certificate
 
 
+def _kernel_margin(n: int, tol: float, noise: float = 0.0, intercept: bool = True) -> Run:
+    """Points beside a curved boundary; with noise no function of the kernel separates them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    f = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2]
+    X, y = X[np.abs(f) > 0.1], np.sign((f + noise * rng.normal(size=n))[np.abs(f) > 0.1])
+    kernel = {"kernel": "poly", "degree": 2} if noise else {"kernel": "rbf", "gamma": 0.5}
+    return _fit(fl.MaxMarginClassifier(**kernel, tol=tol, fit_intercept=intercept), X, y)
+
+
+def _momentum(form: str, classes: tuple[int, int]) -> Run:
+    X, labels = _digits(10)
+    some = np.isin(labels, classes)
+    problem = fl.Interpolation(X[some], fl.sets.HalfLine(1.0, np.where(labels[some] == classes[0], 1.0, -1.0)))
+    return _solve(problem, solver="margin", form=form, tol=3e-2, max_iter=100_000)
+
+
 def _predict() -> Run:
     X, y = curved(2000, 20)
     model = fl.KernelClassifier(tol=1e-2).fit(X, y)
@@ -328,6 +345,14 @@ ROWS: dict[str, Callable[[], Run]] = {
     "kernel logistic": lambda: _kernel(1e-3, fl.losses.Logistic()),
     "kernel pgs": lambda: _kernel(1e-1, solver="pgs", max_iter=3),
     "kernel predict": _predict,
+    **{f"kernel margin {n} {tol:g}": partial(_kernel_margin, n, tol) for n, tol in ((1500, 1e-3), (5000, 1e-6))},
+    "kernel margin 1500 no intercept": lambda: _kernel_margin(1500, 1e-3, intercept=False),
+    "kernel margin none": lambda: _kernel_margin(80, 1e-3, 0.3),
+    **{
+        f"momentum margin {form} {one}/{other}": partial(_momentum, form, (one, other))
+        for form in ("primal", "dual")
+        for one, other in ((0, 1), (1, 8))
+    },
     **{f"kernel precomputed {dtype.__name__}": partial(_precomputed, dtype) for dtype in (np.float64, np.float32)},
     **{
         f"multiclass {name} lam={lam:g}{' intercept' if b else ''}": partial(_multiclass, loss, lam, 1e-4, b)

@@ -18,21 +18,12 @@ from fenchel.data.typing import Vector
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.base import EVALUATION
 from fenchel.problem.vectors import dual_exponent, p_norm
+from fenchel.steps.linear_algebra.safeguards import TINY
 
 #: The part of the interval that a step of a golden section search keeps.
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
-
-
-@dataclass(frozen=True)
-class LipschitzingTuning:
-    """The search for s - 1. Every s gives a valid bound; none of these is measured."""
-
-    nearest: float = 1e-9  # s - 1 at which it is seen whether s = 1 is best
-    doublings: int = 400  # of s - 1, from the rounding of 1
-    rounds: int = 20  # golden section steps, to about 1e-4 of s - 1
-
-
-TUNING = LipschitzingTuning()
+#: e^(1/4) of s - 1: a function is flat at its minimum, so that its value is right to about sqrt(e) there.
+NEAR = 2.0**-13
 
 
 class Conjugate(Protocol):
@@ -97,18 +88,17 @@ class Lipschitzed:
 def _minimiser(f: Callable[[float], float]) -> float:
     """Nearly the minimiser over s >= 1 of a convex f, which may be infinite up to some s."""
     first = f(1.0)
-    if first < np.inf and f(1.0 + TUNING.nearest) >= first:
+    if first < np.inf and f(1.0 + TINY) >= first:
         return 1.0
-    step = UNIT_ROUNDOFF
-    for _ in range(TUNING.doublings):
-        step *= 2.0
-        ahead = max(2.0 * step, TUNING.nearest)  # nearer, both may be the same but for rounding
+    for exponent in range(-52, 1000):  # from the rounding of 1 to where s - 1 overflows
+        step = 2.0**exponent
+        ahead = max(2.0 * step, TINY)  # nearer, both may be the same but for rounding
         if f(1.0 + step) < np.inf and f(1.0 + ahead) >= f(1.0 + step):
             break
     low, high = 0.5 * step, ahead
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_left, at_right = f(1.0 + left), f(1.0 + right)
-    for _ in range(TUNING.rounds):
+    while high - low > NEAR * high:
         if at_left < at_right:
             high, right, at_right = right, left, at_left
             left = high - GOLDEN * (high - low)

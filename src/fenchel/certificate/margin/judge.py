@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fenchel.certificate import judge
 from fenchel.certificate.bounds.rounding import PrimalBound
 from fenchel.certificate.certificate import Proof
 from fenchel.certificate.interpolation.bounds import Multipliers, dual_bound
@@ -22,14 +23,12 @@ from fenchel.steps import Scores
 
 @dataclass(frozen=True)
 class MarginJudgeTuning:
-    """`python -m benchmarks.tuning certificate.margin.judge contradiction 0.003 0.3 --rows "^separable"`: 1.05 and
-    1.01 of the time; `again` 0.01 1.0: 0.96 and 0.93. `rounding` 0.01 1.0 with --rows "^m.* digits 2 p=(1$|2)": 1.03
-    and 1.02.
+    """`python -m benchmarks.tuning certificate.margin.judge contradiction 0.01 0.1 --rows "separable|digits 4 p=2"`.
+
+    1.03 and 3.18 of the time.
     """
 
-    rounding: float = 0.1  # the part of the interval from which rounding errors are bounded tightly
-    contradiction: float = 0.03  # |A'q| beside its terms from which multipliers may prove that no model separates;
-    again: float = 0.1  # another proof is tried where it is this part of what it was
+    contradiction: float = 0.03  # |A'q| beside its terms from which multipliers may prove that no model separates
 
 
 TUNING = MarginJudgeTuning()
@@ -109,7 +108,7 @@ class MarginJudge(Record):
     @property
     def _accuracy(self) -> float:
         """The relative error of margins that is small beside the interval."""
-        return TUNING.rounding * self.gap / self.margin if self.margin > 0.0 else np.inf
+        return judge.TUNING.most_rounding * self.gap / self.margin if self.margin > 0.0 else np.inf
 
     def try_multipliers(self, alpha: Vector, how: str, u: Vector | None = None) -> None:
         """Keep the bound of q if it is the least so far; q may also prove that no model separates the samples."""
@@ -127,7 +126,7 @@ class MarginJudge(Record):
     def _try_contradiction(self, q: Vector, how: str) -> None:
         problem = self.problem.hard_margin
         bound = dual_bound(problem, Multipliers.of(problem, self.problem.signed(q), how))
-        hopeless = bound.cancellation > min(TUNING.contradiction, TUNING.again * self.cancelled)
+        hopeless = bound.cancellation > min(TUNING.contradiction, 0.5 * self.cancelled)
         if bound.absolute.any() and hopeless:
             return
         self.cancelled = bound.cancellation

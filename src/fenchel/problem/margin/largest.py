@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from fenchel.data import limits
 from fenchel.data.class_differences import ClassDifferences
 from fenchel.data.design import Design
 from fenchel.data.products import UNIT_ROUNDOFF, Products
@@ -25,21 +26,6 @@ from fenchel.problem.vectors import dual_exponent
 FAR = 100
 #: What `Design.row_norms` may be off by, and more.
 NORMS = 1.0 + 1e-8
-
-
-@dataclass(frozen=True)
-class MarginTuning:
-    """What may be stored: 2e7 entries with their columns are 240 MB.
-
-    `python -m benchmarks.tuning problem.margin.largest most_entries 0.0 --rows "^margin interval digits 3 p=1.5"
-    --rounds 1`: without these rows 0.46 of the time, but the interval is from 0.1629 to 0.1733 in the place of 0.1687
-    to 0.1689.
-    """
-
-    most_entries: float = 2e7  # of the rows of differences that are formed for norms other than p = 2
-
-
-TUNING = MarginTuning()
 
 
 @dataclass(frozen=True)
@@ -255,8 +241,8 @@ class LargestMargin(Statement):
 
     @property
     def may_form_rows(self) -> bool:
-        """Whether the rows of differences are few enough to be formed."""
-        return (self.k - 1) * 2.0 * self.design.nnz <= TUNING.most_entries
+        """Whether the rows of differences may be formed: each has the entries of a sample twice, with their columns."""
+        return limits.fits(3 * (self.k - 1), self.design.nnz)
 
     @cached_property
     def rows(self) -> tuple[sp.csr_array, sp.csr_array]:

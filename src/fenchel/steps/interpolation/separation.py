@@ -12,37 +12,24 @@ Both answers do not depend on the basis of the columns. So they are orthonormal,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh, qr, solve_triangular
 
+from fenchel.data import limits
 from fenchel.data.design import Design
 from fenchel.data.typing import Indices, Matrix, StoredMatrix, Vector
 from fenchel.problem.margin import LargestMargin, Model
 from fenchel.problem.traits import Trait
 from fenchel.steps.base import Candidate, GaveUp, Progress, Solver, Start
+from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY, Patience
 
-
-@dataclass(frozen=True)
-class SeparationTuning:
-    """`python -m benchmarks.largest_margin --rows separable --rows capacity`: labels of 1200 to 1800 x 800 points."""
-
-    most_columns: int = 4000  # of a basis,
-    most_entries: float = 2e8  # and entries,
-    most_work: float = 4e11  # and multiplications to make it
-    independent: float = 1e-4  # a Cholesky factor with smaller pivots is too rough a basis
-    rank: float = 1e-11  # columns depend on others if what is left of them is this part of their length;
-    squared: float = 1e-13  # the same for eigenvalues of a Gram matrix
-    ridge: float = 1e-11  # of the Hessian, whose eigenvalues are at most 1
-    positive: float = 1e-9  # multipliers above this part of the largest count as positive
-    left: float = 1e-6  # and the residual that a full step leaves is not that of the ridge
-    stationary: float = 1e-13  # |A'r| beside |r|
-    steps: int = 200
-
-
-TUNING = SeparationTuning()
+#: A Cholesky factor of X'X leaves columns that are orthonormal to e / pivot^2, at least sqrt(e) from pivots of e^(1/4).
+INDEPENDENT = 2.0**-13
+#: Of the Hessian, whose eigenvalues are at most 1: more than the rounding errors of its factor, e times the order.
+RIDGE = 2.0**-36
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +45,9 @@ class Basis:
 
     @staticmethod
     def fits(n: int, columns: int) -> bool:
-        """Whether a basis is small enough to be made."""
+        """Whether a basis is small enough to be made, and the Hessians of its columns."""
         r = min(n, columns)
-        work = float(n) * columns * r
-        return r <= TUNING.most_columns and float(n) * r <= TUNING.most_entries and work <= TUNING.most_work
+        return limits.fits(n, r) and limits.is_factorable(r, max(n, columns))
 
     @classmethod
     def of(cls, design: Design, intercept: bool) -> Basis:
@@ -84,7 +70,7 @@ def _of_rows(X: StoredMatrix) -> tuple[Matrix, Callable[[Vector], Vector]]:
     """From X X' = V S V': w = X'V S^(-1) u has X w = V u."""
     gram = X @ X.T
     values, V = eigh(np.asarray(gram.toarray() if sp.issparse(gram) else gram), check_finite=False)
-    kept = values > TUNING.squared * values[-1]
+    kept = values > ROUNDING * values[-1]
     V, values = np.ascontiguousarray(V[:, kept]), values[kept]
     return V, lambda u: np.asarray(X.T @ (V @ (u / values)))
 
@@ -101,7 +87,7 @@ def _of_columns(X: StoredMatrix) -> tuple[Matrix, Callable[[Vector], Vector]]:
     columns = np.arange(len(C))
     try:
         R = cholesky(dense.T @ dense, check_finite=False)
-        good = float(np.diagonal(R).min()) > TUNING.independent
+        good = float(np.diagonal(R).min()) > INDEPENDENT
     except LinAlgError:
         good = False
     if good:
@@ -109,7 +95,7 @@ def _of_columns(X: StoredMatrix) -> tuple[Matrix, Callable[[Vector], Vector]]:
     else:
         Q, R, columns = qr(dense, mode="economic", pivoting=True, check_finite=False)
         sizes = np.abs(np.diagonal(R))
-        rank = int(np.count_nonzero(sizes > TUNING.rank * sizes[0]))
+        rank = int(np.count_nonzero(sizes > ROUNDING * sizes[0]))
         Q, R, columns = Q[:, :rank], R[:rank, :rank], columns[:rank]
 
     def weights(u: Vector) -> Vector:
@@ -155,7 +141,7 @@ class Separation:
         change, left = _newton_step(A, m, violated, identity=self.steps == 0)
         self.steps += 1
         largest = float(left.max(initial=0.0))
-        if largest > TUNING.left * m.max() and left.min(initial=np.inf) > TUNING.positive * largest:
+        if largest > TINY * m.max() and left.min(initial=np.inf) > TINY * largest:
             self.r = np.zeros(len(m))
             self.r[violated] = left
             return
@@ -166,7 +152,7 @@ class Separation:
             self.separates = True
             return
         self.residual = residual = np.maximum(1.0 - self.z, 0.0)
-        if not t > 0.0 or np.linalg.norm(A.T @ residual) <= TUNING.stationary * np.linalg.norm(residual):
+        if not t > 0.0 or np.linalg.norm(A.T @ residual) <= ROUNDING * np.linalg.norm(residual):
             self.r = residual
 
 
@@ -177,7 +163,7 @@ def _newton_step(A: Matrix, m: Vector, violated: Indices, identity: bool) -> tup
         change = B.T @ right
     else:
         H = B.T @ B
-        H[np.diag_indices(len(H))] += TUNING.ridge
+        H[np.diag_indices(len(H))] += RIDGE
         factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
         change = cho_solve(factor, B.T @ right, check_finite=False)
         change += cho_solve(factor, B.T @ (right - B @ change), check_finite=False)
@@ -214,6 +200,7 @@ class SquaredHingeState:
     problem: LargestMargin
     basis: Basis
     steps: Separation
+    patience: Patience = field(default_factory=Patience)
 
 
 @dataclass(frozen=True)
@@ -248,9 +235,12 @@ class SquaredHinge(Solver[SquaredHingeState]):
         return SquaredHingeState(problem, basis, Separation.of(A))
 
     def step(self, state: SquaredHingeState) -> SquaredHingeState:
-        if state.steps.ended or state.steps.steps >= TUNING.steps:
+        if state.steps.ended or state.patience.is_over:
             raise GaveUp("the squared hinge loss is at its minimum")
+        violated = np.count_nonzero(state.steps.residual)
         state.steps.step()
+        residual = state.steps.residual
+        state.patience.learn(float(residual @ residual), progress=np.count_nonzero(residual) < violated)
         return state
 
     def progress(self, state: SquaredHingeState) -> Progress:

@@ -39,6 +39,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.steps.base import Candidate, Overflow, Progress
 from fenchel.steps.margin.potentials import Potential
@@ -47,21 +48,21 @@ from fenchel.steps.margin.rows import MarginRows
 
 @dataclass(frozen=True)
 class MarginTuning:
-    """Set by `python -m benchmarks.margin`, on bundled digits 0/1 and 1/8, 3000 rows of mnist 0/1, and 2000 x 20
-    generated rows: of nine rules for the next step size this was the best or nearly so everywhere.
+    """`python -m benchmarks.tuning steps.margin.state FIELD VALUE ... --rows "^momentum margin"`: times.
+
+    `aim` 0.35 0.85: 0.96 and 1.50. `least` 0.6875 0.9: 1.35 and 0.98. `most` 1.5 2.0: 1.34 and 1.41.
     """
 
-    first: float = 8.0  # times the step size that is known to be short enough: the first try
     aim: float = 0.7  # of the longest step that (*) would have allowed: the next one,
-    least: float = 0.8  # as a part of the last one, between these,
+    least: float = 0.8  # as a part of the last one, between these
     most: float = 1.3
-    shortest: float = 0.25  # and after a step that was too long between these
-    shorter: float = 0.875
-    grain: float = 1.0 / 16.0  # of these factors: rounding errors hardly ever reach the step sizes
-    rounding: float = 64 * 2.0**-53  # of (*), beside the sizes of its terms
 
 
 TUNING = MarginTuning()
+#: Step sizes change by multiples of this: rounding errors hardly ever reach them.
+GRAIN = 2.0**-4
+#: Of (*), beside the sizes of its terms: what rounding may make of it.
+ROUNDED = 64 * UNIT_ROUNDOFF
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +156,7 @@ class DualForm(Form):
 
 def _factor(allowed: float, low: float, high: float) -> float:
     """Of the next step size, if this part of the last one was allowed."""
-    return float(np.clip(np.rint(TUNING.aim * allowed / TUNING.grain) * TUNING.grain, low, high))
+    return float(np.clip(np.rint(TUNING.aim * allowed / GRAIN) * GRAIN, low, high))
 
 
 @dataclass
@@ -177,7 +178,7 @@ class Descent:
     def __post_init__(self) -> None:
         self.point = self.form.at(self.form.first())
         self.mu, self.M, self.total = self.point.q, self.point.v, np.zeros_like(self.point.q)
-        self.step_size = TUNING.first * self.form.rows.unit / max(1.0, float(self.point.q.sum()))
+        self.step_size = self.form.rows.unit / max(1.0, float(self.point.q.sum()))
 
     def step(self) -> None:
         """One step."""
@@ -198,7 +199,7 @@ class Descent:
             allowed, is_certain = self._allowed(after)
             if allowed >= 1.0:
                 break
-            self.step_size *= _factor(allowed, TUNING.shortest, TUNING.shorter)
+            self.step_size *= _factor(allowed, 0.5, 1.0)
         self._accept(after, share)
         if is_certain:
             self.step_size *= _factor(allowed, TUNING.least, TUNING.most)
@@ -212,8 +213,8 @@ class Descent:
         square = 0.5 * self.step_size * self.form.square(after.q - point.q, after.v - point.v)
         divergence = point.psi - after.psi - float(after.q @ move)
         sizes = abs(point.psi) + abs(after.psi) + float(after.q @ np.abs(move))
-        if square <= divergence + TUNING.rounding * sizes:
-            is_certain = divergence > TUNING.rounding * sizes
+        if square <= divergence + ROUNDED * sizes:
+            is_certain = divergence > ROUNDED * sizes
             return (max(1.0, divergence / max(square, 1e-300)) if is_certain else 1.0), is_certain
         return divergence / square, True
 
