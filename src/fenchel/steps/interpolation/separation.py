@@ -237,10 +237,10 @@ class SquaredHinge(Solver[SquaredHingeState]):
     def step(self, state: SquaredHingeState) -> SquaredHingeState:
         if state.steps.ended or state.patience.is_over:
             raise GaveUp("the squared hinge loss is at its minimum")
-        violated = np.count_nonzero(state.steps.residual)
+        violated = int(np.count_nonzero(state.steps.residual))
         state.steps.step()
         residual = state.steps.residual
-        state.patience.learn(float(residual @ residual), progress=np.count_nonzero(residual) < violated)
+        state.patience.learn(float(residual @ residual), progress=int(np.count_nonzero(residual)) < violated)
         return state
 
     def progress(self, state: SquaredHingeState) -> Progress:
