@@ -129,7 +129,7 @@ def _of_kernel(model: Any, X: MatrixLike, y: VectorLike) -> JudgedModel:
     vectors = model.support_vectors_
     if len(labels) != len(gram) or np.max(support, initial=-1) >= len(gram):
         raise ValueError(f"X has {len(gram)} rows and y {len(labels)} entries; pass the data of the fit of {name}")
-    if vectors.shape[0] == len(support):
+    if len(support) and vectors.shape[0] == len(support):
         taken = gram.samples.take(np.asarray(support)).values
         if np.any((taken != vectors).data if sp.issparse(taken) else taken != vectors):
             raise ValueError(f"the support vectors of {name} are not in X: pass the data of its fit")

@@ -77,8 +77,8 @@ class KernelGrowingState:
 
     @property
     def most(self) -> int:
-        """Samples whose matrix fits into the cache."""
-        return int(np.sqrt(self.problem.X.gram.cache.megabytes * 2**20 / 8.0))
+        """Samples whose matrix fits into the cache, and four, two of each class, in any."""
+        return max(4, int(np.sqrt(self.problem.X.gram.cache.megabytes * 2**20 / 8.0)))
 
     @classmethod
     def of(cls, problem: KernelMargin, start: Start, seed: int) -> KernelGrowingState:
