@@ -8,7 +8,8 @@ import pytest
 from scipy import optimize
 
 import fenchel as fl
-from fenchel.certificate.bounds.lipschitzing import Lipschitzed, largest_penalty
+from fenchel.certificate.bounds.dual_point import largest_penalty
+from fenchel.certificate.bounds.lipschitzing import Lipschitzed
 from fenchel.problem.penalties.base import Penalty
 from fenchel.problem.vectors import dual_exponent, p_norm
 from tests.helpers.registry import targets

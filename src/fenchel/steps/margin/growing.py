@@ -30,7 +30,7 @@ from fenchel.steps.margin.rounds import INNER, SATISFIED, Patience, constant_of
 class GrowingTuning:
     """`python -m benchmarks.tuning steps.margin.growing FIELD VALUE ... --rows "^m.*(digits 4 p=2)"`: times.
 
-    `first` 6 10, from 3: 0.81 and 1.08. `fewest` 400 1000: 0.79 and 1.75. `looks` 4 1000, from 12: 0.85 and 1.01.
+    `first` 6 10, from 3: 0.81 and 1.08. `fewest` 100 400: 1.08 and 1.38. `looks` 4 1000, from 12: 0.85 and 1.01.
     """
 
     first: int = 6  # rows for each pair of classes at first

@@ -41,7 +41,7 @@ class KernelMarginTuning:
     """`python -m benchmarks.tuning steps.margin.kernel FIELD VALUE ... --rows "^kernel margin"`: times.
 
     `fewest` 150 600: of 5000 samples 1.47 and 1.31. `wider` 2 10: of these 1.54 and 1.18. `highest` 1e8 1e12: 1.02 and
-    1.03. `pairs` 50 1000: 0.94 and 1.00 where a function separates the samples, 0.31 and 4.54 where none does. `rough`
+    1.03. `pairs` 50 1000: 0.99 and 1.00 where a function separates the samples, 0.31 and 4.54 where none does. `rough`
     0.1 0.9: 1.01 and 0.99.
     """
 

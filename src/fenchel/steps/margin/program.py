@@ -25,7 +25,7 @@ class ProgramTuning:
 
     `python -m benchmarks.tuning steps.margin.program work 1.0 --rows "^m.* digits 2 p=(1$|1 |inf)"`: without
     programs the largest margins take 13 times as long for p = 1 and 34 times for p = inf, and miss the tolerance; the
-    interval for p = 1 takes 15 times as long. HiGHS takes 2.4 to 6.9 s for the 2.5e8 of 1000 x 500 normal numbers.
+    interval for p = 1 takes 15 times as long. HiGHS takes 2.4 to 6.9 s for the 5e8 of 1000 x 500 normal numbers.
     """
 
     work: float = 8e9  # entries of its matrix, times its rows or columns, the fewer of them
