@@ -34,9 +34,9 @@ def test_constants_are_few_and_each_has_a_row_with_its_value_in_the_table() -> N
 def test_times_of_other_values_are_told_beside_the_present_one() -> None:
     arguments = [
         "steps.first_order.fista",
-        "limit",
+        "momentum_kept",
+        "0.25",
         "1.0",
-        "4.0",
         "--rows",
         "^lasso (fista|approx) 500",
         "--rounds",
@@ -45,7 +45,7 @@ def test_times_of_other_values_are_told_beside_the_present_one() -> None:
     result = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     head, row, mean = result.output.splitlines()
-    assert head.split() == ["limit", "=", "2.0", "ms", "1.0", "4.0"]
+    assert head.split() == ["momentum_kept", "=", "0.5", "ms", "0.25", "1.0"]
     assert row.startswith("lasso fista 500 x 200")  # approx does not read it
     assert all(float(number) > 0.0 for number in row.split()[-3:])
     assert mean.startswith("geometric mean of 1")
@@ -59,25 +59,25 @@ def test_without_values_the_rows_that_read_a_field_are_listed() -> None:
 
 
 def test_a_field_that_no_row_reads_is_an_error() -> None:
-    result = CliRunner().invoke(main, ["steps.first_order.fista", "limit", "1.0", "--rows", "^lasso approx 500"])
+    result = CliRunner().invoke(main, ["steps.first_order.fista", "momentum_kept", "1.0", "--rows", "^lasso approx 500"])
     assert result.exit_code == 1
-    assert "no row with '^lasso approx 500' reads limit" in result.output
+    assert "no row with '^lasso approx 500' reads momentum_kept" in result.output
 
 
 def test_an_unknown_field_is_an_error() -> None:
     result = CliRunner().invoke(main, ["steps.first_order.fista", "most", "1.0", "--rows", "lasso"])
     assert result.exit_code == 2
-    assert re.search("has no most; its fields are .*limit", " ".join(result.output.split()))
+    assert re.search("has no most; its fields are .*momentum_kept", " ".join(result.output.split()))
 
 
 def test_all_who_hold_the_constants_see_another_value_until_the_end() -> None:
-    with changed(fista.TUNING, "limit", 5.0):
-        assert fista.TUNING.limit == 5.0
+    with changed(fista.TUNING, "momentum_kept", 0.7):
+        assert fista.TUNING.momentum_kept == 0.7
     assert fista.FISTATuning() == fista.TUNING
 
 
 def test_reading_is_seen_and_leaves_the_constants_as_they_were() -> None:
-    assert reads({"fista": fista.TUNING}, lambda: fista.TUNING.limit)[1] == {("fista", "limit")}
+    assert reads({"fista": fista.TUNING}, lambda: fista.TUNING.momentum_kept)[1] == {("fista", "momentum_kept")}
     assert type(fista.TUNING) is fista.FISTATuning
 
 
@@ -91,10 +91,10 @@ def test_a_run_that_misses_its_tolerance_is_marked() -> None:
 
 def test_a_run_without_end_is_ended_and_marked() -> None:
     def run() -> None:
-        while fista.TUNING.limit > 2.0:
+        while fista.TUNING.momentum_kept > 0.5:
             pass
 
-    found = compare(fista.TUNING, "limit", [2.5, 1.5], run, 1)
+    found = compare(fista.TUNING, "momentum_kept", [0.6, 0.4], run, 1)
     assert found.failed.tolist() == [True, False]
     assert fista.FISTATuning() == fista.TUNING
 
@@ -122,18 +122,15 @@ PAGE = "Above.\n\n| constant | value | tried | time | gap | rows |\n|---|---|---
 def test_the_table_of_all_constants_is_put_into_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        PAGE + "| `steps.none.no` | 1 | | | | |\n| `steps.first_order.approx.slow` | 7 | | | | |\n\nBelow.\n"
+        PAGE + "| `steps.none.no` | 1 | | | | |\n| `steps.first_order.approx.first_period` | 7 | | | | |\n\nBelow.\n"
     )
     arguments = ["all", "steps.first_order.fista", "--rows", "^lasso fista 500", "--rounds", "1", "--write", str(page)]
     result = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     known = written(page)
-    assert list(known) == [
-        "steps.first_order.approx.slow",
-        *(f"steps.first_order.fista.{one}" for one in ("limit", "momentum_kept", "rounding")),
-    ]
-    assert "| 2 | 1 4 |" in known["steps.first_order.fista.limit"]
-    assert known["steps.first_order.fista.limit"].endswith("| lasso fista 500 x 200 |")
+    assert list(known) == ["steps.first_order.approx.first_period", "steps.first_order.fista.momentum_kept"]
+    assert "| 0.5 | 0.25 1 |" in known["steps.first_order.fista.momentum_kept"]
+    assert known["steps.first_order.fista.momentum_kept"].endswith("| lasso fista 500 x 200 |")
     assert page.read_text().startswith(PAGE)
     assert page.read_text().endswith("|\n\nBelow.\n")
 
@@ -141,11 +138,11 @@ def test_the_table_of_all_constants_is_put_into_a_page(tmp_path: Path) -> None:
 def test_a_row_about_another_value_is_not_current(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(PAGE)
-    limit = next(one for one in constants() if one.name == "steps.first_order.fista.limit")
-    write(page, [limit], {limit.name: f"| `{limit.name}` | 2 | 1 4 | 1.0 1.0 |  | lasso |"})
-    assert is_current(limit, written(page)[limit.name])
-    with changed(limit.tuning, "limit", 2.5):
-        assert not is_current(limit, written(page)[limit.name])
+    kept = next(one for one in constants() if one.name == "steps.first_order.fista.momentum_kept")
+    write(page, [kept], {kept.name: f"| `{kept.name}` | 0.5 | 0.25 1.0 | 1.0 1.0 |  | lasso |"})
+    assert is_current(kept, written(page)[kept.name])
+    with changed(kept.tuning, "momentum_kept", 0.7):
+        assert not is_current(kept, written(page)[kept.name])
 
 
 @pytest.mark.parametrize("name", ["hard margin", "kernel auto", "huber fit", "trend 2", "certify squared l1 0.1"])
