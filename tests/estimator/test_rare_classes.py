@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 import sklearn
 import sklearn.linear_model
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import BaggingClassifier
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GroupKFold
 
 import fenchel as fl
+from fenchel.solver.many import solve_classes
 
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(60, 4)), (np.arange(60) < 3).astype(int)
@@ -65,6 +67,34 @@ def test_without_an_intercept_a_single_class_is_a_problem_like_others():
         model = fl.LogisticRegression(fit_intercept=False, tol=1e-8).fit(X, Y, WITHOUT)
     assert model.certificate_.ok
     assert np.any(model.coef_)
+
+
+@missing
+@pytest.mark.parametrize("model", [fl.LogisticRegression(), fl.LinearSVC(), fl.KernelClassifier()], ids=str)
+def test_a_constant_model_does_not_hide_a_wrong_solver(model):
+    with pytest.raises(ValueError, match="unknown solver 'bogus'"):
+        clone(model).set_params(solver="bogus").fit(X, Y, WITHOUT)
+
+
+def test_options_of_a_solver_are_checked_for_constant_models_too():
+    signs = 2.0 * Y - 1.0
+    given = {"penalty": fl.penalties.L2(1.0), "intercept": True, "sample_weight": WITHOUT}
+    problem = fl.Problem(X, signs, fl.losses.Logistic(), **given)
+    given = {"tol": 1e-4, "solver": "sdca"}
+    with pytest.raises(TypeError, match="foo"):
+        solve_classes([problem], None, True, {**given, "foo": 1})
+    (result,) = solve_classes([problem], None, True, {**given, "sampling": "uniform"})
+    assert result.status == "certified"
+    assert result.n_iter == 0
+
+
+@missing
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_a_penalty_that_needs_weights_has_no_constant_model(loss):
+    model = fl.LinearClassifier(loss, fl.penalties.Entropy(0.1))
+    with pytest.raises(ValueError, match=r"an intercept alone, but Entropy\(lam=0.1\) is not zero for zero weights"):
+        model.fit(X, Y, WITHOUT)
+    assert model.set_params(fit_intercept=False).fit(X, Y, WITHOUT).certificate_.ok
 
 
 FOLDS = [
