@@ -26,6 +26,7 @@ from fenchel.estimator.documentation import documented
 from fenchel.estimator.names import resolve_loss, resolve_penalty
 from fenchel.estimator.objective import Objective
 from fenchel.kernel import Gram, Kernel, KernelLike, Precomputed, Samples, kernel_of
+from fenchel.kernel.gram import require_cache_size
 from fenchel.problem import KernelProblem, Problem
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import L2
@@ -86,6 +87,7 @@ class KernelClassifier(KernelParameters, KernelModel):
 
     def _check_parameters(self) -> None:
         self._kernel()
+        require_cache_size(self.cache_size)
 
     def _kernel(self) -> Kernel:
         return kernel_of(self.kernel, self.gamma, self.degree, self.coef0)
