@@ -7,10 +7,12 @@ import pytest
 from scipy import optimize
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
+from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import scale
 
 import fenchel as fl
 from fenchel.certificate.margin import MarginJudge
+from fenchel.kernel import Precomputed
 from fenchel.steps import HardMargins
 from tests.helpers.margins import best_margin
 
@@ -176,6 +178,15 @@ def test_a_fit_leaves_nothing_of_an_earlier_one_with_another_kernel():
     assert fl.margin_interval(linear, X2, y2).lower == pytest.approx(curved.margin_interval_.lower, rel=1e-6)
     assert set(vars(linear.set_params(kernel=None).fit(X2, y2))) == of_linear
     assert np.array_equal(linear.decision_function(X2), first)
+
+
+@pytest.mark.parametrize("kind", [fl.MaxMarginClassifier, fl.KernelClassifier])
+def test_folds_take_rows_and_columns_of_a_gram_matrix(kind):
+    K = X2 @ X2.T + np.eye(len(X2))
+    by_name, by_object = (
+        cross_val_score(kind(kernel=kernel), K, y2, error_score="raise") for kernel in ("precomputed", Precomputed())
+    )
+    assert np.array_equal(by_name, by_object)
 
 
 def test_clones_are_equal():

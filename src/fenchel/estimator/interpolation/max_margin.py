@@ -15,7 +15,7 @@ from fenchel.data.typing import Matrix, MatrixLike, VectorLike
 from fenchel.estimator.base import Features, checked_features, warn_caller
 from fenchel.estimator.classification import Codes, LabelScores, encoded
 from fenchel.estimator.documentation import documented
-from fenchel.estimator.kernel.classifier import function_scores
+from fenchel.estimator.kernel.classifier import function_scores, is_pairwise
 from fenchel.estimator.objective import one_of, positive
 from fenchel.kernel import Gram, Kernel, KernelLike, Precomputed, kernel_of
 from fenchel.kernel.gram import require_cache_size
@@ -178,7 +178,7 @@ class MaxMarginClassifier(LabelScores):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = is_pairwise(self.kernel)
         tags.classifier_tags.multi_class = self._is_linear
         return tags
 

@@ -94,7 +94,7 @@ class KernelClassifier(KernelParameters, KernelModel):
 
     @property
     def _is_pairwise(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return is_pairwise(self.kernel)
 
     def _objective(self) -> Objective:
         return Objective(resolve_loss(self.loss), partial(resolve_penalty, "l2", self.lam), self.fit_intercept)
@@ -149,6 +149,11 @@ class KernelClassifier(KernelParameters, KernelModel):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_pairwise
         return tags
+
+
+def is_pairwise(kernel: KernelLike | None) -> bool:
+    """Whether X is the Gram matrix."""
+    return isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == "precomputed")
 
 
 def function_scores(model: LinearPredictor, X: Features) -> Matrix:
