@@ -9,6 +9,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import BaggingClassifier
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GroupKFold
+from sklearn.utils.metadata_routing import MetadataRouter
 
 import fenchel as fl
 from fenchel.solver.many import solve_classes
@@ -163,6 +164,13 @@ def test_weights_reach_the_scorer_if_it_asks_for_them(routing, requested):
     model = fl.LogisticRegressionCV(Cs=[1.0], cv=3, scoring=scorer).fit(RARE_X, RARE_Y, sample_weight=weights)
     is_a_count = np.abs(model.scores_[1] * 20 - np.round(model.scores_[1] * 20)).max() < 1e-9
     assert is_a_count is not requested
+
+
+@pytest.mark.parametrize("on", [False, True])
+@pytest.mark.parametrize("kind", [fl.LassoCV, fl.RidgeCV, fl.LogisticRegressionCV, fl.SparseLogisticRegressionCV])
+def test_a_search_is_a_router_whether_or_not_routing_is_on(kind, on):
+    with sklearn.config_context(enable_metadata_routing=on):
+        assert isinstance(kind().get_metadata_routing(), MetadataRouter)
 
 
 def test_groups_without_routing_are_an_error():

@@ -40,7 +40,7 @@ from fenchel.estimator.search.cross_validation import (
     with_every_class,
     with_labels,
 )
-from fenchel.estimator.search.routing import routed
+from fenchel.estimator.search.routing import asking_for_weights, routed
 from fenchel.solver import Result
 
 Grid = list[tuple[Result, ...]]
@@ -117,7 +117,7 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
 
     def _routed_scorer(self) -> Any:
         if self.scoring is None:  # sample weights are used
-            return scorer_of(self, "accuracy").set_score_request(sample_weight=True)  # type: ignore[attr-defined]
+            return asking_for_weights(scorer_of(self, "accuracy"))
         return scorer_of(self, self.scoring)
 
     def _candidates(self) -> Vector:

@@ -32,7 +32,7 @@ from fenchel.estimator.search.cross_validation import (
     scorer_of,
 )
 from fenchel.estimator.search.leave_one_out import LeaveOneOut
-from fenchel.estimator.search.routing import Routed, RoutedSearch, routed
+from fenchel.estimator.search.routing import Routed, RoutedSearch, asking_for_weights, routed
 
 
 @documented("targets")
@@ -101,7 +101,7 @@ class RidgeCV(RoutedSearch, Regression):
 
     def _routed_scorer(self) -> Any:
         if self.scoring is None:  # sample weights are used
-            return scorer_of(self, "r2").set_score_request(sample_weight=True)  # type: ignore[attr-defined]
+            return asking_for_weights(scorer_of(self, "r2"))
         return scorer_of(self, self.scoring)
 
     def _candidates(self) -> list[float]:
