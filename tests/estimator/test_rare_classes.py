@@ -7,11 +7,12 @@ import sklearn.linear_model
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import BaggingClassifier
-from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.model_selection import GroupKFold
+from sklearn.metrics import accuracy_score, f1_score, make_scorer
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils.metadata_routing import MetadataRouter
 
 import fenchel as fl
+from fenchel.estimator.search.cross_validation import choice, comparable
 from fenchel.solver.many import solve_classes
 
 rng = np.random.default_rng(0)
@@ -125,13 +126,56 @@ def test_scores_of_folds_that_miss_a_class_are_those_of_scikit_learn(scoring, cl
 @pytest.mark.parametrize("scoring", [None, "neg_log_loss", "accuracy"])
 def test_a_fold_with_one_class_has_constant_models(scoring):
     folds = [(np.arange(3, 40), np.arange(60)), (np.arange(60), np.arange(60))]
-    with pytest.warns(UserWarning, match="a fold has no training sample of the class 1"):
+    with pytest.warns(UserWarning, match="fold 0 has no training sample of the class 1"):
         model = fl.SparseLogisticRegressionCV(alphas=[0.1, 0.01], cv=folds, scoring=scoring).fit(X, Y)
     assert np.ptp(model.score_path_[:, 0]) == 0.0
     assert model.certificate_.ok
-    with pytest.warns(UserWarning, match="a fold has no training sample of the class 1"):
+    with pytest.warns(UserWarning, match="fold 0 has no training sample of the class 1"):
         model = fl.LogisticRegressionCV(Cs=[0.1, 1.0], cv=folds, scoring=scoring).fit(X, Y)
     assert not np.any(model.coefs_paths_[1][0, :, :-1])
+
+
+def never_positive_and_undefined_for_large_weights(model, X, y, sample_weight=None):
+    return np.nan if np.abs(model.coef_).max() > 0.2 else -np.mean((model.predict(X) - y) ** 2) - 1.0
+
+
+@pytest.mark.parametrize(
+    ("model", "weakest"),
+    [
+        (fl.LogisticRegressionCV(Cs=[1e-3, 10.0, 1e3]), {"C_": 1e-3}),
+        (fl.SparseLogisticRegressionCV(alphas=[0.9, 1e-4]), {"alpha_": 0.9}),
+        (fl.RidgeCV(alphas=[1e-3, 1e4]), {"alpha_": 1e4}),
+    ],
+    ids=str,
+)
+def test_an_undefined_score_is_the_worst(model, weakest):
+    model.set_params(cv=3, scoring=never_positive_and_undefined_for_large_weights).fit(RARE_X, (RARE_X[:, 0] > 0) + 0)
+    for name, value in weakest.items():
+        assert np.all(getattr(model, name) == value)
+
+
+def test_scores_are_compared_on_the_folds_where_some_are_defined():
+    nan = np.nan
+    scores = np.array([[nan, nan, nan], [-2.0, -3.0, nan], [-2.0, -1.5, -0.1]])
+    assert np.array_equal(comparable(scores), [[-2.0, -3.0, -np.inf], [-2.0, -1.5, -0.1]])
+    assert choice(-scores.T[None], "best") == (0, 0)
+    with pytest.warns(UserWarning, match="nan on every fold; the first candidate is taken"):
+        assert choice(np.full((1, 2, 3), nan), "one_standard_error") == (0, 0)
+
+
+@pytest.mark.parametrize("scoring", ["f1", "f1_macro", make_scorer(f1_score, average="macro"), "neg_brier_score"])
+def test_scores_of_labels_that_are_text_give_no_warning(scoring):
+    y = np.where(RARE_X[:, 0] > 0.0, "yes", "no")
+    assert fl.LogisticRegressionCV(Cs=2, cv=3, scoring=scoring).fit(RARE_X, y).certificate_.ok
+
+
+def test_the_fold_and_the_class_that_it_lacks_are_named():
+    said = (
+        "fold 0 has no training sample of the class 0; fold 1 has no training sample of the class 1; "
+        "fold 2 has no training sample of the class 2. The models of such a fold know nothing about the class"
+    )
+    with pytest.warns(UserWarning, match=said):
+        fl.LogisticRegressionCV(cv=KFold(3), Cs=2).fit(IRIS_X, IRIS_Y)
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from fenchel.estimator.search.cross_validation import (
     Options,
     Scoring,
     SearchParameters,
+    comparable,
     folds_of,
     in_parallel,
     mean_start,
@@ -175,8 +176,7 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
             ]
         )
         warn_short([result for grid in grids for row in grid for result in row], "fits to the folds")
-        # a score may not be defined where the test samples of a fold lack a class
-        i, j = np.unravel_index(int(np.nansum(scores, axis=0).argmax()), scores.shape[1:])
+        i, j = np.unravel_index(int(comparable(scores).mean(axis=0).argmax()), scores.shape[1:])
         self.C_, self.l1_ratio_ = self.Cs_[i], self.l1_ratios_[j]
         start = mean_start([grid[i][j] for grid in grids], folds, len(codes))
         problems = weighted_problems(self._objective(), features, codes, full, len(self.classes_))

@@ -26,6 +26,7 @@ from fenchel.estimator.ridge import Ridge, ridge_objective, ridge_penalty, store
 from fenchel.estimator.search.cross_validation import (
     CrossValidation,
     Scoring,
+    comparable,
     folds_of,
     path_results,
     score_on,
@@ -186,7 +187,7 @@ class RidgeCV(RoutedSearch, Regression):
             models = [self._fitted([p[k].w for p in paths], [p[k].b for p in paths], y) for k in range(len(alphas))]
             scores.append([score_on(scorer, model, X, y, routes.score, test) for model in models])
         warn_short(done, "fits to the folds")
-        mean = np.mean(scores, axis=0)
+        mean = comparable(np.array(scores)).mean(axis=0)
         best = int(mean.argmax())
         self.alpha_, self.best_score_ = alphas[best], mean[best]
 
