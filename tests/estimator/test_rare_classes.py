@@ -13,6 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 
 import fenchel as fl
 from fenchel.estimator.search.cross_validation import choice, comparable
+from fenchel.estimator.sparse.gram import require_gram
 from fenchel.solver.many import solve_classes
 
 rng = np.random.default_rng(0)
@@ -248,6 +249,22 @@ def test_a_wrong_gram_matrix_is_refused():
             fit()
     with pytest.raises(ValueError, match=r"precompute has shape \(3, 3\), but X'X has shape \(4, 4\)"):
         fl.Lasso(0.1, precompute=np.eye(3)).fit(X, Y)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_many_features_hide_no_wrong_gram_matrix(centred):
+    wide = rng.normal(size=(300, 600)) + 2.0
+    used = wide - wide.mean(axis=0) if centred else wide
+    gram, signs = used.T @ used, rng.choice([-1.0, 1.0], 600)
+    require_gram(gram, wide)
+    require_gram(gram.astype(np.float32), wide)
+    length = np.linalg.norm(wide, axis=0)
+    unseen = np.zeros((600, 600))  # not in products, only on the diagonal
+    r = np.random.default_rng(0).choice([-1.0, 1.0], 600) * np.linspace(0.5, 1.0, 600)
+    unseen[:2, :2] = 0.01 * length[0] ** 2 * np.outer([r[1], -r[0]], [r[1], -r[0]])
+    for error in (np.eye(600) * length**2 * 0.01, 0.01 * np.outer(signs * length, signs * length), unseen):
+        with pytest.raises(ValueError, match="precompute is not the Gram matrix of X"):
+            require_gram(gram + error, wide)
 
 
 def test_the_words_of_scikit_learn_for_parameters_not_given():
