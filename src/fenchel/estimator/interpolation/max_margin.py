@@ -143,7 +143,7 @@ class MaxMarginClassifier(LabelScores):
         self.margin_interval_ = interval
         self.separable_ = {True: "proven", False: "refuted", None: "unknown"}[interval.separable]
         for name in LINEAR_ONLY if isinstance(problem, KernelMargin) else KERNEL_ONLY:
-            vars(self).pop(name, None)  # of an earlier fit
+            self.__dict__.pop(name, None)  # of an earlier fit
         if isinstance(problem, KernelMargin):
             gram = problem.X.gram
             self.support_, self.kernel_ = np.flatnonzero(w), gram.kernel
@@ -172,7 +172,7 @@ class MaxMarginClassifier(LabelScores):
             )
 
     def _scores(self, X: MatrixLike) -> Matrix:
-        if "kernel_" in vars(self):
+        if "kernel_" in self.__dict__:
             return function_scores(self, checked_features(self, X))
         return super()._scores(X)
 

@@ -70,7 +70,7 @@ def with_labels(scorer: Scorer, classes: Targets) -> Scorer:
     known = signature(scorer._score_func).parameters if isinstance(scorer, _BaseScorer) else {}
     if not isinstance(scorer, _BaseScorer) or "labels" not in known:
         return scorer
-    extra = {"labels": classes}
+    extra: dict[str, Any] = {"labels": classes}
     average = scorer._kwargs.get("average", known["average"].default if "average" in known else "binary")
     if len(classes) == 2 and "pos_label" in known:
         extra["pos_label"] = classes[1] if average == "binary" else None
