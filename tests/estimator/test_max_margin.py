@@ -7,10 +7,12 @@ import pytest
 from scipy import optimize
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
+from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import scale
 
 import fenchel as fl
 from fenchel.certificate.margin import MarginJudge
+from fenchel.kernel import Precomputed
 from fenchel.steps import HardMargins
 from tests.helpers.margins import best_margin
 
@@ -151,11 +153,40 @@ def test_time_that_is_over_is_said(clock):
         (fl.MaxMarginClassifier(p=0.5), "from 1 to inf"),
         (fl.MaxMarginClassifier(tol=0.0), "tol must be positive"),
         (fl.MaxMarginClassifier(on_inseparable="ignore"), "on_inseparable must be one of"),
+        (fl.MaxMarginClassifier(gamma="nonsense"), "no parameter gamma, got gamma='nonsense'"),
+        (fl.MaxMarginClassifier(kernel="linear", gamma=-5), "no parameter gamma, got gamma=-5"),
+        (fl.MaxMarginClassifier(kernel="linear", degree="x"), "no parameter degree, got degree='x'"),
+        (fl.MaxMarginClassifier(cache_size=-3), "cache_size must be a positive number of MB, got -3"),
+        (fl.MaxMarginClassifier(kernel="rbf", cache_size=-3), "cache_size must be a positive number of MB, got -3"),
     ],
 )
 def test_parameters_are_checked(model, words):
     with pytest.raises(ValueError, match=words):
         model.fit(X2, y2)
+
+
+def test_a_fit_leaves_nothing_of_an_earlier_one_with_another_kernel():
+    linear, curved = fl.MaxMarginClassifier().fit(X2, y2), fl.MaxMarginClassifier(kernel="rbf").fit(X2, y2)
+    first, second = linear.decision_function(X2), curved.decision_function(X2)
+    of_linear, of_curved = set(vars(linear)), set(vars(curved))
+    assert "coef_" in of_linear - of_curved
+    assert {"kernel_", "dual_coef_", "support_vectors_"} <= of_curved - of_linear
+    linear.set_params(kernel="rbf")
+    assert np.array_equal(linear.decision_function(X2), first)  # until the next fit
+    assert set(vars(linear.fit(X2, y2))) == of_curved
+    assert np.array_equal(linear.decision_function(X2), second)
+    assert fl.margin_interval(linear, X2, y2).lower == pytest.approx(curved.margin_interval_.lower, rel=1e-6)
+    assert set(vars(linear.set_params(kernel=None).fit(X2, y2))) == of_linear
+    assert np.array_equal(linear.decision_function(X2), first)
+
+
+@pytest.mark.parametrize("kind", [fl.MaxMarginClassifier, fl.KernelClassifier])
+def test_folds_take_rows_and_columns_of_a_gram_matrix(kind):
+    K = X2 @ X2.T + np.eye(len(X2))
+    by_name, by_object = (
+        cross_val_score(kind(kernel=kernel), K, y2, error_score="raise") for kernel in ("precomputed", Precomputed())
+    )
+    assert np.array_equal(by_name, by_object)
 
 
 def test_clones_are_equal():

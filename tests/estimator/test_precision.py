@@ -7,6 +7,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.preprocessing import scale
 
 import fenchel as fl
+from fenchel.solver import solve_many
 
 DIABETES = load_diabetes(return_X_y=True)
 IRIS = load_iris(return_X_y=True)
@@ -32,14 +33,34 @@ MODELS = [
     (fl.SparseLogisticRegression(), CANCER),
     (fl.RidgeClassifier(), CANCER),
     (fl.LogisticRegressionCV(Cs=2, cv=3), CANCER),
+    (fl.LinearClassifier(penalty=fl.penalties.LpSquared(0.001, 1.5, radius=100.0)), CANCER),
+]
+#: The weights are on the boundary of the penalty's domain: rounding may leave it.
+ON_THE_BOUNDARY = [
+    (fl.LinearClassifier(penalty=fl.penalties.Entropy(0.1)), CANCER),
+    (fl.LinearClassifier(penalty=fl.penalties.LpSquared(0.001, 1.5, radius=0.5)), CANCER),
+    (fl.LinearRegressor(penalty=fl.penalties.Entropy(0.1)), DIABETES),
+    (fl.LinearRegressor(penalty=fl.penalties.LpSquared(0.001, 2.0, radius=0.5)), DIABETES),
 ]
 
 
 @pytest.mark.parametrize(("model", "data"), MODELS, ids=str)
-def test_single_precision_in_gives_single_precision_out_with_its_own_certificate(model, data):
+def test_single_precision_in_gives_single_precision_out(model, data):
+    model = clone(model).fit(data[0].astype(np.float32), data[1])
+    assert model.coef_.dtype == np.asarray(model.intercept_).dtype == np.float32
+
+
+@pytest.mark.parametrize(("model", "data"), ON_THE_BOUNDARY, ids=str)
+def test_weights_that_rounding_takes_out_of_the_domain_stay_in_double_precision(model, data):
+    model = clone(model).fit(data[0].astype(np.float32), data[1])
+    rounded = np.ravel(model.coef_).astype(np.float32).astype(np.float64)
+    assert (model.coef_.dtype == np.float32) == np.isfinite(model.penalty.value(rounded))
+
+
+@pytest.mark.parametrize(("model", "data"), MODELS + ON_THE_BOUNDARY, ids=str)
+def test_a_model_of_single_precision_data_has_its_own_certificate(model, data):
     X, y = data[0].astype(np.float32), data[1]
     model = clone(model).fit(X, y)
-    assert model.coef_.dtype == np.asarray(model.intercept_).dtype == np.float32
     assert model.certificate_.ok
     again = fl.certify(model, X, y)  # of coef_ and intercept_, nothing else
     assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-12)
@@ -70,6 +91,33 @@ def test_zeros_are_proven_as_in_double_precision():
     single, double = fl.Lasso(0.5, tol=1e-8).fit(X, y), fl.Lasso(0.5, tol=1e-8).fit(X.astype(np.float64), y)
     assert np.array_equal(single.certified_zeros_, double.certified_zeros_)
     assert single.certified_zeros_.any()
+
+
+def noisy_plane():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 20)).astype(np.float32)
+    return X, X.sum(axis=1) * 1.1 + 0.3 + 1e-6 * rng.standard_normal(300)
+
+
+@pytest.mark.filterwarnings("ignore::fenchel.NotCertifiedWarning")
+@pytest.mark.parametrize("most", [5, 30, 40, 50])
+def test_the_steps_that_make_up_for_rounding_count(most):
+    X, y = noisy_plane()
+    assert fl.Ridge(alpha=1e-9, max_iter=most, solver="fista").fit(X, y).n_iter_ <= most
+
+
+@pytest.mark.filterwarnings("ignore::fenchel.NotCertifiedWarning")
+def test_the_time_that_makes_up_for_rounding_is_what_is_left(monkeypatch):
+    given = []
+
+    def noted(problems, **options):
+        given.append(options["max_seconds"])
+        return solve_many(problems, **options)
+
+    monkeypatch.setattr("fenchel.estimator.base.solve_many", noted)
+    fl.Ridge(alpha=1e-9, max_seconds=1e6, solver="fista").fit(*noisy_plane())
+    assert len(given) == 1
+    assert given[0] < 1e6
 
 
 def test_a_tolerance_that_single_precision_cannot_hold_is_said():

@@ -4,12 +4,17 @@ import numpy as np
 import pytest
 import sklearn
 import sklearn.linear_model
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import BaggingClassifier
-from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.model_selection import GroupKFold
+from sklearn.metrics import accuracy_score, f1_score, make_scorer
+from sklearn.model_selection import GroupKFold, KFold
+from sklearn.utils.metadata_routing import MetadataRouter
 
 import fenchel as fl
+from fenchel.estimator.search.cross_validation import choice, comparable
+from fenchel.estimator.sparse.gram import require_gram
+from fenchel.solver.many import solve_classes
 
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(60, 4)), (np.arange(60) < 3).astype(int)
@@ -67,6 +72,34 @@ def test_without_an_intercept_a_single_class_is_a_problem_like_others():
     assert np.any(model.coef_)
 
 
+@missing
+@pytest.mark.parametrize("model", [fl.LogisticRegression(), fl.LinearSVC(), fl.KernelClassifier()], ids=str)
+def test_a_constant_model_does_not_hide_a_wrong_solver(model):
+    with pytest.raises(ValueError, match="unknown solver 'bogus'"):
+        clone(model).set_params(solver="bogus").fit(X, Y, WITHOUT)
+
+
+def test_options_of_a_solver_are_checked_for_constant_models_too():
+    signs = 2.0 * Y - 1.0
+    given = {"penalty": fl.penalties.L2(1.0), "intercept": True, "sample_weight": WITHOUT}
+    problem = fl.Problem(X, signs, fl.losses.Logistic(), **given)
+    given = {"tol": 1e-4, "solver": "sdca"}
+    with pytest.raises(TypeError, match="foo"):
+        solve_classes([problem], None, True, {**given, "foo": 1})
+    (result,) = solve_classes([problem], None, True, {**given, "sampling": "uniform"})
+    assert result.status == "certified"
+    assert result.n_iter == 0
+
+
+@missing
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_a_penalty_that_needs_weights_has_no_constant_model(loss):
+    model = fl.LinearClassifier(loss, fl.penalties.Entropy(0.1))
+    with pytest.raises(ValueError, match=r"an intercept alone, but Entropy\(lam=0.1\) is not zero for zero weights"):
+        model.fit(X, Y, WITHOUT)
+    assert model.set_params(fit_intercept=False).fit(X, Y, WITHOUT).certificate_.ok
+
+
 FOLDS = [
     (np.arange(56), np.arange(28, 60)),
     (np.arange(10, 60), np.arange(56)),
@@ -94,13 +127,56 @@ def test_scores_of_folds_that_miss_a_class_are_those_of_scikit_learn(scoring, cl
 @pytest.mark.parametrize("scoring", [None, "neg_log_loss", "accuracy"])
 def test_a_fold_with_one_class_has_constant_models(scoring):
     folds = [(np.arange(3, 40), np.arange(60)), (np.arange(60), np.arange(60))]
-    with pytest.warns(UserWarning, match="a fold has no training sample of the class 1"):
+    with pytest.warns(UserWarning, match="fold 0 has no training sample of the class 1"):
         model = fl.SparseLogisticRegressionCV(alphas=[0.1, 0.01], cv=folds, scoring=scoring).fit(X, Y)
     assert np.ptp(model.score_path_[:, 0]) == 0.0
     assert model.certificate_.ok
-    with pytest.warns(UserWarning, match="a fold has no training sample of the class 1"):
+    with pytest.warns(UserWarning, match="fold 0 has no training sample of the class 1"):
         model = fl.LogisticRegressionCV(Cs=[0.1, 1.0], cv=folds, scoring=scoring).fit(X, Y)
     assert not np.any(model.coefs_paths_[1][0, :, :-1])
+
+
+def never_positive_and_undefined_for_large_weights(model, X, y, sample_weight=None):
+    return np.nan if np.abs(model.coef_).max() > 0.2 else -np.mean((model.predict(X) - y) ** 2) - 1.0
+
+
+@pytest.mark.parametrize(
+    ("model", "weakest"),
+    [
+        (fl.LogisticRegressionCV(Cs=[1e-3, 10.0, 1e3]), {"C_": 1e-3}),
+        (fl.SparseLogisticRegressionCV(alphas=[0.9, 1e-4]), {"alpha_": 0.9}),
+        (fl.RidgeCV(alphas=[1e-3, 1e4]), {"alpha_": 1e4}),
+    ],
+    ids=str,
+)
+def test_an_undefined_score_is_the_worst(model, weakest):
+    model.set_params(cv=3, scoring=never_positive_and_undefined_for_large_weights).fit(RARE_X, (RARE_X[:, 0] > 0) + 0)
+    for name, value in weakest.items():
+        assert np.all(getattr(model, name) == value)
+
+
+def test_scores_are_compared_on_the_folds_where_some_are_defined():
+    nan = np.nan
+    scores = np.array([[nan, nan, nan], [-2.0, -3.0, nan], [-2.0, -1.5, -0.1]])
+    assert np.array_equal(comparable(scores), [[-2.0, -3.0, -np.inf], [-2.0, -1.5, -0.1]])
+    assert choice(-scores.T[None], "best") == (0, 0)
+    with pytest.warns(UserWarning, match="nan on every fold; the first candidate is taken"):
+        assert choice(np.full((1, 2, 3), nan), "one_standard_error") == (0, 0)
+
+
+@pytest.mark.parametrize("scoring", ["f1", "f1_macro", make_scorer(f1_score, average="macro"), "neg_brier_score"])
+def test_scores_of_labels_that_are_text_give_no_warning(scoring):
+    y = np.where(RARE_X[:, 0] > 0.0, "yes", "no")
+    assert fl.LogisticRegressionCV(Cs=2, cv=3, scoring=scoring).fit(RARE_X, y).certificate_.ok
+
+
+def test_the_fold_and_the_class_that_it_lacks_are_named():
+    said = (
+        "fold 0 has no training sample of the class 0; fold 1 has no training sample of the class 1; "
+        "fold 2 has no training sample of the class 2. The models of such a fold know nothing about the class"
+    )
+    with pytest.warns(UserWarning, match=said):
+        fl.LogisticRegressionCV(cv=KFold(3), Cs=2).fit(IRIS_X, IRIS_Y)
 
 
 @pytest.fixture
@@ -135,6 +211,13 @@ def test_weights_reach_the_scorer_if_it_asks_for_them(routing, requested):
     assert is_a_count is not requested
 
 
+@pytest.mark.parametrize("on", [False, True])
+@pytest.mark.parametrize("kind", [fl.LassoCV, fl.RidgeCV, fl.LogisticRegressionCV, fl.SparseLogisticRegressionCV])
+def test_a_search_is_a_router_whether_or_not_routing_is_on(kind, on):
+    with sklearn.config_context(enable_metadata_routing=on):
+        assert isinstance(kind().get_metadata_routing(), MetadataRouter)
+
+
 def test_groups_without_routing_are_an_error():
     for model in (fl.LassoCV(), fl.RidgeCV(cv=3), fl.LogisticRegressionCV(), fl.SparseLogisticRegressionCV()):
         with pytest.raises(ValueError, match="fit takes groups only with"):
@@ -166,6 +249,22 @@ def test_a_wrong_gram_matrix_is_refused():
             fit()
     with pytest.raises(ValueError, match=r"precompute has shape \(3, 3\), but X'X has shape \(4, 4\)"):
         fl.Lasso(0.1, precompute=np.eye(3)).fit(X, Y)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_many_features_hide_no_wrong_gram_matrix(centred):
+    wide = rng.normal(size=(300, 600)) + 2.0
+    used = wide - wide.mean(axis=0) if centred else wide
+    gram, signs = used.T @ used, rng.choice([-1.0, 1.0], 600)
+    require_gram(gram, wide)
+    require_gram(gram.astype(np.float32), wide)
+    length = np.linalg.norm(wide, axis=0)
+    unseen = np.zeros((600, 600))  # not in products, only on the diagonal
+    r = np.random.default_rng(0).choice([-1.0, 1.0], 600) * np.linspace(0.5, 1.0, 600)
+    unseen[:2, :2] = 0.01 * length[0] ** 2 * np.outer([r[1], -r[0]], [r[1], -r[0]])
+    for error in (np.eye(600) * length**2 * 0.01, 0.01 * np.outer(signs * length, signs * length), unseen):
+        with pytest.raises(ValueError, match="precompute is not the Gram matrix of X"):
+            require_gram(gram + error, wide)
 
 
 def test_the_words_of_scikit_learn_for_parameters_not_given():

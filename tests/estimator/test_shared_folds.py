@@ -183,7 +183,7 @@ def test_more_than_a_few_samples_follow_wide_paths_too():
 def test_classes_of_folds_by_weights():
     """A class that no sample outside of a fold has gives a warning on X as it is, too."""
     order = np.argsort(LABELS)
-    with pytest.warns(UserWarning, match="a fold has no training sample of the class a, b"):
+    with pytest.warns(UserWarning, match="fold 0 has no training sample of the class a; fold 1 .* the class b"):
         fl.SparseLogisticRegressionCV(cv=KFold(2)).fit(WIDE.X[order][8:38], np.repeat(["a", "b"], 15))
     three = np.array(["a", "b", "c"])[np.arange(45) % 3]
     model = fl.SparseLogisticRegressionCV(alphas=4, cv=StratifiedKFold(3), eps=0.3)

@@ -28,7 +28,7 @@ from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
 from fenchel.solver import NotCertifiedWarning, Result, Solver, solve_many
 from fenchel.solver.many import solve_classes
-from fenchel.solver.solve import not_certified
+from fenchel.solver.solve import Clock, not_certified
 from fenchel.steps.choose import storage_for
 
 #: Checked features: an array, or a CSR or CSC matrix.
@@ -226,12 +226,13 @@ def fit_problems(
 ) -> list[Result]:
     """Solve all problems, and set the attributes of the model; `of` is "classes" or "targets", for warnings."""
     options = solver_options(model)
+    clock = Clock(options.get("max_seconds"))
     warm = starts is None  # other starts only save time: of those the solver does better
     starts = warm_starts(model, problems) if starts is None else starts
     stored = stored_for(options["solver"], problems)
     results = solve_classes(stored, starts, warm, options)
     if is_single(problems[0].design):
-        results = in_single_precision(stored, results, options)
+        results = in_single_precision(stored, results, options, clock)
     store(model, results, problems[0].design.constant, is_single(problems[0].design))
     warn_short(results, of)
     return results
@@ -243,18 +244,22 @@ def is_single(X: Design) -> bool:
 
 
 def in_single_precision(
-    problems: Sequence[Statement], results: Sequence[Result], options: Mapping[str, Any]
+    problems: Sequence[Statement], results: Sequence[Result], options: Mapping[str, Any], clock: Clock
 ) -> list[Result]:
     """The results rounded to single precision, with certificates of the rounded weights.
 
-    Rounding may use up what the tolerance has left; such a model is refined to a tenth of the tolerance first.
+    Rounding may use up what the tolerance has left; such a model is refined to a tenth of the tolerance first, with the
+    steps and the time that are left.
     """
     rounded = [result.in_single_precision() for result in results]
     finer = {**options, "tol": 0.1 * options["tol"], "atol": 0.1 * options.get("atol", 0.0), "certify_start": False}
     for k, result in enumerate(rounded):
-        if result.status != "precision":
+        most = options.get("max_iter")
+        left = None if most is None else most - result.n_iter
+        if result.status != "precision" or left == 0 or clock.over:
             continue
-        (better,) = solve_many([problems[k]], starts=[results[k]], **finer)
+        limits = {**finer, "max_iter": left, "max_seconds": clock.left}
+        (better,) = solve_many([problems[k]], starts=[results[k]], **limits)
         again = better.in_single_precision()
         if again.certificate.gap < result.certificate.gap:
             asked = results[k].certificate

@@ -20,6 +20,14 @@ from fenchel.kernel.samples import Samples
 from fenchel.kernel.semidefinite import ROUNDING, Semidefinite, verify
 
 
+def require_cache_size(cache_size: object) -> None:
+    """Raise unless it is a positive number."""
+    if isinstance(cache_size, bool) or not (
+        isinstance(cache_size, int | float | np.integer | np.floating) and 0.0 < cache_size < np.inf
+    ):
+        raise ValueError(f"cache_size must be a positive number of MB, got {cache_size!r}")
+
+
 class Gram:
     """K_ij = k(x_i, x_j) for n samples. The whole matrix is kept only if it fits into the cache.
 
@@ -39,10 +47,7 @@ class Gram:
     """
 
     def __init__(self, X: MatrixLike | Design, kernel: Kernel, cache_size: float = 200.0) -> None:
-        if isinstance(cache_size, bool) or not (
-            isinstance(cache_size, int | float | np.number) and 0.0 < cache_size < np.inf
-        ):
-            raise ValueError(f"cache_size must be a positive number of MB, got {cache_size!r}")
+        require_cache_size(cache_size)
         self.samples = Samples.of(X)
         self.kernel = kernel.fitted(self.samples)
         with np.errstate(over="ignore", invalid="ignore"):

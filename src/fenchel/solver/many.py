@@ -22,6 +22,7 @@ from fenchel.problem import MulticlassProblem, Problem, Statement
 from fenchel.problem.checks import require_flag
 from fenchel.solver.result import NotCertifiedWarning, Result
 from fenchel.solver.solve import Clock, Request, not_certified, solve_request
+from fenchel.steps.choose import choose
 
 
 def solve_many(
@@ -138,9 +139,12 @@ def constant_result(problem: Statement, options: dict[str, Any]) -> Result | Non
     model = constant_model(problem, float(options["tol"]))
     if model is None:
         return None
+    asked = Request.of(**options)
+    choose(problem, asked.solver, asked.options, asked.tol)  # raises as for other problems
     b, atol = model
     w, _, alpha = problem.shapes
-    limits = {**options, "solver": "auto", "atol": max(atol, options.get("atol", 0.0)), "max_iter": 0}
+    known = {name: value for name, value in options.items() if name not in asked.options}
+    limits = {**known, "solver": "auto", "atol": max(atol, asked.atol), "max_iter": 0}
     (result,) = solve_many([problem], starts=[(np.zeros(w), b, np.zeros(alpha))], **limits)
     return result
 
@@ -162,7 +166,10 @@ def constant_model(problem: Statement, tol: float) -> tuple[Any, float] | None:
             return None
         unit = target = np.array([low + high])
     if problem.penalty.value(np.zeros(int(np.prod(problem.shapes[0])))) != 0.0:
-        raise ValueError(f"all samples with a weight are of one class, for which {problem.penalty!r} has no minimum")
+        raise ValueError(
+            f"all samples with a weight are of one class; the model is then an intercept alone, but "
+            f"{problem.penalty!r} is not zero for zero weights. Use another penalty, or fit_intercept=False"
+        )
     at_zero, t = float(problem.loss.value(0.0 * unit, target)[0]), 1.0
     while float(problem.loss.value(t * unit, target)[0]) > tol * at_zero:
         t *= 2.0

@@ -174,7 +174,7 @@ class Result:
         """The result with weights and intercept rounded to float32, and the certificate of these.
 
         Status "precision" where the rounded model misses the tolerance. The same result if single precision cannot hold
-        the numbers.
+        the numbers, or if rounding leaves the domain of the penalty.
         """
         with np.errstate(over="ignore", under="ignore"):
             w, b = (np.asarray(part, dtype=np.float32).astype(np.float64) for part in (self.w, self.b))
@@ -182,6 +182,8 @@ class Result:
             return self
         model = Model(frozen(w), float(b) if b.ndim == 0 else frozen(b))
         certificate = self.certificate.at(model.weights, model.b)
+        if not np.isfinite(certificate.primal):
+            return self
         status = "precision" if self.status == "certified" and not certificate.ok else self.status
         return replace(self, model=model, certificate=certificate, status=status)
 

@@ -15,9 +15,10 @@ from fenchel.data.typing import Matrix, MatrixLike, VectorLike
 from fenchel.estimator.base import Features, checked_features, warn_caller
 from fenchel.estimator.classification import Codes, LabelScores, encoded
 from fenchel.estimator.documentation import documented
-from fenchel.estimator.kernel.classifier import function_scores
+from fenchel.estimator.kernel.classifier import function_scores, is_pairwise
 from fenchel.estimator.objective import one_of, positive
 from fenchel.kernel import Gram, Kernel, KernelLike, Precomputed, kernel_of
+from fenchel.kernel.gram import require_cache_size
 from fenchel.problem import KernelProblem
 from fenchel.problem.losses import SquaredHinge
 from fenchel.problem.margin import KernelMargin, LargestMargin, Model
@@ -31,6 +32,9 @@ from fenchel.steps.margin.growing import nearest_mean
 TINY = 1e-4
 #: Steps of dual ascent for it.
 SWEEPS = 200
+#: Fitted attributes of linear classifiers alone, and of those with a kernel alone.
+LINEAR_ONLY = ("coef_",)
+KERNEL_ONLY = ("kernel_", "dual_coef_", "support_vectors_")
 LEAST = "has the least mean squared violation of a margin of 1"
 
 
@@ -81,14 +85,14 @@ class MaxMarginClassifier(LabelScores):
         exponent(self.p)
         positive("tol", self.tol, "use the smallest that is of use, such as 1e-10")
         one_of("on_inseparable", self.on_inseparable, ("warn", "raise"))
-        if not self._is_linear:
-            self._kernel()
-            if self.p != 2.0:
-                raise ValueError(f"functions of a kernel have a 2-norm only, got p={self.p:g}")
+        self._kernel()
+        require_cache_size(self.cache_size)
+        if not self._is_linear and self.p != 2.0:
+            raise ValueError(f"functions of a kernel have a 2-norm only, got p={self.p:g}")
 
     def _kernel(self) -> Kernel:
-        assert self.kernel is not None
-        return kernel_of(self.kernel, self.gamma, self.degree, self.coef0)
+        kernel = "linear" if self.kernel is None else self.kernel
+        return kernel_of(kernel, self.gamma, self.degree, self.coef0)
 
     def _problem(self, X: Features, codes: Codes) -> LargestMargin:
         intercept, k, labels = bool(self.fit_intercept), len(self.classes_), codes.astype(np.int64)
@@ -138,6 +142,8 @@ class MaxMarginClassifier(LabelScores):
         self.intercept_ = np.atleast_1d(b)
         self.margin_interval_ = interval
         self.separable_ = {True: "proven", False: "refuted", None: "unknown"}[interval.separable]
+        for name in LINEAR_ONLY if isinstance(problem, KernelMargin) else KERNEL_ONLY:
+            self.__dict__.pop(name, None)  # of an earlier fit
         if isinstance(problem, KernelMargin):
             gram = problem.X.gram
             self.support_, self.kernel_ = np.flatnonzero(w), gram.kernel
@@ -166,11 +172,13 @@ class MaxMarginClassifier(LabelScores):
             )
 
     def _scores(self, X: MatrixLike) -> Matrix:
-        return super()._scores(X) if self._is_linear else function_scores(self, checked_features(self, X))
+        if "kernel_" in self.__dict__:
+            return function_scores(self, checked_features(self, X))
+        return super()._scores(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = is_pairwise(self.kernel)
         tags.classifier_tags.multi_class = self._is_linear
         return tags
 

@@ -26,6 +26,7 @@ from fenchel.estimator.documentation import documented
 from fenchel.estimator.names import resolve_loss, resolve_penalty
 from fenchel.estimator.objective import Objective
 from fenchel.kernel import Gram, Kernel, KernelLike, Precomputed, Samples, kernel_of
+from fenchel.kernel.gram import require_cache_size
 from fenchel.problem import KernelProblem, Problem
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import L2
@@ -86,13 +87,14 @@ class KernelClassifier(KernelParameters, KernelModel):
 
     def _check_parameters(self) -> None:
         self._kernel()
+        require_cache_size(self.cache_size)
 
     def _kernel(self) -> Kernel:
         return kernel_of(self.kernel, self.gamma, self.degree, self.coef0)
 
     @property
     def _is_pairwise(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return is_pairwise(self.kernel)
 
     def _objective(self) -> Objective:
         return Objective(resolve_loss(self.loss), partial(resolve_penalty, "l2", self.lam), self.fit_intercept)
@@ -147,6 +149,11 @@ class KernelClassifier(KernelParameters, KernelModel):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_pairwise
         return tags
+
+
+def is_pairwise(kernel: KernelLike | None) -> bool:
+    """Whether X is the Gram matrix."""
+    return isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == "precomputed")
 
 
 def function_scores(model: LinearPredictor, X: Features) -> Matrix:

@@ -70,9 +70,10 @@ def with_labels(scorer: Scorer, classes: Targets) -> Scorer:
     known = signature(scorer._score_func).parameters if isinstance(scorer, _BaseScorer) else {}
     if not isinstance(scorer, _BaseScorer) or "labels" not in known:
         return scorer
-    extra = {"labels": classes}
+    extra: dict[str, Any] = {"labels": classes}
+    average = scorer._kwargs.get("average", known["average"].default if "average" in known else "binary")
     if len(classes) == 2 and "pos_label" in known:
-        extra["pos_label"] = classes[1]
+        extra["pos_label"] = classes[1] if average == "binary" else None
     arguments = {**extra, **scorer._kwargs}
     highest, method = scorer._sign > 0, scorer._response_method
     complete: Scorer = make_scorer(scorer._score_func, greater_is_better=highest, response_method=method, **arguments)
@@ -80,13 +81,17 @@ def with_labels(scorer: Scorer, classes: Targets) -> Scorer:
 
 
 def warn_missing(classes: Targets, codes: NDArray[np.intp], weights: Vector, folds: Sequence[Fold]) -> None:
-    """Warn about classes without weight in the training samples of a fold."""
-    totals = [np.bincount(codes[train], weights[train], len(classes)) for train, _ in folds]
-    empty = classes[np.any(np.array(totals) == 0.0, axis=0)]
-    if len(empty):
-        names = ", ".join(map(str, empty))
+    """Warn about classes without weight in the training samples of a fold, with the position of each such fold."""
+    gaps = []
+    for k, (train, _) in enumerate(folds):
+        empty = classes[np.bincount(codes[train], weights[train], len(classes)) == 0.0]
+        if len(empty):
+            gaps.append(f"fold {k} has no training sample of the class {', '.join(map(str, empty))}")
+    if gaps:
         warn_caller(
-            f"a fold has no training sample of the class {names}: its models know nothing about it", UserWarning
+            f"{'; '.join(gaps)}. The models of such a fold know nothing about the class: their scores on its test "
+            "samples say little about the candidates. A stratified splitter keeps every class in every fold",
+            UserWarning,
         )
 
 
@@ -123,6 +128,20 @@ def score_on(
 ) -> float:
     """A model's score on the samples of a fold; `params` are keywords of the scorer for all samples."""
     return float(scorer(model, X[test], y[test], **of_samples(params, X, test)))
+
+
+def comparable(scores: Vector) -> Vector:
+    """Scores (folds x candidates) of which the largest mean is the best.
+
+    Folds where no candidate has a score (nan) are left out: a metric may not be defined where the test samples lack a
+    class. Any other nan is -inf.
+    """
+    missing = np.isnan(scores)
+    useless = missing.all(axis=tuple(range(1, scores.ndim)))
+    if useless.all():
+        warn_caller("the scores are nan on every fold; the first candidate is taken", UserWarning)
+        return np.full_like(scores, -np.inf)
+    return np.where(missing, -np.inf, scores)[~useless]
 
 
 def in_parallel(task: Callable[[Fold, Options], Kept], folds: Sequence[Fold], options: Options) -> list[Kept]:
@@ -249,10 +268,11 @@ def choice(errors: Vector, rule: str) -> tuple[int, int]:
     "one_standard_error" keeps the ratio, and takes the largest alpha (they come first) whose mean error is at most the
     smallest one plus its standard error, s / sqrt(folds).
     """
-    mean = errors.mean(axis=2)
+    errors = -comparable(-np.moveaxis(errors, 2, 0))
+    folds, mean = len(errors), errors.mean(axis=0)
     i, j = (int(k) for k in np.unravel_index(int(mean.argmin()), mean.shape))
-    if rule == "one_standard_error":
-        spread = errors[i, j].std(ddof=1) / np.sqrt(errors.shape[2])
+    if rule == "one_standard_error" and folds > 1 and np.isfinite(mean[i, j]):
+        spread = errors[:, i, j].std(ddof=1) / np.sqrt(folds)
         j = int(np.argmax(mean[i] <= mean[i, j] + spread))
     return i, j
 

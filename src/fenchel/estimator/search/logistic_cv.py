@@ -29,6 +29,7 @@ from fenchel.estimator.search.cross_validation import (
     Options,
     Scoring,
     SearchParameters,
+    comparable,
     folds_of,
     in_parallel,
     mean_start,
@@ -40,7 +41,7 @@ from fenchel.estimator.search.cross_validation import (
     with_every_class,
     with_labels,
 )
-from fenchel.estimator.search.routing import routed
+from fenchel.estimator.search.routing import asking_for_weights, routed
 from fenchel.solver import Result
 
 Grid = list[tuple[Result, ...]]
@@ -117,7 +118,7 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
 
     def _routed_scorer(self) -> Any:
         if self.scoring is None:  # sample weights are used
-            return scorer_of(self, "accuracy").set_score_request(sample_weight=True)  # type: ignore[attr-defined]
+            return asking_for_weights(scorer_of(self, "accuracy"))
         return scorer_of(self, self.scoring)
 
     def _candidates(self) -> Vector:
@@ -175,8 +176,7 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
             ]
         )
         warn_short([result for grid in grids for row in grid for result in row], "fits to the folds")
-        # a score may not be defined where the test samples of a fold lack a class
-        i, j = np.unravel_index(int(np.nansum(scores, axis=0).argmax()), scores.shape[1:])
+        i, j = np.unravel_index(int(comparable(scores).mean(axis=0).argmax()), scores.shape[1:])
         self.C_, self.l1_ratio_ = self.Cs_[i], self.l1_ratios_[j]
         start = mean_start([grid[i][j] for grid in grids], folds, len(codes))
         problems = weighted_problems(self._objective(), features, codes, full, len(self.classes_))

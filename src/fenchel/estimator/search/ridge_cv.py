@@ -26,13 +26,14 @@ from fenchel.estimator.ridge import Ridge, ridge_objective, ridge_penalty, store
 from fenchel.estimator.search.cross_validation import (
     CrossValidation,
     Scoring,
+    comparable,
     folds_of,
     path_results,
     score_on,
     scorer_of,
 )
 from fenchel.estimator.search.leave_one_out import LeaveOneOut
-from fenchel.estimator.search.routing import Routed, RoutedSearch, routed
+from fenchel.estimator.search.routing import Routed, RoutedSearch, asking_for_weights, routed
 
 
 @documented("targets")
@@ -101,7 +102,7 @@ class RidgeCV(RoutedSearch, Regression):
 
     def _routed_scorer(self) -> Any:
         if self.scoring is None:  # sample weights are used
-            return scorer_of(self, "r2").set_score_request(sample_weight=True)  # type: ignore[attr-defined]
+            return asking_for_weights(scorer_of(self, "r2"))
         return scorer_of(self, self.scoring)
 
     def _candidates(self) -> list[float]:
@@ -186,7 +187,7 @@ class RidgeCV(RoutedSearch, Regression):
             models = [self._fitted([p[k].w for p in paths], [p[k].b for p in paths], y) for k in range(len(alphas))]
             scores.append([score_on(scorer, model, X, y, routes.score, test) for model in models])
         warn_short(done, "fits to the folds")
-        mean = np.mean(scores, axis=0)
+        mean = comparable(np.array(scores)).mean(axis=0)
         best = int(mean.argmax())
         self.alpha_, self.best_score_ = alphas[best], mean[best]
 

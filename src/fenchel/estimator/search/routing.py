@@ -41,6 +41,12 @@ class RoutedSearch(BaseEstimator):  # type: ignore[misc]
         return router
 
 
+def asking_for_weights(scorer: Any) -> Any:
+    """A scorer that asks for sample weights, if routing is on; else scorers have no requests, and get them anyway."""
+    is_on = get_config().get("enable_metadata_routing")
+    return scorer.set_score_request(sample_weight=True) if is_on else scorer
+
+
 def routed(model: RoutedSearch, weights: Vector | None, params: dict[str, Any]) -> Routed:
     """The keywords for splitter and scorer; without routing only sample weights (if given), for the scorer."""
     from sklearn.utils.metadata_routing import process_routing

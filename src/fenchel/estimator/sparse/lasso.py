@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from fenchel.data.typing import VectorLike
+from fenchel.data.convert import as_numbers, unmasked
+from fenchel.data.typing import Vector, VectorLike
 from fenchel.estimator.base import Features, FitParameters
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, check_hints, elastic, l1_ratio_of, positive_alpha
@@ -114,6 +115,25 @@ class Lasso(LassoModel):
             return super()._objective()
         if self.positive:
             raise ValueError("weights cannot be combined with positive=True; scale the columns of X instead")
-        factors = np.asarray(self.weights, dtype=np.float64)
+        factors = factors_of(self.weights)
         penalty = GroupL2(positive_alpha(self.alpha), np.arange(len(factors)), factors)
         return Objective(Squared(), lambda total: penalty, self.fit_intercept)
+
+    def _check_data(self, X: Features, sample_weight: VectorLike | None) -> None:
+        super()._check_data(X, sample_weight)
+        if self.weights is not None and len(factors_of(self.weights)) != X.shape[1]:
+            raise ValueError(f"weights has {len(factors_of(self.weights))} entries, but X has {X.shape[1]} features")
+
+
+def factors_of(weights: VectorLike) -> Vector:
+    """Factors of the penalty, one for each feature, checked."""
+    factors = np.asarray(as_numbers(unmasked(weights, "weights"), "weights"), dtype=np.float64)
+    if factors.ndim != 1:
+        raise ValueError(f"weights must be a vector, one number for each feature, got shape {factors.shape}")
+    bad = np.flatnonzero(~((factors > 0.0) & (factors < np.inf)))
+    if len(bad):
+        raise ValueError(
+            f"weights must be positive and finite, got {factors[bad[0]]:g} for feature {bad[0]}; "
+            "a small weight such as 1e-3 hardly penalises a feature"
+        )
+    return factors

@@ -16,6 +16,7 @@ from fenchel.estimator.search.cross_validation import alpha_grid, alphas_of, fol
 from fenchel.estimator.sparse.gram import require_gram
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
+from fenchel.solver.solve import Clock
 
 
 def elastic_net_path(
@@ -92,7 +93,9 @@ def elastic_net_path(
         start = (np.asarray(coef_init), 0.0, np.zeros(problem.shape[0]))
     coefs, results = np.empty((problem.shape[1], len(grid)), dtype=features.dtype), []
     for k, found in follow(problem, [elastic(alpha, ratio, positive) for alpha in grid], options, start):
-        result = in_single_precision([problem], [found], options)[0] if is_single(problem.design) else found
+        result = found
+        if is_single(problem.design):
+            (result,) = in_single_precision([problem], [found], options, Clock(None))
         coefs[:, k] = result.w
         results.append(result.without_data())
     warn_short(results, "alphas")
