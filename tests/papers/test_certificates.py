@@ -138,7 +138,8 @@ def test_the_paper_on_the_generated_sets(which):
         curve = lasso_curve(tenth, kind, 200)
         assert np.median(curve.gap[-10:]) <= 1e-3 * curve.gap[0]
     gaps = {kind.name: np.median(lasso_curve(least, kind, 100).gap[-10:]) for kind in (DESCENT, ACCELERATED)}
-    assert 2.0 * gaps["APPROX"] < gaps["CD"]
+    # 7.5 to 25 times at lam_max / 10000; at lam_max / 1000, on sets with margins above 1, 2.0 to 17 times
+    assert 3.0 * gaps["APPROX"] < gaps["CD"]
 
 
 @pytest.mark.slow

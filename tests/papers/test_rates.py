@@ -97,7 +97,15 @@ def test_sigma_is_the_largest_squared_ratio(shape, sparse):
     )
 
 
-def test_sigma_of_large_data_is_by_lanczos_and_as_good():
+@pytest.mark.parametrize("shape", [(3, 2), (501, 502)], ids=str)
+@pytest.mark.parametrize("norm", [1, 2])
+def test_sigma_of_zeros_is_zero(shape, norm):
+    problem = fl.Problem(np.zeros(shape), np.ones(shape[0]))
+    for over in ("weights", "samples"):
+        assert theory.spectral_sigma(problem, over, norm) == 0.0
+
+
+def test_sigma_of_large_data_is_estimated_to_many_digits():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(700, 600))
     problem = fl.Problem(X, rng.normal(size=700))

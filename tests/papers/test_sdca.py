@@ -92,7 +92,8 @@ def test_generated_sets_look_like_the_papers():
     sets = generated(n=1000)
     assert [X.shape[1] for X, _ in sets.values()] == [4000, 500, 54]
     texts, forest = sets["texts, many words"][0], sets["forest cover"][0]
-    assert texts.nnz / texts.shape[0] == pytest.approx(80, rel=0.2)
+    # 79 different words of 40000 for n = 10000; of the 4000 here more are drawn twice
+    assert texts.nnz / texts.shape[0] == pytest.approx(68, rel=0.05)
     assert np.count_nonzero(forest) / forest.size == pytest.approx(12 / 54)
     assert forest.min() >= 0
     assert len(datasets(None, 0)) == 3
@@ -235,6 +236,7 @@ def test_8_6_sdca_overtakes_sgd(dataset, gamma, lam):
     problem = svm(dataset, lam / dataset.n, gamma)
     best = reference(problem)
     ascent, descent = run(problem, epochs=20, until=-np.inf), follow(problem, SGD(), 20)
+    # forest cover at 0.3/n with the hinge is behind until epoch 7; all others are ahead from epoch 5 on
     assert np.all(ascent.primal[10:] <= descent.primal[10:])
     assert ascent.primal[-1] - best.dual < 0.5 * (descent.primal[-1] - best.dual)
 

@@ -26,8 +26,12 @@ TUNING = LimitsTuning()
 
 def blocks(count: int, columns: int, least: int = 1) -> list[slice]:
     """So many rows, of so many columns, in consecutive blocks of at least `least` rows."""
-    step = max(least, TUNING.block // max(1, columns))
-    return [slice(start, min(start + step, count)) for start in range(0, count, step)]
+    return parts(count, max(least, TUNING.block // max(1, columns)))
+
+
+def parts(count: int, step: int, start: int = 0) -> list[slice]:
+    """start .. count - 1 in consecutive parts of so many."""
+    return [slice(first, min(first + step, count)) for first in range(start, count, step)]
 
 
 def is_factorable(rows: int, columns: int) -> bool:

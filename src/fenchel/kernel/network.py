@@ -11,17 +11,17 @@ fit into the memory that is allowed, and then as many samples as fit. torch is i
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from fenchel.data.design import Design
+from fenchel.data.limits import parts
 from fenchel.data.typing import Array, Matrix, MatrixLike, Vector
 from fenchel.kernel.base import Accuracy, Kernel
 from fenchel.kernel.samples import Samples
@@ -29,7 +29,7 @@ from fenchel.kernel.samples import Samples
 #: Memory for the gradients of a block, as a multiple of their size: 3 is what torch took, the result included, for a
 #: network of convolutions; the rest is for allocators, which keep what is freed.
 COPIES = 8
-DTYPES = ("float64", "float32")
+EVERY = slice(None)
 
 
 def tangent(
@@ -38,7 +38,7 @@ def tangent(
     *,
     normalize: bool = True,
     shape: tuple[int, ...] | None = None,
-    block: int | None = None,
+    block_size: int | None = None,
     memory: float = 512.0,
     dtype: str = "float64",
 ) -> Array:
@@ -59,12 +59,13 @@ def tangent(
         Whether to divide features by their 2-norm; zeros stay.
     shape : tuple of int, optional
         Of one sample, such as (1, 28, 28), for an X of two axes: its rows are reshaped.
-    block : int, optional
+    block_size : int, optional
         The most samples whose gradients are computed at a time; by default what `memory` allows.
     memory : float, default 512.0
         MB for gradients, the features that are returned included.
     dtype : {"float64", "float32"}, default "float64"
-        In which gradients are computed and returned.
+        In which gradients are computed and returned. In float32 they depend in the seventh digit on the blocks in which
+        they are computed; what is fitted and proven is about the features that are returned.
 
     Returns
     -------
@@ -79,16 +80,20 @@ def tangent(
     >>> fl.MaxMarginClassifier().fit(features, y).margin_interval_  # doctest: +SKIP
     """
     X, own = _flattened(X)
-    return TangentKernel(model, normalize, own if shape is None else shape, block, memory, dtype).features(X)
+    if dtype not in KERNELS:
+        raise ValueError(f"dtype must be one of {', '.join(map(repr, KERNELS))}; got {dtype!r}")
+    return KERNELS[dtype](model, normalize, own if shape is None else shape, block_size, memory).features(X)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TangentKernel(Kernel):
     """The inner product of the tangent features of two samples (`tangent`), without keeping features of all samples.
 
-    For `Gram`, `KernelProblem` and `KernelClassifier`. The network is copied: training it later has no effect. What is
-    computed is the kernel: the rounding errors of torch are not known. In float32 values depend in the seventh digit on
-    the blocks in which they are computed.
+    For `Gram`, `KernelProblem` and `KernelClassifier`. The network is copied: training it later has no effect.
+
+    Gradients are in float64, and there is no choice. The rounding errors of torch are not known, so that proofs take
+    the computed values for the kernel. These depend on the blocks in which they are computed: in float64 in the last
+    digits; in float32 it would be the seventh, and rows that are computed twice would be of two different kernels.
 
     Parameters
     ----------
@@ -98,8 +103,6 @@ class TangentKernel(Kernel):
         The most samples whose gradients are computed at a time; by default what `memory` allows.
     memory : float, default 512.0
         MB for gradients. With less, gradients are computed several times.
-    dtype : {"float64", "float32"}, default "float64"
-        In which gradients are computed; their inner products are in float64.
     """
 
     model: Any
@@ -107,22 +110,18 @@ class TangentKernel(Kernel):
     shape: tuple[int, ...] | None = None
     block_size: int | None = None
     memory: float = 512.0
-    dtype: str = "float64"
     is_given = True
+    dtype = "float64"
 
     def __post_init__(self) -> None:
         torch = require_torch()
         if not isinstance(self.model, torch.nn.Module):
             raise TypeError(f"model must be a torch.nn.Module, got {type(self.model).__name__}")
-        if self.dtype not in DTYPES:
-            raise ValueError(f"dtype must be one of {', '.join(map(repr, DTYPES))}; got {self.dtype!r}")
         if not isinstance(self.normalize, bool | np.bool_):
             raise TypeError(f"normalize must be True or False, got {self.normalize!r}")
-        if self.block_size is not None and not (_is_number(self.block_size, numbers.Integral) and self.block_size >= 1):
-            raise ValueError(
-                f"the size of a block must be a whole number of samples, at least 1; got {self.block_size!r}"
-            )
-        if not (_is_number(self.memory, numbers.Real) and 0.0 < self.memory < np.inf):
+        if self.block_size is not None and not (_is_number(self.block_size, Integral) and self.block_size >= 1):
+            raise ValueError(f"block_size must be a whole number of samples, at least 1; got {self.block_size!r}")
+        if not (_is_number(self.memory, Real) and 0.0 < self.memory < np.inf):
             raise ValueError(f"memory must be a positive number of MB, got {self.memory!r}")
         object.__setattr__(self, "model", deepcopy(self.model).to(getattr(torch, self.dtype)).eval())
         if self.n_parameters == 0:
@@ -144,7 +143,7 @@ class TangentKernel(Kernel):
                 f"{self.memory:g} MB: allow more, or use inner products only, Gram(X, TangentKernel(model))"
             )
         out = np.empty((n, k * P), dtype=self.dtype)
-        for outputs in _parts(k, self._outputs_at_once(left, 1, k)):
+        for outputs in parts(k, self._outputs_at_once(left, 1, k)):
             columns = slice(outputs.start * P, outputs.stop * P)
             step = self._samples_at_once(left, outputs)
             self._fill(out[:, columns], A, outputs, step)
@@ -158,20 +157,20 @@ class TangentKernel(Kernel):
 
     def block(self, A: Samples, B: Samples) -> Matrix:
         """Half of the memory holds gradients of A; with the other half those of B are computed, in blocks."""
-        is_same = A is B or (len(A) == len(B) and A.width == B.width and np.array_equal(_dense(A), _dense(B)))
+        is_same = A is B or (len(A) == len(B) and A.width == B.width and np.array_equal(A.dense(EVERY), B.dense(EVERY)))
         k, P = self._n_outputs(A), self.n_parameters
         half = self._numbers("float64") // 2
         K, squares, others = np.zeros((len(A), len(B))), np.zeros(len(A)), np.zeros(len(B))
-        for outputs in _parts(k, self._outputs_at_once(half, min(len(A), half // P), k)):
+        for outputs in parts(k, self._outputs_at_once(half, min(len(A), half // P), k)):
             size = (outputs.stop - outputs.start) * P
             step = self._samples_at_once(half, outputs)
             held, scratch = (np.empty((min(len(S), most), size)) for S, most in ((A, half // size), (B, step)))
-            for rows in _parts(len(A), len(held)):
+            for rows in parts(len(A), len(held)):
                 own = self._fill(held[: rows.stop - rows.start], A.take(rows), outputs, step)
                 squares[rows] += np.einsum("ij,ij->i", own, own)
                 if is_same:
                     K[rows, rows] += own @ own.T
-                for columns in _parts(len(B), step, rows.stop if is_same else 0):
+                for columns in parts(len(B), step, rows.stop if is_same else 0):
                     part = self._fill(scratch[: columns.stop - columns.start], B.take(columns), outputs, step)
                     K[rows, columns] += own @ part.T
                     if is_same:
@@ -188,18 +187,18 @@ class TangentKernel(Kernel):
     def diagonal(self, A: Samples) -> tuple[Vector, Vector]:
         k, half = self._n_outputs(A), self._numbers("float64") // 2
         squares = np.zeros(len(A))
-        for outputs in _parts(k, self._outputs_at_once(half, 1, k)):
+        for outputs in parts(k, self._outputs_at_once(half, 1, k)):
             size, step = (outputs.stop - outputs.start) * self.n_parameters, self._samples_at_once(half, outputs)
             scratch = np.empty((min(len(A), step), size))
-            for rows in _parts(len(A), step):
+            for rows in parts(len(A), step):
                 part = self._fill(scratch[: rows.stop - rows.start], A.take(rows), outputs, step)
                 squares[rows] += np.einsum("ij,ij->i", part, part)
         return (squares * _inverse(squares) ** 2 if self.normalize else squares), np.zeros(len(A))
 
     def rows_at_once(self, columns: int) -> int:
         """As many as have gradients of one output in half of the memory, if their values fit as well."""
-        room = self._numbers("float64")
-        return max(1, min(room // (2 * self.n_parameters), room // max(1, columns)))
+        fitting = self._numbers("float64")
+        return max(1, min(fitting // (2 * self.n_parameters), fitting // max(1, columns)))
 
     # Gradients ----------------------------------------------------------------------------------------------------
 
@@ -220,7 +219,7 @@ class TangentKernel(Kernel):
     def _batch(self, A: Samples) -> Any:
         """A tensor with the shape of samples."""
         torch = require_torch()
-        dense = _dense(A)
+        dense = A.dense(EVERY)
         if self.shape is not None:
             if int(np.prod(self.shape)) != A.width:
                 raise ValueError(f"samples of {A.width} features cannot have the shape {tuple(self.shape)}")
@@ -229,7 +228,7 @@ class TangentKernel(Kernel):
 
     def _fill(self, out: Array, A: Samples, outputs: slice, step: int) -> Array:
         """The gradients of some outputs, one row for each sample, in blocks of samples."""
-        for rows in _parts(len(A), step):
+        for rows in parts(len(A), step):
             self._differentiate(A.take(rows), outputs, out[rows])
             bad = np.flatnonzero(~np.isfinite(out[rows]).all(axis=1))
             if bad.size:
@@ -261,23 +260,32 @@ class TangentKernel(Kernel):
         """How many numbers fit into the memory."""
         return int(self.memory * 2**20 / np.dtype(dtype).itemsize)
 
-    def _outputs_at_once(self, room: int, samples: int, k: int) -> int:
-        """With room for so many numbers; raise if it is too little for one output of one sample."""
+    def _outputs_at_once(self, numbers: int, samples: int, k: int) -> int:
+        """In memory for so many numbers; raise if it is too little for one output of one sample."""
         P = self.n_parameters
-        if room < COPIES * P:
+        if numbers < COPIES * P:
             raise ValueError(
-                f"memory={self.memory:g} MB leaves no room for the gradient of one output, with {P} parameters: allow "
+                f"memory={self.memory:g} MB is too little for the gradient of one output, with {P} parameters: allow "
                 f"{_megabytes((COPIES + 1) * P * 2, 'float64')} more"
             )
-        return max(1, min(k, room // (COPIES * P), room // (max(1, samples) * P)))
+        return max(1, min(k, numbers // (COPIES * P), numbers // (max(1, samples) * P)))
 
-    def _samples_at_once(self, room: int, outputs: slice) -> int:
-        fitting: int = max(1, room // (COPIES * (outputs.stop - outputs.start) * self.n_parameters))
+    def _samples_at_once(self, numbers: int, outputs: slice) -> int:
+        fitting: int = max(1, numbers // (COPIES * (outputs.stop - outputs.start) * self.n_parameters))
         return fitting if self.block_size is None else min(fitting, int(self.block_size))
 
     def __repr__(self) -> str:
         name = type(self.model).__name__
         return f"TangentKernel({name} with {self.n_parameters} parameters, normalize={self.normalize})"
+
+
+class _SinglePrecision(TangentKernel):
+    """For features only."""
+
+    dtype = "float32"
+
+
+KERNELS = {kind.dtype: kind for kind in (TangentKernel, _SinglePrecision)}
 
 
 def require_torch() -> Any:
@@ -296,16 +304,6 @@ def _flattened(X: Any) -> tuple[Any, tuple[int, ...] | None]:
         return X, None
     array = np.asarray(X)
     return array.reshape(len(array), -1), array.shape[1:]
-
-
-def _dense(A: Samples) -> Array:
-    return np.asarray(A.matrix.toarray() if A.is_sparse else A.matrix)
-
-
-def _parts(n: int, step: int, start: int = 0) -> Iterator[slice]:
-    """Consecutive parts of start .. n - 1."""
-    for first in range(start, n, step):
-        yield slice(first, min(first + step, n))
 
 
 def _inverse(squares: Vector) -> Vector:

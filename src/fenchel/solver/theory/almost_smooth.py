@@ -164,7 +164,7 @@ class AlmostSmoothBound:
 
 
 def almost_smooth(problem: Problem, w: Vector, weights_radius: float = 0.0) -> AlmostSmoothBound:
-    """The bound of a problem, from weights near the optimum.
+    """The bound of a problem, from weights near the optimum; rho is from `spectral_sigma`, for large data an estimate.
 
     Parameters
     ----------

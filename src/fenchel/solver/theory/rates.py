@@ -34,7 +34,7 @@ from fenchel.problem.penalties import L1
 from fenchel.solver.theory.bounds import require_positive
 from fenchel.steps.first_order.approx import overlap
 
-#: The smaller dimension up to which all eigenvalues are computed, and what is added for the error of the largest.
+#: The smaller dimension up to which all eigenvalues are computed, and the relative error of the largest.
 SMALL, ALLOWANCE = 500, 1e-8
 #: A bound on the expected suboptimality after so many steps.
 Rate = Callable[[ArrayLike], Vector]
@@ -155,11 +155,11 @@ def suboptimality_at_least(
         s, in [0, 1]; the best one by default.
     """
     require_positive(beta=beta)
-    curved, bent = mu * distance**2, image**2 / beta
+    convexity, smoothness = mu * distance**2, image**2 / beta
     if step is None:
-        rise, fall = gap + 0.5 * curved, curved + bent
+        rise, fall = gap + 0.5 * convexity, convexity + smoothness
         step = 1.0 if rise >= fall else max(rise, 0.0) / fall
-    return step * gap + 0.5 * step * (1.0 - step) * curved - 0.5 * step**2 * bent
+    return step * gap + 0.5 * step * (1.0 - step) * convexity - 0.5 * step**2 * smoothness
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,10 @@ def spectral_sigma(problem: Problem, over: str = "weights", norm: float = 2.0) -
 
     Over weights |z|_f^2 = (1/W) sum_i s_i z_i^2 and A = X: the largest eigenvalue of X'SX / W, or in the 1-norm the
     largest mean square of a column. Over samples A = X'S / W in the 2-norm. It may be much less than the sum of squared
-    column norms, which bounds of single coordinates add up to. By Lanczos where n and d exceed 500.
+    column norms, which bounds of single coordinates add up to.
+
+    For p = 2 where n and d exceed 500 it is an estimate, by Lanczos' method from a random start, which converges from
+    below: what is computed with it is no proven bound then.
 
     Parameters
     ----------
@@ -247,9 +250,16 @@ def spectral_sigma(problem: Problem, over: str = "weights", norm: float = 2.0) -
 
     if size <= SMALL:
         return float(np.linalg.eigvalsh(np.column_stack([gram(e) for e in np.eye(size)]))[-1]) * (1.0 + ALLOWANCE)
-    operator = LinearOperator((size, size), matvec=gram, dtype=np.float64)
+    return _estimated_eigenvalue(gram, size) * (1.0 + ALLOWANCE)
+
+
+def _estimated_eigenvalue(product: Callable[[Vector], Vector], size: int) -> float:
+    """The largest eigenvalue of a positive semidefinite matrix, from below, by Lanczos' method; 0 of zeros."""
     start = np.random.default_rng(0).standard_normal(size)
-    return float(eigsh(operator, k=1, v0=start, tol=0.1 * ALLOWANCE, return_eigenvectors=False)[0]) * (1.0 + ALLOWANCE)
+    if not product(start).any():  # ARPACK cannot start there
+        return 0.0
+    operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
+    return float(eigsh(operator, k=1, v0=start, tol=0.1 * ALLOWANCE, return_eigenvectors=False)[0])
 
 
 def gap_of_rate(problem: Problem, rate: Rate, over: str = "weights", radius: float | None = None) -> GapOfRate:
@@ -257,7 +267,8 @@ def gap_of_rate(problem: Problem, rate: Rate, over: str = "weights", radius: flo
 
     Over weights f is the mean loss, which must be smooth, and g = R: strongly convex, or L1 restricted to |w|_1 <= B
     (Theorem 6), whose gap is the Lipschitzed one. Over samples f = R*, which must be strongly convex, and g is the mean
-    of phi*(-.): strongly convex if the loss is smooth, else a box.
+    of phi*(-.): strongly convex if the loss is smooth, else a box. sigma is that of `spectral_sigma`: for large data an
+    estimate.
 
     Parameters
     ----------
@@ -291,5 +302,5 @@ def gap_of_rate(problem: Problem, rate: Rate, over: str = "weights", radius: flo
     if not isfinite(loss.lipschitz):
         raise TypeError(f"the theorems need a smooth or a Lipschitz loss, which {loss!r} is not")
     low, high = problem.domain
-    reach = float(np.linalg.norm(np.maximum(np.abs(low), np.abs(high))))
-    return gap_lipschitz(rate, sigma, reach, beta, float(np.linalg.norm(high - low)))
+    radius_of_box = float(np.linalg.norm(np.maximum(np.abs(low), np.abs(high))))
+    return gap_lipschitz(rate, sigma, radius_of_box, beta, float(np.linalg.norm(high - low)))

@@ -51,8 +51,8 @@ class ActivePasses:
     z: Vector = field(init=False)
     known: tuple[float, float, float] = field(default=(np.inf, np.inf, np.inf), init=False)  # `estimate`, multiple
     violation: float = field(default=np.inf, init=False)
-    count: int = field(default=0, init=False)  # passes so far,
-    work: float = field(default=0.0, init=False)  # and entries of X in them
+    count: int = field(default=0, init=False)  # passes so far
+    work: float = field(default=0.0, init=False)  # entries of X in these passes
     damping: Damping = field(default_factory=Damping, init=False)
 
     @classmethod

@@ -32,8 +32,8 @@ class MultiplierHessian:
     derivative: LinkDerivative
     damping: Vector
     pull: float
-    rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # of the last system,
-    inverse: Callable[[Vector], Vector] = np.asarray  # and its solutions
+    rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # of the last system
+    inverse: Callable[[Vector], Vector] = np.asarray  # solves the last system
 
     @classmethod
     def of(cls, problem: Interpolation, derivative: LinkDerivative, damping: float) -> MultiplierHessian:

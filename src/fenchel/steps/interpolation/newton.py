@@ -74,8 +74,8 @@ class MultiplierState:
     passes: float = 0.0  # or what a step is worth in them
     violated: float = np.inf  # the violation when passes were last judged
     least: float = np.inf  # F
-    idle: Patience = field(default_factory=Patience)  # with steps that make neither F nor the violation smaller,
-    stuck: Patience = field(default_factory=lambda: Patience(times=3))  # and with those that do not halve the violation
+    idle: Patience = field(default_factory=Patience)  # with steps that make neither F nor the violation smaller
+    stuck: Patience = field(default_factory=lambda: Patience(times=3))  # with steps that do not halve the violation
     steps: int = 0  # of dual ascent
 
     def evaluate(self) -> None:

@@ -173,19 +173,19 @@ def _newton_step(A: Matrix, m: Vector, violated: Indices, identity: bool) -> tup
 def best_step(m: Vector, a: Vector) -> float:
     """The t >= 0 that minimises sum_i max(0, m_i - t a_i)^2: the root of a piecewise linear function."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        bends = np.where(a != 0.0, m / a, np.inf)
+        kinks = np.where(a != 0.0, m / a, np.inf)
     leaves, enters = (m > 0.0) & (a > 0.0), (m <= 0.0) & (a < 0.0)
     inside = (m > 0.0) | ((m == 0.0) & (a < 0.0))
     enters &= ~inside
     # the derivative is -slope + t curvature, over the rows inside
     slope, curvature = float(a[inside] @ m[inside]), float(a[inside] @ a[inside])
     moving = np.flatnonzero(leaves | enters)
-    order = moving[np.argsort(bends[moving], kind="stable")]
+    order = moving[np.argsort(kinks[moving], kind="stable")]
     sign = np.where(leaves[order], -1.0, 1.0)
     slopes = slope + np.concatenate([[0.0], np.cumsum(sign * a[order] * m[order])])
     curvatures = curvature + np.concatenate([[0.0], np.cumsum(sign * a[order] ** 2)])
-    ends = np.concatenate([bends[order], [np.inf]])
-    starts = np.concatenate([[0.0], bends[order]])
+    ends = np.concatenate([kinks[order], [np.inf]])
+    starts = np.concatenate([[0.0], kinks[order]])
     with np.errstate(divide="ignore", invalid="ignore"):
         roots = np.where(curvatures > 0.0, slopes / curvatures, np.where(slopes > 0.0, np.inf, starts))
     inner = np.flatnonzero(roots <= ends)

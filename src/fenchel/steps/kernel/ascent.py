@@ -60,8 +60,8 @@ class KernelAscentState(LastEpoch):
     order: Indices
     least: float = 0.0
     done: bool = False  # no step raises D any more
-    active: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # samples that pairs are taken of,
-    own: Matrix = field(default_factory=lambda: np.zeros((0, 0)), repr=False)  # and their part of the Gram matrix
+    active: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # samples that pairs are taken of
+    own: Matrix = field(default_factory=lambda: np.zeros((0, 0)), repr=False)  # the Gram matrix of the active samples
 
     @property
     def pieces(self) -> CompiledPieces | None:
