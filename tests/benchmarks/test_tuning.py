@@ -59,7 +59,9 @@ def test_without_values_the_rows_that_read_a_field_are_listed() -> None:
 
 
 def test_a_field_that_no_row_reads_is_an_error() -> None:
-    result = CliRunner().invoke(main, ["steps.first_order.fista", "momentum_kept", "1.0", "--rows", "^lasso approx 500"])
+    result = CliRunner().invoke(
+        main, ["steps.first_order.fista", "momentum_kept", "1.0", "--rows", "^lasso approx 500"]
+    )
     assert result.exit_code == 1
     assert "no row with '^lasso approx 500' reads momentum_kept" in result.output
 
