@@ -272,3 +272,11 @@ def test_the_words_of_scikit_learn_for_parameters_not_given():
     assert fl.LassoCV(alphas="warn", n_alphas="deprecated").fit(X, Y).alpha_ == plain.alpha_
     assert len(fl.LassoCV(alphas="warn", n_alphas=7).fit(X, Y).alphas_) == 7
     assert len(fl.LassoCV(alphas=None).fit(X, Y).alphas_) == 100
+
+
+@pytest.mark.parametrize("model", [fl.LogisticRegressionCV(cv=3), fl.RidgeCV(alphas=[0.1, 1.0], cv=3)], ids=str)
+def test_a_fold_without_any_weight_is_an_error_that_says_so(model):
+    X, y, weights = np.random.default_rng(0).normal(size=(13, 2)), np.arange(13) % 4, np.zeros(13)
+    weights[[0, 1, 2]] = 1.0
+    with pytest.raises(ValueError, match="all training samples of a fold have weight zero"):
+        model.fit(X, y, sample_weight=weights)

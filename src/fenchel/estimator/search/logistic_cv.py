@@ -36,6 +36,7 @@ from fenchel.estimator.search.cross_validation import (
     path_results,
     score_on,
     scorer_of,
+    some_weight,
     warn_missing,
     weight_argument,
     with_every_class,
@@ -159,6 +160,8 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
         labels = self.classes_[codes]
         routes = routed(self, given, params)
         folds = folds_of(self.cv, features, labels, classifier=True, params=routes.split)
+        for train, _ in folds:
+            some_weight(codes[train], full[train])
         warn_missing(self.classes_, codes, full, folds)
         grids = in_parallel(partial(self._grid, features, codes, full), folds, solver_options(self))
         scorer = with_labels(scorer_of(self, self.scoring or "accuracy"), self.classes_)

@@ -31,6 +31,7 @@ from fenchel.estimator.search.cross_validation import (
     path_results,
     score_on,
     scorer_of,
+    some_weight,
 )
 from fenchel.estimator.search.leave_one_out import LeaveOneOut
 from fenchel.estimator.search.routing import Routed, RoutedSearch, asking_for_weights, routed
@@ -179,6 +180,7 @@ class RidgeCV(RoutedSearch, Regression):
         first = ridge_objective(alphas[:1], self.fit_intercept)
         scores, done = [], []
         for train, test in folds_of(self.cv, X, y, classifier=False, params=routes.split):
+            some_weight(y[train], weights[train])
             stated = target_problems(first, X[train], y[train], sample_weights(weights[train], X[train]))
             problems = stored_for(options["solver"], stated)
             penalties = [ridge_penalty(alpha, float(weights[train].sum())) for alpha in alphas]
