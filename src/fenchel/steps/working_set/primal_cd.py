@@ -21,7 +21,7 @@ from fenchel.problem import Problem, Trait
 from fenchel.steps.base import Candidate, Goal, Solver, Start, expected_epochs
 from fenchel.steps.linear_algebra import newton_system
 from fenchel.steps.linear_algebra.augmented import hessian_cost
-from fenchel.steps.linear_algebra.safeguards import TINY, Patience
+from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY, Patience
 from fenchel.steps.measurements import Measurements
 from fenchel.steps.working_set.columns import ColumnSet
 from fenchel.steps.working_set.hessian import newton_step
@@ -111,7 +111,7 @@ class PrimalCD(Solver[WorkingSetState]):
             _step_on_set(state, before)
             state.evaluate()
         primal = state.primal
-        falls = primal < (1.0 - 1e-14) * state.least_primal
+        falls = primal < (1.0 - ROUNDING) * state.least_primal
         state.least_primal = primal if falls else state.least_primal
         state.patience.learn(state.gap, falls)
         return state
