@@ -111,7 +111,9 @@ class PrimalCD(Solver[WorkingSetState]):
             _step_on_set(state, before)
             state.evaluate()
         primal = state.primal
-        falls = primal < (1.0 - ROUNDING) * state.least_primal
+        # a fall that is rounding beside P, or nothing beside the gap, is no progress
+        enough = max(TINY * state.gap, ROUNDING * abs(primal)) if np.isfinite(state.gap) else 0.0
+        falls = primal < state.least_primal - enough
         state.least_primal = primal if falls else state.least_primal
         state.patience.learn(state.gap, falls)
         return state

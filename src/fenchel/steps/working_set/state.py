@@ -63,7 +63,7 @@ class WorkingSetState:
     wide_steps: int = 0  # on the present set without a Hessian
     patience: Patience = field(default_factory=Patience)  # with steps that make neither P nor the gap smaller
     grows: bool = False  # whether the working set is much larger than the last, and so hardly the final one
-    damping: Damping = field(default_factory=lambda: Damping(1e-11, TUNING.first_damping))
+    damping: Damping = field(default_factory=lambda: Damping(1e-10, TUNING.first_damping))
 
     def __post_init__(self) -> None:
         if self.moments is None:
