@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from threading import Event
 from typing import Any
@@ -23,6 +23,9 @@ from fenchel.problem.checks import require_flag
 from fenchel.solver.result import NotCertifiedWarning, Result
 from fenchel.solver.solve import Clock, Request, not_certified, solve_request
 from fenchel.steps.choose import choose
+
+# Seconds between looks for a signal: one that arrives as the main thread begins to wait for a lock does not wake it.
+LOOK = 0.1
 
 
 def solve_many(
@@ -88,6 +91,8 @@ def solve_many(
             try:
                 for k in range(len(futures), len(problems)):
                     futures.append(pool.submit(one, k, 1))
+                while wait(futures, timeout=LOOK).not_done:
+                    pass
                 return [future.result() for future in futures]
             except KeyboardInterrupt:  # in the main thread: every run ends at its next check
                 interrupted.set()
