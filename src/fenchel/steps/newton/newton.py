@@ -67,7 +67,8 @@ class Newton(Solver[NewtonState]):
             return True
         if n > few_rows and width > TUNING.narrow and _momentum_is_quicker(problem, tol):
             return False
-        return not problem.loss.kinks(problem.y[:1]) or expected_epochs(problem, tol) > TUNING.kink_epochs
+        few = float(np.clip(TUNING.column_epochs * width, *TUNING.kink_epochs))
+        return not problem.loss.kinks(problem.y[:1]) or expected_epochs(problem, tol) > few
 
     def begin(self, problem: Problem, start: Start, seed: int) -> NewtonState:
         loss = problem.loss.kernel()

@@ -22,8 +22,10 @@ from fenchel.steps.linear_algebra.safeguards import Patience
 class NewtonTuning:
     """When "auto" takes Newton's method, and parameters of its steps; times as parts of those with the present values.
 
-    `python -m benchmarks.tuning steps.newton.state kink_epochs 12.5 1e9 --rows "^hinge intercept 7000|^absolute
-    20000"`: 0.96 and 3.8; `first_tau 1 4`, 0.90 and 1.06; `tau_factor 0.25 0.8`, 0.76 and 1.43; `growth 2 8 --rows
+    `python -m benchmarks.regression` of builds with `kink_epochs` as it is and with 25 for all widths: with 25 the
+    hinge loss takes 1.5 times as long on w8a (300 columns, lam 10/n, to 1e-6) and 1.12 on a9a (123, to 1e-3).
+    `python -m benchmarks.tuning steps.newton.state first_tau 1 4 --rows "^hinge intercept 7000|^absolute 20000"`:
+    0.90 and 1.06; `tau_factor 0.25 0.8`, 0.76 and 1.43; `growth 2 8 --rows
     "^hinge intercept 7000"`: 0.60 and 0.86, but `2 16 --rows "^logistic 20000"` 1.00 and 0.82; `forcing 1e-3 1e-1` on
     both, 1.07 and 1.07. With --rows "^auto": `momentum_epochs 10 1e9`, 1.71 and 0.93; `momentum_tol 0 1`, 0.99 and
     1.47; `narrow 20 1000000`, 0.98 and 1.59, of 6000 x 500; `wide_epochs 10 1e9`, 0.97 and 73 of 3000 x 1200.
@@ -31,7 +33,8 @@ class NewtonTuning:
 
     # which problems "auto" gives to Newton's method
     narrow: int = 400  # columns up to which the factors cost almost nothing
-    kink_epochs: float = 25.0  # with kinks: epochs of coordinate ascent that cost as much as Newton
+    column_epochs: float = 0.11  # with kinks: epochs of coordinate ascent, per column, that cost as much as Newton
+    kink_epochs: tuple[float, float] = (10.0, 35.0)  # bounds on their number
     momentum_epochs: float = 110.0  # epochs with momentum up to which they cost less than Hessians of dense columns
     momentum_tol: float = 1e-4  # smallest tolerance for that if the loss has linear pieces: then Newton's steps are few
     wide_epochs: float = 100.0  # the same of a wide X, by conjugate gradients, with an intercept: no momentum

@@ -21,12 +21,15 @@ class SelectionTuning:
     """`python -m benchmarks.tuning steps.working_set.selection first_size 32 128 --rows "^groups auto"`: 0.37 and 0.95
     of the time, of 60 groups; `growth 1 4`, 0.85 and 0.97; `always 128 512`, 1.05 and 0.94; `patience 5 20`, 1.02
     and 1.10. `settled 1 3 --rows "^race text (lasso|elastic_net) max/50 1e-03"`: 0.96 and 0.84.
+    `python -m benchmarks.regression` of builds with `narrow` 1000 and 2000: the path of the Lasso on imdb takes 1.7
+    times as long with 1000.
     """
 
     first_size: int = 64  # groups beside those that are not zero
     growth: float = 2.0  # how many times the groups that are not zero the set has
     settled: float = 1.5  # a set so many times larger than the last will hardly be the last one
     always: int = 256  # the widest set whose Hessian is formed whatever the data
+    narrow: int = 2000  # and the widest at all, if it has no more entries than the data
     patience: int = 10  # steps on a set without a Hessian, after which it is formed: columns may be nearly dependent
 
 
@@ -71,11 +74,11 @@ def select_for(state: WorkingSetState, ratio: float) -> None:
 
 def is_narrow(state: WorkingSetState, width: int) -> bool:
     """Whether a Hessian of so many weights is formed."""
-    few, quick = width**2 <= state.problem.design.nnz, limits.may_factor(width)
+    few = width**2 <= state.problem.design.nnz
     if state.wide_steps >= TUNING.patience:
-        return few or quick
+        return few or limits.may_factor(width)
     grows = state.grows and not state.problem.loss.quadratic  # another Hessian will be needed soon
-    return width <= TUNING.always or (few and quick and not grows)
+    return width <= TUNING.always or (few and width <= TUNING.narrow and not grows)
 
 
 def _enter(state: WorkingSetState, score: Vector, size: int) -> None:
