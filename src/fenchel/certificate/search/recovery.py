@@ -179,8 +179,9 @@ def _least_squares(
 
 
 def _is_solvable(equations: int, unknowns: int) -> bool:
-    """Whether least squares in a box are worth their work: a factorisation, of the box as well, in each iteration."""
-    return is_factorable(unknowns, ITERATIONS * (equations + unknowns))
+    """Whether least squares in a box are worth their work: a small matrix, and a factorisation in each iteration."""
+    small = equations * unknowns <= limits.TUNING.block
+    return small and is_factorable(unknowns, ITERATIONS * (equations + unknowns))
 
 
 def _extra_columns(target: Subgradients, count: int) -> tuple[NDArray[np.intp], Vector | None]:

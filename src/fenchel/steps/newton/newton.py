@@ -26,7 +26,6 @@ from fenchel.steps.dual_ascent.state import TUNING as ASCENT
 from fenchel.steps.linear_algebra import newton_system, safeguards
 from fenchel.steps.linear_algebra.augmented import AugmentedDesign
 from fenchel.steps.linear_algebra.newton_system import NewtonSystem
-from fenchel.steps.linear_algebra.safeguards import TINY
 from fenchel.steps.newton.state import TUNING, NewtonState, SampleState, levels
 
 
@@ -119,7 +118,7 @@ class Newton(Solver[NewtonState]):
 def _accuracy(state: NewtonState) -> float:
     """The tolerance for |residual|^2 of the next Newton system: a small fraction of the gap."""
     lam, g = state.problem.penalty.lam, state.gradient
-    forcing = TINY if state.problem.loss.quadratic else TUNING.forcing  # a constant Hessian: one step does it
+    forcing = TUNING.quadratic_forcing if state.problem.loss.quadratic else TUNING.forcing
     return forcing * min(float(g @ g), 2.0 * lam * state.gap)
 
 

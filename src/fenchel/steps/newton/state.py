@@ -13,8 +13,9 @@ from fenchel.data.products import UNIT_ROUNDOFF, gamma
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.steps.base import Overflow, Residual, Scores, length
+from fenchel.steps.linear_algebra import newton_system
 from fenchel.steps.linear_algebra.augmented import DEPTH, AugmentedDesign
-from fenchel.steps.linear_algebra.newton_system import NewtonSystem, sample_size
+from fenchel.steps.linear_algebra.newton_system import NewtonSystem
 from fenchel.steps.linear_algebra.safeguards import Patience
 
 
@@ -23,7 +24,9 @@ class NewtonTuning:
     """When "auto" takes Newton's method, and parameters of its steps; times as parts of those with the present values.
 
     `python -m benchmarks.regression` of builds with `kink_epochs` as it is and with 25 for all widths: with 25 the
-    hinge loss takes 1.5 times as long on w8a (300 columns, lam 10/n, to 1e-6) and 1.12 on a9a (123, to 1e-3).
+    hinge loss takes 1.5 times as long on w8a (300 columns, lam 10/n, to 1e-6) and 1.12 on a9a (123, to 1e-3). With
+    `first_samples` 5 the hinge takes 1.5 times as long on mnist at lam 0.1/n, with `quadratic_forcing` 1.5e-8 ridge
+    regression 1.7 times to 1e-3.
     `python -m benchmarks.tuning steps.newton.state first_tau 1 4 --rows "^hinge intercept 7000|^absolute 20000"`:
     0.90 and 1.06; `tau_factor 0.25 0.8`, 0.76 and 1.43; `growth 2 8 --rows
     "^hinge intercept 7000"`: 0.60 and 0.86, but `2 16 --rows "^logistic 20000"` 1.00 and 0.82; `forcing 1e-3 1e-1` on
@@ -39,10 +42,12 @@ class NewtonTuning:
     momentum_tol: float = 1e-4  # smallest tolerance for that if the loss has linear pieces: then Newton's steps are few
     wide_epochs: float = 100.0  # the same of a wide X, by conjugate gradients, with an intercept: no momentum
     # the steps
+    first_samples: int = 16  # fewest samples per weight in the first steps
     growth: int = 4  # ratio of the sizes of successive subsets
     first_tau: float = 2.0  # first proximal parameter, in mean distances of the scores from their kinks
     tau_factor: float = 0.5  # its factor each time the smoothed problem is solved
-    forcing: float = 1e-2  # tolerance of a Newton system, as a fraction of the gap
+    forcing: float = 1e-2  # tolerance of a Newton system, as a fraction of the gap,
+    quadratic_forcing: float = 1e-10  # and for the squared loss, whose Hessian is constant: one step does it
 
 
 TUNING = NewtonTuning()
@@ -304,7 +309,7 @@ def levels(problem: Problem, width: int, rng: np.random.Generator) -> list[NDArr
     rows = np.flatnonzero(problem.weights > 0).astype(np.int64)
     sizes: list[int] = []
     size = len(rows) // TUNING.growth
-    while 2 * size >= sample_size(problem.design, width):
+    while size >= max(TUNING.first_samples * width, newton_system.TUNING.few_rows // 2):
         sizes.insert(0, size)
         size //= TUNING.growth
     if not sizes:
