@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import fenchel as fl
 from fenchel.steps.first_order import fista
 
-#: The constants of these modules are measured on branches of their own.
+#: The constants of these modules have their figures in the docstrings of their classes.
 ELSEWHERE = ("steps.", "certificate.margin.")
 #: The most constants that fenchel may have.
 MOST = 120
