@@ -110,7 +110,10 @@ class LargestMargin(Statement):
         return 0.0 if self.is_binary else np.zeros(self.k)
 
     def replace(self, **changes: Any) -> Self:
-        """The same problem with other samples; there is one penalty only."""
+        """The same problem with other samples; its penalty follows from them, and can only be given as it is."""
+        penalty = changes.pop("penalty", self.penalty)
+        if penalty != self.penalty:
+            raise ValueError(f"{self.described} has one penalty only, {self.penalty!r}; got {penalty!r}")
         changed = {name: value for name, value in changes.items() if value is not getattr(self, name)}
         if not changed:
             return self
