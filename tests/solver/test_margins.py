@@ -24,6 +24,13 @@ def largest(p=2.0, k=2, **options):
     return LargestMargin(fl.Design(samples[some]), codes[some].astype(np.int64), k, True, p, **options)
 
 
+def on_digits(k):
+    """Too many samples and features for exchanges of single rows at first."""
+    samples, codes = load_digits(return_X_y=True)
+    samples = np.repeat(samples, 6, axis=1)
+    return LargestMargin(fl.Design(samples[codes < k]), codes[codes < k].astype(np.int64), k, True)
+
+
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, np.inf])
 def test_the_statement_is_solved_like_any_other(p):
     result = fl.solve(largest(p), tol=1e-3)
@@ -52,9 +59,11 @@ def test_any_margin_is_less_to_ask_for():
     [
         (largest(1.0), "linear_program"),
         (largest(np.inf), "linear_program"),
-        (largest(2.0), "hard_margins"),
+        (largest(2.0), "nearest_point"),
+        (on_digits(2), "hard_margins"),
         (largest(1.5), "hard_margins"),
-        (largest(2.0, k=3), "growing"),
+        (largest(2.0, k=3), "nearest_point"),
+        (on_digits(3), "growing"),
         (largest(1.0, any_margin=True), "squared_hinge"),
     ],
 )
