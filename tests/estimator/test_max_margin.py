@@ -13,7 +13,7 @@ from sklearn.preprocessing import scale
 import fenchel as fl
 from fenchel.certificate.margin import MarginJudge
 from fenchel.kernel import Precomputed
-from fenchel.steps import HardMargins
+from fenchel.steps import NearestPoints
 from tests.helpers.margins import best_margin
 
 X, y = load_iris(return_X_y=True)
@@ -124,7 +124,7 @@ def test_an_interrupt_before_any_model_is_found(monkeypatch):
     def interrupted(self, state):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(HardMargins, "step", interrupted)
+    monkeypatch.setattr(NearestPoints, "step", interrupted)
     for codes in (y[:100], y[50:]):  # the nearest mean separates the first two classes, and not the others
         Z = X[:100] if codes[0] == 0 else X[50:]
         with pytest.warns(fl.NotCertifiedWarning if codes[0] == 0 else fl.InseparableWarning, match="interrupted"):

@@ -1,5 +1,6 @@
 """The search for the largest margin: one run like any other, with its stop rule, clock, callback and start."""
 
+import os
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.datasets import load_digits, load_iris
 
 import fenchel as fl
 from fenchel.certificate.margin import MarginJudge
+from fenchel.data.limits import LimitsTuning
 from fenchel.problem.margin import LargestMargin, UnitBall
 from fenchel.steps.choose import choose, solvers_of
 from tests.helpers.margins import best_margin
@@ -20,6 +22,13 @@ def largest(p=2.0, k=2, **options):
     samples, codes = load_iris(return_X_y=True)
     some = codes < k
     return LargestMargin(fl.Design(samples[some]), codes[some].astype(np.int64), k, True, p, **options)
+
+
+def on_digits(k):
+    """Too many samples and features for exchanges of single rows at first."""
+    samples, codes = load_digits(return_X_y=True)
+    samples = np.repeat(samples, 6, axis=1)
+    return LargestMargin(fl.Design(samples[codes < k]), codes[codes < k].astype(np.int64), k, True)
 
 
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, np.inf])
@@ -50,15 +59,51 @@ def test_any_margin_is_less_to_ask_for():
     [
         (largest(1.0), "linear_program"),
         (largest(np.inf), "linear_program"),
-        (largest(2.0), "hard_margins"),
+        (largest(2.0), "nearest_point"),
+        (on_digits(2), "hard_margins"),
         (largest(1.5), "hard_margins"),
-        (largest(2.0, k=3), "growing"),
+        (largest(2.0, k=3), "nearest_point"),
+        (on_digits(3), "growing"),
         (largest(1.0, any_margin=True), "squared_hinge"),
     ],
 )
 def test_auto_takes(problem, name):
     assert choose(problem, "auto", {}, 1e-3).name == name
     assert str(fl.explain(problem)).count(name) >= 1
+
+
+@pytest.fixture
+def two_threads(monkeypatch):
+    """Products of any size take two threads, those of a solver one."""
+    monkeypatch.setattr("fenchel.data.limits.TUNING", LimitsTuning(product=1))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_large_data_have_threads_of_their_own(kernel):
+    assert fl.Design(X).threads == 2
+    model = fl.MaxMarginClassifier(kernel=kernel).fit(X, y)
+    found = fl.margin_interval(model, X, y, tol=1e-6)
+    assert found.upper - found.best <= 1e-6 * found.upper
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, np.inf])
+@pytest.mark.parametrize("k", [2, 3])
+def test_every_norm_has_threads_of_its_own(p, k):
+    samples, codes = load_digits(return_X_y=True)
+    some = codes < k
+    found = fl.margin_interval((np.zeros((k, 64) if k > 2 else 64), 0.0), samples[some], codes[some], p=p, tol=0.1)
+    assert 0.0 < found.best <= found.upper
+    assert fl.separable(samples[some], codes[some]).answer
+
+
+def test_there_is_no_other_penalty():
+    problem = largest()
+    assert problem.replace(penalty=UnitBall(2.0)) is problem
+    with pytest.raises(ValueError, match="one penalty only"):
+        problem.replace(penalty=UnitBall(1.0))
 
 
 def test_every_solver_says_what_it_cannot_do():

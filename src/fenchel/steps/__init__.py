@@ -17,6 +17,7 @@ from fenchel.steps.kernel.ascent import KernelAscent
 from fenchel.steps.kernel.pgs import KernelPGS
 from fenchel.steps.margin.baselines import BatchPerceptron, Sublinear
 from fenchel.steps.margin.descent import GradientDescent, Margin, NormalizedGradient
+from fenchel.steps.margin.finisher import NearestPoints
 from fenchel.steps.margin.growing import Growing
 from fenchel.steps.margin.kernel import KernelGrowing, KernelHardMargin
 from fenchel.steps.margin.program import LinearProgram
@@ -54,6 +55,7 @@ __all__ = [
     "MarginSampling",
     "MatrixNewton",
     "Mirror",
+    "NearestPoints",
     "Newton",
     "NormalizedGradient",
     "Overflow",

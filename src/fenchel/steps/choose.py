@@ -37,6 +37,7 @@ from fenchel.steps import (
     MarginSampling,
     MatrixNewton,
     Mirror,
+    NearestPoints,
     Newton,
     NormalizedGradient,
     Pegasos,
@@ -111,7 +112,7 @@ def _(problem: Interpolation) -> Solvers:
 
 @solvers_of.register
 def _(problem: LargestMargin) -> Solvers:
-    return Solvers((LinearProgram, Growing, HardMargins, SquaredHinge))
+    return Solvers((NearestPoints, LinearProgram, Growing, HardMargins, SquaredHinge))
 
 
 @solvers_of.register

@@ -14,7 +14,7 @@ from fenchel.problem.margin.largest import LargestMargin
 from fenchel.problem.penalties.base import FEASIBILITY
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class FunctionBall(Ball):
     """The indicator of |f|_H <= 1, f = sum_j beta_j k(x_j, .) being written by beta; R*(v) = |v|_H."""
 

@@ -13,7 +13,7 @@ from fenchel.data import limits
 from fenchel.data.class_differences import ClassDifferences
 from fenchel.data.design import Design
 from fenchel.data.products import UNIT_ROUNDOFF, Products
-from fenchel.data.typing import Indices, StoredMatrix, Vector
+from fenchel.data.typing import Indices, Matrix, StoredMatrix, Vector
 from fenchel.problem.interpolation import Interpolation
 from fenchel.problem.margin.ball import Ball, UnitBall
 from fenchel.problem.penalties import L2
@@ -110,7 +110,10 @@ class LargestMargin(Statement):
         return 0.0 if self.is_binary else np.zeros(self.k)
 
     def replace(self, **changes: Any) -> Self:
-        """The same problem with other samples; there is one penalty only."""
+        """The same problem with other samples; its penalty follows from them, and can only be given as it is."""
+        penalty = changes.pop("penalty", self.penalty)
+        if penalty != self.penalty:
+            raise ValueError(f"{self.described} has one penalty only, {self.penalty!r}; got {penalty!r}")
         changed = {name: value for name, value in changes.items() if value is not getattr(self, name)}
         if not changed:
             return self
@@ -224,7 +227,36 @@ class LargestMargin(Statement):
             scaled = type(matrix)((scaled, matrix.indices, matrix.indptr), shape=matrix.shape)
         return self.replace(X=Design(scaled))
 
-    # Rows for more than two classes -------------------------------------------------------------------------------
+    # Rows ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> int:
+        """How many weights there are."""
+        return int(np.prod(self.weights_shape))
+
+    @cached_property
+    def pair_codes(self) -> Indices:
+        """A number for each pair of classes that a row is about."""
+        if self.is_binary:
+            return self.codes
+        return (np.repeat(self.codes, self.k - 1) * self.k + self.pairs.others.ravel()).astype(np.int64)
+
+    def difference_rows(self, which: Indices) -> Matrix:
+        """Some rows of A."""
+        if self.is_binary:
+            return np.asarray(self.y[which, None] * self.design.rows(which))
+        return self.pairs.rows(which)
+
+    def intercept_rows(self, which: Indices) -> Matrix:
+        """Some rows of E, without columns if there is no intercept."""
+        if not self.intercept:
+            return np.zeros((len(which), 0))
+        if self.is_binary:
+            return self.y[which, None]
+        rows, place = np.zeros((len(which), self.k)), np.arange(len(which))
+        rows[place, self.codes[which // (self.k - 1)]] = 1.0
+        rows[place, self.pairs.others.ravel()[which]] = -1.0
+        return rows
 
     @property
     def farthest_row(self) -> float:

@@ -79,7 +79,7 @@ class GrowingRows:
         """The least differences of each pair of classes for the model of class means."""
         k, model = problem.k, nearest_mean(problem)
         d = problem.differences(model)[0].ravel()
-        pair = (np.repeat(problem.codes, k - 1) * k + problem.pairs.others.ravel()).astype(np.int64)
+        pair = problem.pair_codes
         order = np.lexsort((d, pair))
         place = np.arange(len(order)) - np.searchsorted(pair[order], pair[order])
         which = np.sort(order[place < TUNING.first])
