@@ -1,6 +1,7 @@
 """LpClassifier and LpRegressor: certified fits, and learning from batches."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -281,6 +282,36 @@ def test_a_fit_that_fails_leaves_the_stream():
         model.fit(X[TWO], y[:-1])
     steps = model.t_
     assert model.partial_fit(X[TWO][:1], y[:1]).t_ == steps + 1
+
+
+@pytest.mark.parametrize("make", [fl.LpClassifier, fl.LpRegressor])
+@pytest.mark.parametrize("lam", [0.01, "auto"])
+@pytest.mark.parametrize("before", ["nothing", "stream", "fit"])
+@pytest.mark.parametrize(
+    ("options", "weight"),
+    [({}, -1.0), ({"solver": "nonsense"}, 1.0), ({"tol": -1.0}, 1.0), ({"max_iter": 0}, 1.0)],
+)
+def test_a_fit_that_fails_changes_nothing(make, lam, before, options, weight):
+    y, first = DIGITS.target[TWO], {} if make is fl.LpRegressor else {"classes": [0, 1]}
+    model, plain = make(lam=lam), make(lam=lam)
+    for each in (model, plain):
+        if before == "stream":
+            learnt(each, X[TWO], y, **first)
+        elif before == "fit":
+            each.fit(X[TWO], y)
+    known = dict(vars(model))
+    model.set_params(**options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises((ValueError, fl.NotCertifiedWarning)):
+            model.fit(X[TWO][:, ::-1] ** 3, y, np.full(len(y), weight))
+    model.set_params(**{name: plain.get_params()[name] for name in options})
+    assert vars(model).keys() == known.keys()
+    assert all(vars(model)[name] is known[name] for name in known if name.endswith("_"))
+    for each in (model, plain):
+        each.partial_fit(X[TWO][:20], y[:20], **first)
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    assert model.lam_ == plain.lam_
 
 
 def test_class_weights_are_checked_as_in_a_fit():

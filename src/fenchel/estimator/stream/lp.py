@@ -160,10 +160,6 @@ class StreamModel(LinearEstimator):
                 f"{changed[0]} has changed since the first batch; call fit, or clone the model, to begin anew"
             )
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether there are weights; a fit that failed leaves other attributes."""
-        return "coef_" in self.__dict__
-
     def _forget(self) -> None:
         """Before a fit: what was learnt from a stream counts no more."""
         for name in ("stream_", "t_", "n_samples_seen_", "n_batches_", "progressive_loss_", "regret_bound_"):
@@ -180,18 +176,26 @@ class StreamModel(LinearEstimator):
         self.lam_ = learner.lam
 
     @contextmanager
-    def _one_batch(self) -> Iterator[None]:
-        """If learning a batch fails, the model is what it was before, and the error has the number of the batch."""
+    def _all_or_nothing(self) -> Iterator[None]:
+        """If this fails, the model is what it was before."""
         before = dict(self.__dict__)
         try:
             yield
-        except BaseException as error:
+        except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
-            if not isinstance(error, ValueError | TypeError | OverflowError):
-                raise
+            raise
+
+    @contextmanager
+    def _one_batch(self) -> Iterator[None]:
+        """If learning a batch fails, the model is what it was before, and the error has the number of the batch."""
+        number_of_batch = int(self.__dict__.get("n_batches_", 0)) + 1
+        try:
+            with self._all_or_nothing():
+                yield
+        except (ValueError, TypeError, OverflowError) as error:
             kind = ValueError if isinstance(error, ValueError | OverflowError) else TypeError
-            raise kind(f"batch {int(before.get('n_batches_', 0)) + 1}: {error}") from error
+            raise kind(f"batch {number_of_batch}: {error}") from error
 
 
 def _is_one_of(labels: Array, known: Array) -> Mask:
@@ -261,7 +265,12 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
         return resolve_loss(self.loss)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the labels y, to the tolerance; a weight of 2 repeats the row."""
+        """Fit to the labels y, to the tolerance; a weight of 2 repeats the row. If it fails, nothing changes."""
+        with self._all_or_nothing():
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> None:
         features, codes = encoded(self, X, y)
         self._forget()
         classes = self._codes()
@@ -271,7 +280,6 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
         self._choose_lam(features, targets, weighted, classes)
         fit_classes(self, X, y, sample_weight)
         self._fitted_samples = len(codes)
-        return self
 
     def partial_fit(
         self,
@@ -371,16 +379,17 @@ class LpRegressor(StreamParameters, StreamModel, Regression):
         return resolve_regression_loss(self.loss)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the targets y, to the tolerance; a weight of 2 repeats the row."""
+        """Fit to the targets y, to the tolerance; a weight of 2 repeats the row. If it fails, nothing changes."""
         self._check_parameters()
-        features, targets = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True
-        )
-        targets = np.asarray(targets, dtype=np.float64)
-        self._forget()
-        self._choose_lam(features, targets, sample_weights(sample_weight, features), None)
-        fit_targets(self, X, y, sample_weight)
-        self._fitted_samples = len(targets)
+        with self._all_or_nothing():
+            features, targets = validate_data(
+                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True
+            )
+            targets = np.asarray(targets, dtype=np.float64)
+            self._forget()
+            self._choose_lam(features, targets, sample_weights(sample_weight, features), None)
+            fit_targets(self, X, y, sample_weight)
+            self._fitted_samples = len(targets)
         return self
 
     def partial_fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
