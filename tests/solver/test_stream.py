@@ -325,10 +325,42 @@ def test_ctrl_c_before_the_first_batch_is_not_swallowed():
         fl.stream(interrupted(), LOGISTIC, L2)
 
 
-def test_the_progressive_loss_is_a_weighted_mean():
-    """All losses are log 2 at scores 0, whatever the weights."""
-    batches = [(np.zeros((50, 3)), Y[:50], np.full(50, weight)) for weight in (100.0, 1.0, 7.0)]
-    assert fl.stream(batches, LOGISTIC, L2).progressive_loss == pytest.approx(np.log(2.0))
+@pytest.mark.parametrize("unit", [1e-160, 1.0, 1e160])
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)], ids=["light first", "heavy first"])
+def test_the_losses_are_weighted_means(order, unit):
+    """Scores are 0, so that the loss is y^2 / 2, however the weights change from batch to batch."""
+    batches = [
+        (np.zeros((50, 3)), np.full(50, y), np.full(50, unit * weight))
+        for y, weight in [(1.0, 1.0), (0.0, 100.0), (3.0, 7.0)][order]
+    ]
+    expected = (0.5 * 1.0 + 0.0 * 100.0 + 4.5 * 7.0) / 108.0
+    for lam in (1.0, "auto"):
+        result = fl.stream(batches, fl.losses.Squared(), lam=lam)
+        assert result.progressive_loss == pytest.approx(expected, rel=1e-12)
+    model = fl.LpRegressor(lam=1.0, fit_intercept=False)
+    for A, y, weights in batches:
+        model.partial_fit(A, y, sample_weight=weights)
+    assert model.progressive_loss_ == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_recent_loss_is_a_weighted_mean():
+    """Of every fourth sample of the window, by the average before its step."""
+    y, s = np.arange(96.0), np.repeat([1.0, 100.0, 0.01], 32)
+    batches = [(np.zeros((32, 1)), y[k : k + 32], s[k : k + 32]) for k in (0, 32, 64)]
+    expected = np.average(y[::4] ** 2 / 2.0, weights=s[::4])
+    assert fl.stream(batches, fl.losses.Squared(), L2).recent_loss == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_unit_of_the_weights_does_not_matter():
+    weights = np.random.default_rng(1).random(N) * np.repeat([1.0, 30.0, 0.1], N // 3)
+    one, other = (
+        fl.stream(pieces(100, weights=unit * weights), LOGISTIC, lam="auto", intercept=True)
+        for unit in (1.0, 2.0**-600)
+    )
+    np.testing.assert_allclose(one.w, other.w, rtol=1e-9, atol=1e-12)
+    assert one.family == pytest.approx(other.family)
+    assert one.dropped == other.dropped
+    assert one.recent_error == pytest.approx(other.recent_error)
 
 
 def test_a_batch_without_weight_is_counted_and_changes_nothing():

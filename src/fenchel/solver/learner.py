@@ -43,6 +43,9 @@ class StreamTuning:
 
 TUNING = StreamTuning()
 
+#: Which of `SUMS` have the weights of the samples as factors.
+IS_WEIGHTED = np.array([name != "slopes" for name in SUMS])
+
 
 @dataclass(frozen=True, eq=False)
 class StreamResult:
@@ -176,7 +179,8 @@ class Learner:
         self.start: tuple[Matrix, Vector, int] | None = None
         self.n_samples = self.n_batches = 0
         self.weight = self.at_zero = self.sizes = 0.0  # sums: weights, losses at score 0 above their minimum, |targets|
-        self.used = 0.0  # the sum of the weights as they entered the gradients
+        self.exponent: int | None = None  # of the power of two over which weights are taken
+        self.unit = 0.0  # the mean weight of the first batch, in which weights are summed below
         self.ball_moved = False  # between two steps
         self.batch = 1
         self.sums: Matrix = np.zeros((len(SUMS), 1, 1))  # for each lam that still learns and each class
@@ -204,7 +208,7 @@ class Learner:
         if self.loss.is_classification and self.classes is None and np.any(np.abs(targets) != 1.0):
             wrong = targets[np.abs(targets) != 1.0][0]
             raise ValueError(f"y must be -1 or +1 for {self.loss!r}; got {wrong:g}")
-        weights = _weights(sample_weight, n)
+        weights = self._weights(sample_weight, n)
         if self.models and design.n_features != self.models[0].width:
             raise ValueError(
                 f"X has {design.n_features} features, but the stream has had {self.models[0].width} so far"
@@ -215,6 +219,7 @@ class Learner:
         self.n_batches += 1
         if not len(order):
             return
+        self.unit = self.unit or float(weights.sum()) / len(order)
         self.weight += float(weights.sum())
         self.sizes += float(np.sum(weights * np.abs(targets)))  # not by BLAS, whose threads wait on a busy machine
         if self.intercept:
@@ -228,11 +233,26 @@ class Learner:
             part = order[done : done + self._room()]
             mean_weight = self.weight / (self.n_samples - done + len(order))
             self._account(self._learn_part(design, targets, weights, part, mean_weight), len(part))
-            self.used += float(weights[part].sum()) / mean_weight
             done += len(part)
         if not self._are_finite().any():
             raise OverflowError("the weights diverge: scale the features, take a larger lam, or a Lipschitz loss")
         self.best = self._choose()
+
+    def _weights(self, sample_weight: VectorLike | None, n: int) -> Vector:
+        """Weights, which may all be zero in one batch of many; extreme ones over a power of two, the same for all."""
+        if sample_weight is not None and np.shape(sample_weight) == (n,) and not np.any(sample_weight):
+            return np.zeros(n)
+        weights = as_weights(sample_weight, n)  # over a power of its own
+        given = weights if sample_weight is None else as_vector(np.broadcast_to(sample_weight, n), n, "sample_weight")
+        if self.exponent is None:
+            self.exponent = int(np.frexp(given.max())[1] - np.frexp(weights.max())[1])
+        with np.errstate(over="ignore"):
+            found = np.ldexp(given, -self.exponent) if self.exponent else given
+        if not float(found.max()) < 1e280:
+            raise ValueError(
+                f"sample_weight has {given.max():g}, which is out of range beside those of the batches before"
+            )
+        return np.asarray(found)
 
     def _learn_part(self, design: Design, y: Vector, weights: Vector, part: Indices, mean_weight: float) -> Window:
         """Every lam learns these samples."""
@@ -245,12 +265,13 @@ class Learner:
             if table is not None:
                 each.append(table.reshape(len(table), 2, -1, classes))
         total = np.hstack(sums).reshape(len(SUMS), -1, classes)
+        total[IS_WEIGHTED] *= mean_weight / self.unit  # the mean changes from part to part
         if not several:
             return Window(total, None)
         kinds = slice(None, None, -1) if self.loss.is_classification else slice(1)  # mistakes and losses, or losses
         values = np.concatenate(each, axis=2)[:, kinds]
         with np.errstate(over="ignore", invalid="ignore"):  # of lams that diverge
-            return Window(total, products(values, weights[part[::4]] / mean_weight))
+            return Window(total, products(values, weights[part[::4]] / self.unit))
 
     def _begin(self, design: Design, weights: Vector) -> GradientModels:
         p = self.form.p
@@ -384,9 +405,15 @@ class Learner:
         losses = np.where(np.isfinite(losses), losses, np.inf)
         if not self.loss.is_classification:
             return int(np.argmin(losses))
-        least, count = float(scores.min()), float(self._window[SUMS.index("average_weight")].max())
-        deviation = np.sqrt(least * (1.0 - least) / max(count, 1.0))
-        return int(np.argmin(np.where(scores <= least + deviation, losses, np.inf)))
+        return int(np.argmin(np.where(scores <= scores.min() + self._deviation(), losses, np.inf)))
+
+    def _deviation(self) -> float:
+        """The standard deviation of the least recent error, sqrt(e (1 - e) sum_i s_i^2) / sum_i s_i."""
+        least, window = float(self._scores().min()), self.windows[0]
+        if window.products is None:
+            return 0.0
+        weight = float(window.sums[SUMS.index("average_weight"), 0, 0])
+        return float(np.sqrt(least * (1.0 - least) * window.products[-1, -1, -1])) / weight
 
     @property
     def lam(self) -> float:
@@ -404,8 +431,9 @@ class Learner:
 
     @property
     def progressive_loss(self) -> float:
-        """Mean loss of every sample by the model before it was learnt; the mean over the classes."""
-        return float(self.sums[SUMS.index("loss"), self.best].mean()) / max(self.used, 1e-300)
+        """Weighted mean loss of every sample by the model before it was learnt; the mean over the classes."""
+        weight = self.weight / self.unit if self.unit else 1.0
+        return float(self.sums[SUMS.index("loss"), self.best].mean()) / weight
 
     @property
     def regret_bound(self) -> float:
@@ -437,10 +465,3 @@ class Learner:
             family=dict(zip(self.lams.tolist(), self.scores.tolist(), strict=True)),
             dropped={float(self.lams[k]): count for k, (count, _) in sorted(self.dropped.items())},
         )
-
-
-def _weights(sample_weight: VectorLike | None, n: int) -> Vector:
-    """Weights, which may all be zero in one batch of many."""
-    if sample_weight is not None and np.shape(sample_weight) == (n,) and not np.any(sample_weight):
-        return np.zeros(n)
-    return as_weights(sample_weight, n)
