@@ -91,6 +91,22 @@ def test_lam_is_chosen_by_progressive_validation():
     assert np.count_nonzero(np.isclose(family, model.lam_)) == 1
 
 
+@pytest.mark.parametrize("make", [fl.LpClassifier, fl.LpRegressor])
+def test_estimators_say_why_they_chose_lam(make):
+    y, first = DIGITS.target[TWO], {} if make is fl.LpRegressor else {"classes": [0, 1]}
+    assert make(lam=0.01).fit(X[TWO], y).lam_choice_ is None
+    assert make(lam=0.01).partial_fit(X[TWO], y, **first).lam_choice_ is None
+    for model in (make().fit(X[TWO], y), make().partial_fit(X[TWO], y, **first)):
+        choice = model.lam_choice_
+        assert choice.lam == model.lam_
+        assert len(choice.losses) == 6
+        assert (choice.errors == {}) is (make is fl.LpRegressor)
+        assert f"lam {model.lam_:.3g} was chosen for its recent loss" in str(choice)
+    fitted = make().fit(X[TWO], y)
+    choice = fitted.lam_choice_
+    assert fitted.partial_fit(X[TWO], y).lam_choice_ is choice
+
+
 def test_a_model_of_a_stream_can_be_copied_and_stored():
     y = DIGITS.target
     model = learnt(fl.LpClassifier(lam=0.01), X[:900], y[:900], classes=np.arange(10))

@@ -138,7 +138,34 @@ def test_a_family_of_lam_ends_near_its_best(p, loss, y):
             np.testing.assert_allclose(alone.w, chosen.w, rtol=1e-8, atol=1e-11)
     least = min(losses.values())
     assert losses[chosen.lam] - least < 0.5 * least
-    assert "was chosen by the recent" in str(chosen)
+    assert str(chosen.choice) in str(chosen)
+
+
+@pytest.mark.parametrize(("loss", "y"), [(LOGISTIC, Y), (fl.losses.Squared(), T)], ids=["labels", "targets"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_choice_of_lam_states_its_rule_with_its_numbers(loss, y, seed):
+    order = np.random.default_rng(seed).permutation(N)[:700]
+    choice = fl.stream(pieces(100, y[order], X[order]), loss, intercept=True).choice
+    last = [lam for lam in choice.losses if lam not in choice.dropped]
+    if loss is LOGISTIC:
+        least = min(choice.errors[lam] for lam in last)
+        assert 0.0 < choice.deviation < 0.1
+        last = [lam for lam in last if choice.errors[lam] <= least + choice.deviation]
+        assert f"error of at most {least + choice.deviation:.4g}: the least, {least:.4g} of lam" in str(choice)
+    else:
+        assert choice.errors == {}
+    assert choice.lam == min(last, key=choice.losses.__getitem__)
+    assert f"lam {choice.lam:.3g} was chosen for its recent loss of {choice.losses[choice.lam]:.4g}" in str(choice)
+    assert all(f"{value:.4g}" in str(choice) for value in [*choice.errors.values(), *choice.losses.values()])
+
+
+def test_the_deviation_of_an_error_is_that_of_a_weighted_mean():
+    """sqrt(e (1 - e) sum s^2) / sum s, over every fourth sample."""
+    s = np.random.default_rng(0).random(100) ** 3
+    choice = fl.stream([(X[:100], Y[:100], s)], LOGISTIC).choice
+    least = min(choice.errors.values())
+    expected = np.sqrt(least * (1.0 - least) * np.sum(s[::4] ** 2)) / s[::4].sum()
+    assert choice.deviation == pytest.approx(expected)
 
 
 def test_limits_callbacks_and_interrupts_end_a_stream_with_its_model(clock):

@@ -7,7 +7,7 @@ progressive validation is the result: the choice of sigma that section VII of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from fenchel.data.typing import Indices, Mask, Matrix, MatrixLike, Vector, Vecto
 from fenchel.problem.checks import require_count, require_instance
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
+from fenchel.steps.stochastic.choice import LamChoice, chosen
 from fenchel.steps.stochastic.comparison import Comparison, products
 from fenchel.steps.stochastic.models import SUMS, GradientModels, GradientRule, gradient_penalty
 from fenchel.steps.stochastic.pgs import default_batch, intercept_step
@@ -67,11 +68,8 @@ class StreamResult:
         By Lemma 1 the mean objective of the models before each step exceeds that of the best single model for the same
         samples by at most this; infinite where the lemma does not hold: with an unpenalised intercept, and for a loss
         without a Lipschitz constant in more than one batch (p > 1), whose ball moves from batch to batch.
-    family : dict
-        The recent error (loss for a regression) for each lam that was tried; of those that stopped to learn, when they
-        did.
-    dropped : dict
-        After how many samples a lam was found to be clearly worse than the best one, and stopped to learn.
+    choice : LamChoice
+        Recent losses and errors for each lam that was tried, and which one was taken; `print(result.choice)` says why.
     status : {"end", "max_seconds", "interrupted", "callback", "error"}
     """
 
@@ -85,8 +83,7 @@ class StreamResult:
     recent_loss: float
     recent_error: float
     regret_bound: float
-    family: dict[float, float]
-    dropped: dict[float, int] = field(default_factory=dict)
+    choice: LamChoice
     status: str = "end"
     seconds: float = 0.0
 
@@ -100,14 +97,18 @@ class StreamResult:
             + ("." if np.isnan(self.recent_error) else f", wrong for {100 * self.recent_error:.3g} %."),
         ]
         if len(self.family) > 1:
-            tried = ", ".join(f"{lam:.2g}: {value:.4g}" for lam, value in self.family.items())
-            what = "loss" if np.isnan(self.recent_error) else "error"
-            lines.append(f"lam {self.lam:.3g} was chosen by the recent {what} of those tried ({tried}).")
-        after = sorted(set(self.dropped.values()))
-        for count in after:
-            lams = ", ".join(f"{lam:.2g}" for lam, at in self.dropped.items() if at == count)
-            lines.append(f"After {count} samples lam {lams} was clearly worse than another, and learnt no more.")
+            lines.append(str(self.choice))
         return "\n".join(lines)
+
+    @property
+    def family(self) -> dict[float, float]:
+        """The recent error for each lam that was tried; the recent loss for a regression."""
+        return self.choice.errors or self.choice.losses
+
+    @property
+    def dropped(self) -> dict[float, int]:
+        """After how many samples a lam stopped to learn (`LamChoice.dropped`)."""
+        return self.choice.dropped
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,8 @@ class Learner:
         self.models: list[GradientModels] = []  # of the lams that still learn, a column for each lam and class
         self.kept: Indices = np.zeros(0, dtype=np.int64)  # the positions of these lams in the family
         self.best = 0  # the chosen one of them
-        self.dropped: dict[int, tuple[int, float]] = {}  # of other positions: after how many samples, the score then
+        # of other positions: after how many samples, and error and loss then
+        self.dropped: dict[int, tuple[int, float, float]] = {}
         self.start: tuple[Matrix, Vector, int] | None = None
         self.n_samples = self.n_batches = 0
         self.weight = self.at_zero = self.sizes = 0.0  # sums: weights, losses at score 0 above their minimum, |targets|
@@ -345,8 +347,8 @@ class Learner:
         if not worse.any():
             return
         stay = np.flatnonzero(~worse)
-        scores = self._scores()
-        gone = {int(self.kept[k]): (self.n_samples, float(scores[k])) for k in np.flatnonzero(worse)}
+        scores, means = self._scores(), self._recent("average_loss")
+        gone = {int(self.kept[k]): (self.n_samples, float(scores[k]), float(means[k])) for k in np.flatnonzero(worse)}
         self.dropped = self.dropped | gone
         self.models = self._models_of(stay)
         self.kept = self.kept[stay]
@@ -387,25 +389,25 @@ class Learner:
         return self._recent(self._measure)
 
     @property
-    def scores(self) -> Vector:
-        """The recent error of each lam, the mean over the classes; for a regression the recent loss."""
-        found = np.empty(len(self.lams))
-        found[self.kept] = self._scores()
-        for position, (_, score) in self.dropped.items():
-            found[position] = score
-        return found
+    def choice(self) -> LamChoice:
+        """Which lam is taken now, and why; errors and losses are means over the classes."""
+        found = np.empty((2, len(self.lams)))
+        found[:, self.kept] = self._scores(), self._recent("average_loss")
+        for position, (_, *values) in self.dropped.items():
+            found[:, position] = values
+        lams = self.lams.tolist()
+        errors, losses = (dict(zip(lams, row.tolist(), strict=True)) for row in found)
+        dropped = {float(self.lams[k]): count for k, (count, *_) in sorted(self.dropped.items())}
+        if not self.loss.is_classification:
+            return LamChoice(self.lam, losses, dropped=dropped)
+        return LamChoice(self.lam, losses, errors, self._deviation(), dropped)
 
     def _choose(self) -> int:
-        """The lam to take, of those that still learn: the least recent loss of those with an error within one standard
-        deviation of the least.
-        """
+        """The lam to take, of those that still learn."""
         if len(self.kept) == 1:
             return 0
-        losses, scores = self._recent("average_loss"), self._scores()
-        losses = np.where(np.isfinite(losses), losses, np.inf)
-        if not self.loss.is_classification:
-            return int(np.argmin(losses))
-        return int(np.argmin(np.where(scores <= scores.min() + self._deviation(), losses, np.inf)))
+        losses = self._recent("average_loss")
+        return chosen(losses, self._scores(), self._deviation()) if self.loss.is_classification else chosen(losses)
 
     def _deviation(self) -> float:
         """The standard deviation of the least recent error, sqrt(e (1 - e) sum_i s_i^2) / sum_i s_i."""
@@ -462,6 +464,5 @@ class Learner:
             recent_loss=float(self._recent("average_loss")[self.best]),
             recent_error=float(self._scores()[self.best]) if self.loss.is_classification else np.nan,
             regret_bound=self.regret_bound,
-            family=dict(zip(self.lams.tolist(), self.scores.tolist(), strict=True)),
-            dropped={float(self.lams[k]): count for k, (count, _) in sorted(self.dropped.items())},
+            choice=self.choice,
         )

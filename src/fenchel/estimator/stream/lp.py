@@ -40,6 +40,7 @@ from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import L2, LpSquared, Penalty
 from fenchel.solver.learner import Learner
+from fenchel.steps.stochastic.choice import LamChoice
 
 #: The lam with which a stream begins if a family of them is tried.
 ANY_LAM = 1.0
@@ -64,6 +65,7 @@ class StreamModel(LinearEstimator):
     penalize_intercept: bool
     intercept_scaling: float
     lam_: float
+    lam_choice_: LamChoice | None
     t_: int
     _fitted_samples: int
     n_samples_seen_: int
@@ -139,6 +141,8 @@ class StreamModel(LinearEstimator):
         w, b = learner.model(self.output)
         self.coef_, self.intercept_ = w, b
         self.lam_, self.t_ = learner.lam, learner.n_steps
+        if learner.automatic or not _is_auto(self.lam):  # else a fit before has chosen it
+            self.lam_choice_ = learner.choice if learner.automatic else None
         self.n_samples_seen_, self.n_batches_ = learner.n_samples, learner.n_batches
         self.progressive_loss_, self.regret_bound_ = learner.progressive_loss, learner.regret_bound
         self.n_iter_ = 1
@@ -168,12 +172,12 @@ class StreamModel(LinearEstimator):
     def _choose_lam(self, X: MatrixLike, y: Vector, weights: Vector, classes: Vector | None) -> None:
         """lam_: as given, or chosen in one pass over the samples in random order."""
         if not _is_auto(self.lam):
-            self.lam_ = float(self.lam)
+            self.lam_, self.lam_choice_ = float(self.lam), None
             return
         order = check_random_state(self.random_state if self.random_state is not None else 0).permutation(len(y))
         learner = self._learner(classes, automatic=True)
         learner.learn(X[order], y[order], weights[order])  # type: ignore[index]
-        self.lam_ = learner.lam
+        self.lam_, self.lam_choice_ = learner.lam, learner.choice
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -235,6 +239,9 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
     ----------
     lam_ : float
         The weight of the penalty, as given or as chosen.
+    lam_choice_ : LamChoice or None
+        For lam="auto": recent errors and losses for each lam that was tried, and which one was taken;
+        `print(model.lam_choice_)` says why. Of the last `fit` or `partial_fit` that chose.
     n_samples_seen_, n_batches_, t_ : int
         Samples, batches and gradient steps of `partial_fit`.
     progressive_loss_ : float
@@ -356,7 +363,7 @@ class LpRegressor(StreamParameters, StreamModel, Regression):
 
     Attributes
     ----------
-    lam_, n_samples_seen_, n_batches_, t_, progressive_loss_, regret_bound_
+    lam_, lam_choice_, n_samples_seen_, n_batches_, t_, progressive_loss_, regret_bound_
         As in `LpClassifier`.
 
     Examples
