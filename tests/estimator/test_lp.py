@@ -251,6 +251,16 @@ def test_a_batch_of_huge_numbers_is_named_and_changes_nothing(make):
         ({"lam": 0.0}, ValueError, "lam must be positive"),
         ({"lam": "best"}, TypeError, "lam must be a number"),
         ({"output": "random"}, ValueError, "output must be one of"),
+        ({"batch_size": 0}, ValueError, "batch_size must be a whole number"),
+        ({"solver": "nonsense"}, ValueError, "unknown solver 'nonsense'"),
+        ({"solver": 3}, TypeError, "solver must be a name or an object"),
+        ({"tol": "a"}, ValueError, "tol must be a number"),
+        ({"max_iter": -3}, ValueError, "max_iter must be an integer"),
+        ({"max_seconds": -1.0}, ValueError, "max_seconds must be a positive number"),
+        ({"n_threads": "x"}, ValueError, "number of threads"),
+        ({"warm_start": 7}, TypeError, "warm_start must be True or False"),
+        ({"random_state": "abc"}, ValueError, "abc"),
+        ({"progress": "yes"}, TypeError, "progress must be True or False"),
     ],
 )
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
@@ -279,6 +289,7 @@ def test_what_a_fit_has_proven_does_not_outlive_it():
         {"loss": "hinge"},
         {"p": 1.5},
         {"lam": 1.0},
+        {"lam": "auto"},
         {"fit_intercept": False},
         {"batch_size": 7},
         {"penalize_intercept": True},
@@ -289,6 +300,37 @@ def test_parameters_cannot_change_within_a_stream(changed):
     model = fl.LpClassifier(lam=0.01).partial_fit(X[TWO], y, classes=[0, 1])
     with pytest.raises(ValueError, match="has changed since the first batch"):
         model.set_params(**changed).partial_fit(X[TWO], y)
+
+
+def test_a_chosen_lam_is_not_replaced_within_a_stream():
+    y = DIGITS.target[TWO]
+    model = fl.LpClassifier().partial_fit(X[TWO], y, classes=[0, 1])
+    with pytest.raises(ValueError, match="batch 2: lam has changed since the first batch"):
+        model.set_params(lam=0.5).partial_fit(X[TWO], y)
+    assert model.set_params(lam="auto").partial_fit(X[TWO], y).n_batches_ == 2
+
+
+def test_lam_may_change_between_a_fit_and_a_stream_but_is_not_chosen_there():
+    y = DIGITS.target[TWO]
+    for lam in (0.5, "auto"):
+        model = fl.LpClassifier(lam=lam).fit(X[TWO], y)
+        assert model.set_params(lam=0.1).partial_fit(X[TWO], y).lam_ == 0.1
+    model = fl.LpClassifier(lam=0.5).fit(X[TWO], y)
+    with pytest.raises(ValueError, match=r'lam="auto" after a fit with lam=0\.5: call fit'):
+        model.set_params(lam="auto").partial_fit(X[TWO], y)
+    model = fl.LpClassifier().fit(X[TWO], y)
+    lam = model.lam_
+    assert model.partial_fit(X[TWO], y).partial_fit(X[TWO], y).lam_ == lam
+
+
+def test_progress_of_batches_is_shown(capsys):
+    y = DIGITS.target[TWO]
+    model = learnt(fl.LpClassifier(lam=0.01), X[TWO], y, 200, classes=[0, 1])
+    assert capsys.readouterr().out == ""
+    model.set_params(progress=True).partial_fit(X[TWO], y)
+    shown = capsys.readouterr().out
+    assert "batch 3" in shown
+    assert f"{model.n_samples_seen_} samples, progressive loss {model.progressive_loss_:.4g}" in shown
 
 
 def test_a_fit_that_fails_leaves_the_stream():

@@ -183,6 +183,15 @@ def test_limits_callbacks_and_interrupts_end_a_stream_with_its_model(clock):
     assert (result.status, result.n_samples) == ("interrupted", 100)
 
 
+def test_progress_is_shown(capsys):
+    fl.stream(pieces(100), LOGISTIC, L2)
+    assert capsys.readouterr().out == ""
+    fl.stream(pieces(100), LOGISTIC, L2, progress=True)
+    shown = capsys.readouterr().out
+    assert f"{N} samples" in shown
+    assert "per second" in shown
+
+
 def nan_in(A):
     A = A.copy()
     A[3, 2] = np.nan
