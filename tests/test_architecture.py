@@ -65,6 +65,7 @@ def test_public_names():
         "StreamError",
         "StreamResult",
         "TotalVariationDenoiser",
+        "batches",
         "certified_path",
         "certify",
         "denoise",

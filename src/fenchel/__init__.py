@@ -11,7 +11,7 @@ from fenchel.certificate import (
     Separability,
     certify,
 )
-from fenchel.data import Design, read
+from fenchel.data import Design, batches, read
 from fenchel.estimator import (
     ElasticNet,
     ElasticNetCV,
@@ -108,6 +108,7 @@ __all__ = [
     "StreamError",
     "StreamResult",
     "TotalVariationDenoiser",
+    "batches",
     "certified_path",
     "certify",
     "denoise",

@@ -8,6 +8,7 @@ import io
 import lzma
 import re
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from fenchel.data.readers import FORMATS, read
+from fenchel.data.readers import FORMATS, batches, read
 from fenchel.data.readers.svmlight import read_svmlight
 
 Write = Callable[..., Path]
@@ -525,3 +526,94 @@ def test_option_of_another_format_is_an_error(write: Write, name: str, option: s
 def test_option_out_of_range_is_an_error(write: Write, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read(write("1 1:1"), **options)
+
+
+# In pieces --------------------------------------------------------------------------------------------------------
+
+
+def joined(parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    X = [part for part, _ in parts]
+    y = None if parts[0][1] is None else np.concatenate([part for _, part in parts])
+    return sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.vstack(X), y
+
+
+@pytest.mark.parametrize("rows", [1, 7, 59, 60, 1000])
+@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_the_pieces_of_an_svmlight_file_are_the_whole(rows: int, suffix: str, zero_based: bool, write: Write) -> None:
+    text = random_svmlight(zero_based)
+    compress = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}[suffix]
+    path = write(compress(text), f"data.svm{suffix}")
+    X, y = read(path, n_features=35, zero_based=zero_based)
+    parts = list(batches(path, rows, n_features=35, zero_based=zero_based))
+    assert [part.shape[0] for part, _ in parts] == [min(rows, 60 - k) for k in range(0, 60, rows)]
+    again, labels = joined(parts)
+    assert_same(again, X)
+    assert parts[0][0].indices.dtype == np.int32
+    np.testing.assert_array_equal(labels, y)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 100])
+@pytest.mark.parametrize("labels", [["1", "2", "1", "0", "2"], ["a", "b", "a", "1", "2"]])
+@pytest.mark.parametrize("options", [{}, {"target": "y"}, {"target": False}, {"dtype": np.float32}])
+def test_the_pieces_of_a_csv_file_are_the_whole(
+    rows: int, labels: list[str], options: dict[str, Any], write: Write
+) -> None:
+    if options.get("target") is False and labels[0] == "a":
+        labels = ["1"] * 5
+    path = write("u,v,y\n" + "".join(f"{k},{k / 3},{label}\n" for k, label in enumerate(labels)), "data.csv")
+    X, y = read(path, **options)
+    again, found = joined(list(batches(path, rows, **options)))
+    np.testing.assert_array_equal(again, X)
+    assert again.dtype == X.dtype
+    np.testing.assert_array_equal(found, y)
+
+
+@pytest.mark.parametrize("rows", [2, 100])
+def test_the_pieces_of_a_parquet_file_are_the_whole(rows: int, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "data.parquet"
+    pandas.DataFrame({"u": np.arange(5.0), "v": np.arange(5), "y": list("abcab")}).to_parquet(path)
+    X, y = read(path)
+    again, found = joined(list(batches(path, rows)))
+    np.testing.assert_array_equal(again, X)
+    np.testing.assert_array_equal(found, y)
+
+
+def test_pieces_take_the_memory_of_a_piece(tmp_path: Path) -> None:
+    path = tmp_path / "data.svm.gz"
+    line = b"1 " + b" ".join(b"%d:0.5" % k for k in range(1, 101)) + b"\n"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(20):
+            file.write(line * 1000)
+    most = 0
+    tracemalloc.start()
+    for X, _ in batches(path, 500, n_features=100):
+        assert X.shape == (500, 100)
+        most = max(most, tracemalloc.get_traced_memory()[1])
+    tracemalloc.stop()
+    whole = 20_000 * 100 * 12
+    assert most < whole / 4
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "options", "message"),
+    [
+        ("1 1:2\n", "data.svm", {}, "pass n_features"),
+        ("1 1:2\n1 3:1\n", "data.svm", {"n_features": 2}, "index 3 is beyond n_features=2"),
+        ("1 1:2\n1 0:1\n", "data.svm", {"n_features": 2}, "line 2: feature 0 counts from 0"),
+        ("1 1:2\n1 2:nan\n", "data.svm", {"n_features": 2}, "line 2: feature 2"),
+        ("1,2\n3,4\n5,b\n", "data.csv", {"rows": 2}, "from line 3 on a target is text"),
+        ("1,2\n3,4\n", "data.csv", {"zero_based": True}, "zero_based applies to svmlight"),
+        ("1,2\n3,4\n", "data.csv", {"rows": 0}, "rows must be a whole number"),
+        ("1,2\n3,4\n", "data.csv", {"rows": True}, "rows must be a whole number"),
+        ("x", "data.npz", {}, "npz files are read as a whole"),
+        ("", "data.csv", {}, "the file is empty"),
+    ],
+)
+def test_what_is_wrong_with_a_piece_is_said(
+    content: str, name: str, options: dict[str, Any], message: str, write: Write
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        list(batches(write(content, name), **options))

@@ -1,6 +1,7 @@
 """LpClassifier and LpRegressor: certified fits, and learning from batches."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -88,6 +89,22 @@ def test_lam_is_chosen_by_progressive_validation():
     assert max(scores.values()) - stream.score(X, y) < 0.03
     family = 10.0**-1.5 * np.mean(np.square(X).sum(axis=1)) * 10.0 ** -np.arange(6.0)
     assert np.count_nonzero(np.isclose(family, model.lam_)) == 1
+
+
+@pytest.mark.parametrize("make", [fl.LpClassifier, fl.LpRegressor])
+def test_estimators_say_why_they_chose_lam(make):
+    y, first = DIGITS.target[TWO], {} if make is fl.LpRegressor else {"classes": [0, 1]}
+    assert make(lam=0.01).fit(X[TWO], y).lam_choice_ is None
+    assert make(lam=0.01).partial_fit(X[TWO], y, **first).lam_choice_ is None
+    for model in (make().fit(X[TWO], y), make().partial_fit(X[TWO], y, **first)):
+        choice = model.lam_choice_
+        assert choice.lam == model.lam_
+        assert len(choice.losses) == 6
+        assert (choice.errors == {}) is (make is fl.LpRegressor)
+        assert f"lam {model.lam_:.3g} was chosen for its recent loss" in str(choice)
+    fitted = make().fit(X[TWO], y)
+    choice = fitted.lam_choice_
+    assert fitted.partial_fit(X[TWO], y).lam_choice_ is choice
 
 
 def test_a_model_of_a_stream_can_be_copied_and_stored():
@@ -234,6 +251,16 @@ def test_a_batch_of_huge_numbers_is_named_and_changes_nothing(make):
         ({"lam": 0.0}, ValueError, "lam must be positive"),
         ({"lam": "best"}, TypeError, "lam must be a number"),
         ({"output": "random"}, ValueError, "output must be one of"),
+        ({"batch_size": 0}, ValueError, "batch_size must be a whole number"),
+        ({"solver": "nonsense"}, ValueError, "unknown solver 'nonsense'"),
+        ({"solver": 3}, TypeError, "solver must be a name or an object"),
+        ({"tol": "a"}, ValueError, "tol must be a number"),
+        ({"max_iter": -3}, ValueError, "max_iter must be an integer"),
+        ({"max_seconds": -1.0}, ValueError, "max_seconds must be a positive number"),
+        ({"n_threads": "x"}, ValueError, "number of threads"),
+        ({"warm_start": 7}, TypeError, "warm_start must be True or False"),
+        ({"random_state": "abc"}, ValueError, "abc"),
+        ({"progress": "yes"}, TypeError, "progress must be True or False"),
     ],
 )
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
@@ -262,6 +289,7 @@ def test_what_a_fit_has_proven_does_not_outlive_it():
         {"loss": "hinge"},
         {"p": 1.5},
         {"lam": 1.0},
+        {"lam": "auto"},
         {"fit_intercept": False},
         {"batch_size": 7},
         {"penalize_intercept": True},
@@ -274,6 +302,37 @@ def test_parameters_cannot_change_within_a_stream(changed):
         model.set_params(**changed).partial_fit(X[TWO], y)
 
 
+def test_a_chosen_lam_is_not_replaced_within_a_stream():
+    y = DIGITS.target[TWO]
+    model = fl.LpClassifier().partial_fit(X[TWO], y, classes=[0, 1])
+    with pytest.raises(ValueError, match="batch 2: lam has changed since the first batch"):
+        model.set_params(lam=0.5).partial_fit(X[TWO], y)
+    assert model.set_params(lam="auto").partial_fit(X[TWO], y).n_batches_ == 2
+
+
+def test_lam_may_change_between_a_fit_and_a_stream_but_is_not_chosen_there():
+    y = DIGITS.target[TWO]
+    for lam in (0.5, "auto"):
+        model = fl.LpClassifier(lam=lam).fit(X[TWO], y)
+        assert model.set_params(lam=0.1).partial_fit(X[TWO], y).lam_ == 0.1
+    model = fl.LpClassifier(lam=0.5).fit(X[TWO], y)
+    with pytest.raises(ValueError, match=r'lam="auto" after a fit with lam=0\.5: call fit'):
+        model.set_params(lam="auto").partial_fit(X[TWO], y)
+    model = fl.LpClassifier().fit(X[TWO], y)
+    lam = model.lam_
+    assert model.partial_fit(X[TWO], y).partial_fit(X[TWO], y).lam_ == lam
+
+
+def test_progress_of_batches_is_shown(capsys):
+    y = DIGITS.target[TWO]
+    model = learnt(fl.LpClassifier(lam=0.01), X[TWO], y, 200, classes=[0, 1])
+    assert capsys.readouterr().out == ""
+    model.set_params(progress=True).partial_fit(X[TWO], y)
+    shown = capsys.readouterr().out
+    assert "batch 3" in shown
+    assert f"{model.n_samples_seen_} samples, progressive loss {model.progressive_loss_:.4g}" in shown
+
+
 def test_a_fit_that_fails_leaves_the_stream():
     y = DIGITS.target[TWO]
     model = fl.LpClassifier(lam=0.01).partial_fit(X[TWO], y, classes=[0, 1])
@@ -281,6 +340,36 @@ def test_a_fit_that_fails_leaves_the_stream():
         model.fit(X[TWO], y[:-1])
     steps = model.t_
     assert model.partial_fit(X[TWO][:1], y[:1]).t_ == steps + 1
+
+
+@pytest.mark.parametrize("make", [fl.LpClassifier, fl.LpRegressor])
+@pytest.mark.parametrize("lam", [0.01, "auto"])
+@pytest.mark.parametrize("before", ["nothing", "stream", "fit"])
+@pytest.mark.parametrize(
+    ("options", "weight"),
+    [({}, -1.0), ({"solver": "nonsense"}, 1.0), ({"tol": -1.0}, 1.0), ({"max_iter": 0}, 1.0)],
+)
+def test_a_fit_that_fails_changes_nothing(make, lam, before, options, weight):
+    y, first = DIGITS.target[TWO], {} if make is fl.LpRegressor else {"classes": [0, 1]}
+    model, plain = make(lam=lam), make(lam=lam)
+    for each in (model, plain):
+        if before == "stream":
+            learnt(each, X[TWO], y, **first)
+        elif before == "fit":
+            each.fit(X[TWO], y)
+    known = dict(vars(model))
+    model.set_params(**options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises((ValueError, fl.NotCertifiedWarning)):
+            model.fit(X[TWO][:, ::-1] ** 3, y, np.full(len(y), weight))
+    model.set_params(**{name: plain.get_params()[name] for name in options})
+    assert vars(model).keys() == known.keys()
+    assert all(vars(model)[name] is known[name] for name in known if name.endswith("_"))
+    for each in (model, plain):
+        each.partial_fit(X[TWO][:20], y[:20], **first)
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    assert model.lam_ == plain.lam_
 
 
 def test_class_weights_are_checked_as_in_a_fit():

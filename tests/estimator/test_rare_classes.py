@@ -1,5 +1,7 @@
 """Classes that a bootstrap, a fold or the weights leave out; and what searches hand to splitters and scorers."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import sklearn
@@ -9,6 +11,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import BaggingClassifier
 from sklearn.metrics import accuracy_score, f1_score, make_scorer
 from sklearn.model_selection import GroupKFold, KFold
+from sklearn.svm import LinearSVC
 from sklearn.utils.metadata_routing import MetadataRouter
 
 import fenchel as fl
@@ -33,6 +36,50 @@ CLASSIFIERS = [
     fl.KernelClassifier(),
 ]
 missing = pytest.mark.filterwarnings("ignore:.*knows? nothing")
+
+
+@pytest.mark.parametrize("k", [[0, 1], [0], [2]], ids=str)
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(each for each in CLASSIFIERS if not isinstance(each, fl.KernelClassifier)),
+        fl.LpClassifier(lam=0.1),
+        fl.LpClassifier("hinge", p=1.5, lam=0.1, fit_intercept=False),
+        sklearn.linear_model.LogisticRegression(max_iter=1000),
+        LinearSVC(),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_samples_that_lack_classes_are_certified(model, k, classes):
+    """The objective is that of the classes of the fit; other models of it are above the bound."""
+    A, y = (IRIS_X, IRIS_Y) if classes == 3 else (IRIS_X[IRIS_Y > 0], IRIS_Y[IRIS_Y > 0])
+    fitted, fewer = clone(model).fit(A, y), np.isin(y, k if classes == 3 else [2])
+    certificate = fl.certify(fitted, A[fewer], y[fewer])
+    assert np.isfinite(certificate.gap)
+    assert certificate.primal - certificate.gap <= certificate.dual
+    for factor in (0.0, 0.3, 1.0, 3.0):
+        other = deepcopy(fitted)
+        other.coef_, other.intercept_ = factor * fitted.coef_, factor * fitted.intercept_
+        primal = fl.certify(other, A[fewer], y[fewer], effort="low").primal
+        assert primal >= certificate.dual - certificate.rounding
+
+
+def test_the_bound_of_one_class_is_near_the_optimum():
+    """Without a free intercept: a solve in which the others have weight zero."""
+    A, y = IRIS_X, np.where(IRIS_Y == 0, 1.0, -1.0)
+    best = fl.solve(fl.Problem(A, y, fl.losses.Logistic(), fl.penalties.L2(0.1), sample_weight=y > 0.0), tol=1e-9)
+    one = fl.Problem(A[y > 0.0], np.ones(50), fl.losses.Logistic(), fl.penalties.L2(0.1))
+    certificate = fl.certify(one, best.w)
+    assert certificate.ok
+    assert certificate.primal == pytest.approx(best.certificate.primal, rel=1e-9)
+
+
+def test_one_class_is_not_solved():
+    one = fl.Problem(IRIS_X, np.ones(150), fl.losses.Logistic(), fl.penalties.L2(0.1))
+    for solve in (fl.solve, lambda p: fl.path(p, lams=[0.1]), lambda p: fl.certified_path(p, 0.1, 1.0)):
+        with pytest.raises(ValueError, match=r"y has one class only \(\+1 everywhere\); a classifier needs two"):
+            solve(one)
 
 
 @missing

@@ -138,7 +138,34 @@ def test_a_family_of_lam_ends_near_its_best(p, loss, y):
             np.testing.assert_allclose(alone.w, chosen.w, rtol=1e-8, atol=1e-11)
     least = min(losses.values())
     assert losses[chosen.lam] - least < 0.5 * least
-    assert "was chosen by the recent" in str(chosen)
+    assert str(chosen.choice) in str(chosen)
+
+
+@pytest.mark.parametrize(("loss", "y"), [(LOGISTIC, Y), (fl.losses.Squared(), T)], ids=["labels", "targets"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_choice_of_lam_states_its_rule_with_its_numbers(loss, y, seed):
+    order = np.random.default_rng(seed).permutation(N)[:700]
+    choice = fl.stream(pieces(100, y[order], X[order]), loss, intercept=True).choice
+    last = [lam for lam in choice.losses if lam not in choice.dropped]
+    if loss is LOGISTIC:
+        least = min(choice.errors[lam] for lam in last)
+        assert 0.0 < choice.deviation < 0.1
+        last = [lam for lam in last if choice.errors[lam] <= least + choice.deviation]
+        assert f"error of at most {least + choice.deviation:.4g}: the least, {least:.4g} of lam" in str(choice)
+    else:
+        assert choice.errors == {}
+    assert choice.lam == min(last, key=choice.losses.__getitem__)
+    assert f"lam {choice.lam:.3g} was chosen for its recent loss of {choice.losses[choice.lam]:.4g}" in str(choice)
+    assert all(f"{value:.4g}" in str(choice) for value in [*choice.errors.values(), *choice.losses.values()])
+
+
+def test_the_deviation_of_an_error_is_that_of_a_weighted_mean():
+    """sqrt(e (1 - e) sum s^2) / sum s, over every fourth sample."""
+    s = np.random.default_rng(0).random(100) ** 3
+    choice = fl.stream([(X[:100], Y[:100], s)], LOGISTIC).choice
+    least = min(choice.errors.values())
+    expected = np.sqrt(least * (1.0 - least) * np.sum(s[::4] ** 2)) / s[::4].sum()
+    assert choice.deviation == pytest.approx(expected)
 
 
 def test_limits_callbacks_and_interrupts_end_a_stream_with_its_model(clock):
@@ -154,6 +181,15 @@ def test_limits_callbacks_and_interrupts_end_a_stream_with_its_model(clock):
 
     result = fl.stream(interrupted(), LOGISTIC, L2)
     assert (result.status, result.n_samples) == ("interrupted", 100)
+
+
+def test_progress_is_shown(capsys):
+    fl.stream(pieces(100), LOGISTIC, L2)
+    assert capsys.readouterr().out == ""
+    fl.stream(pieces(100), LOGISTIC, L2, progress=True)
+    shown = capsys.readouterr().out
+    assert f"{N} samples" in shown
+    assert "per second" in shown
 
 
 def nan_in(A):
@@ -325,10 +361,42 @@ def test_ctrl_c_before_the_first_batch_is_not_swallowed():
         fl.stream(interrupted(), LOGISTIC, L2)
 
 
-def test_the_progressive_loss_is_a_weighted_mean():
-    """All losses are log 2 at scores 0, whatever the weights."""
-    batches = [(np.zeros((50, 3)), Y[:50], np.full(50, weight)) for weight in (100.0, 1.0, 7.0)]
-    assert fl.stream(batches, LOGISTIC, L2).progressive_loss == pytest.approx(np.log(2.0))
+@pytest.mark.parametrize("unit", [1e-160, 1.0, 1e160])
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)], ids=["light first", "heavy first"])
+def test_the_losses_are_weighted_means(order, unit):
+    """Scores are 0, so that the loss is y^2 / 2, however the weights change from batch to batch."""
+    batches = [
+        (np.zeros((50, 3)), np.full(50, y), np.full(50, unit * weight))
+        for y, weight in [(1.0, 1.0), (0.0, 100.0), (3.0, 7.0)][order]
+    ]
+    expected = (0.5 * 1.0 + 0.0 * 100.0 + 4.5 * 7.0) / 108.0
+    for lam in (1.0, "auto"):
+        result = fl.stream(batches, fl.losses.Squared(), lam=lam)
+        assert result.progressive_loss == pytest.approx(expected, rel=1e-12)
+    model = fl.LpRegressor(lam=1.0, fit_intercept=False)
+    for A, y, weights in batches:
+        model.partial_fit(A, y, sample_weight=weights)
+    assert model.progressive_loss_ == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_recent_loss_is_a_weighted_mean():
+    """Of every fourth sample of the window, by the average before its step."""
+    y, s = np.arange(96.0), np.repeat([1.0, 100.0, 0.01], 32)
+    batches = [(np.zeros((32, 1)), y[k : k + 32], s[k : k + 32]) for k in (0, 32, 64)]
+    expected = np.average(y[::4] ** 2 / 2.0, weights=s[::4])
+    assert fl.stream(batches, fl.losses.Squared(), L2).recent_loss == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_unit_of_the_weights_does_not_matter():
+    weights = np.random.default_rng(1).random(N) * np.repeat([1.0, 30.0, 0.1], N // 3)
+    one, other = (
+        fl.stream(pieces(100, weights=unit * weights), LOGISTIC, lam="auto", intercept=True)
+        for unit in (1.0, 2.0**-600)
+    )
+    np.testing.assert_allclose(one.w, other.w, rtol=1e-9, atol=1e-12)
+    assert one.family == pytest.approx(other.family)
+    assert one.dropped == other.dropped
+    assert one.recent_error == pytest.approx(other.recent_error)
 
 
 def test_a_batch_without_weight_is_counted_and_changes_nothing():

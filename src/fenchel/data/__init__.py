@@ -4,6 +4,6 @@ from fenchel.data.class_differences import ClassDifferences
 from fenchel.data.convert import encode_labels
 from fenchel.data.design import Design
 from fenchel.data.products import Products
-from fenchel.data.readers import read
+from fenchel.data.readers import batches, read
 
-__all__ = ["ClassDifferences", "Design", "Products", "encode_labels", "read"]
+__all__ = ["ClassDifferences", "Design", "Products", "batches", "encode_labels", "read"]

@@ -112,7 +112,7 @@ def as_vector(values: VectorLike, n: int, name: str) -> Vector:
 
 
 def as_signs(values: VectorLike, n: int, name: str = "y") -> Vector:
-    """Labels -1 and +1, both of which occur."""
+    """Labels -1 and +1."""
     y = as_vector(values, n, name)
     bad = np.flatnonzero(np.abs(y) != 1.0)
     if bad.size:
@@ -120,8 +120,6 @@ def as_signs(values: VectorLike, n: int, name: str = "y") -> Vector:
             f"{name} has {y[bad[0]]:g} at position {bad[0]}; a classification loss needs labels -1 and +1. "
             "fenchel.data.encode_labels and the estimators translate labels of any kind."
         )
-    if y.min() == y.max():
-        raise ValueError(f"{name} has one class only ({y[0]:+g} everywhere); a classifier needs two")
     return y
 
 

@@ -40,7 +40,7 @@ class Problem(EmpiricalRisk):
         See `Design` for the formats used in place and those that are converted. `Products` is enough for certificates
         and first-order solvers.
     y : array of n targets
-        -1 and +1 for classification losses.
+        -1 and +1 for classification losses; a problem with one of them only can be certified, but not solved.
     loss : Loss, default Squared()
     penalty : Penalty, default L2(1e-4)
     sample_weight : array of n weights >= 0, optional
@@ -85,6 +85,12 @@ class Problem(EmpiricalRisk):
     def with_lam(self, lam: float) -> Problem:
         """The same problem with another lam."""
         return self.replace(penalty=self.penalty.with_lam(lam))
+
+    def unsolvable(self) -> str | None:
+        """One label everywhere."""
+        if not (self.loss.is_classification and self.y.min() == self.y.max()):
+            return None
+        return f"y has one class only ({self.y[0]:+g} everywhere); a classifier needs two"
 
     @property
     def shapes(self) -> tuple[Shape, Shape, Shape]:

@@ -67,6 +67,10 @@ class Statement(ABC):
     def replace(self, **changes: object) -> Self:
         """The same problem with some fields replaced; nothing is checked or copied again."""
 
+    def unsolvable(self) -> str | None:
+        """Why `solve` refuses it, though models can be certified; None if it does not."""
+        return None
+
     @abstractmethod
     def in_domain(self, alpha: Vector) -> Vector:
         """alpha moved into the domain of the dual objective."""

@@ -13,6 +13,7 @@ from fenchel.solver.separability import separable
 from fenchel.solver.solve import solve
 from fenchel.solver.stream import StreamError, stream
 from fenchel.steps import FISTA, PDHG, BlockSDCA, Candidate, MatrixNewton, Solver, Start
+from fenchel.steps.stochastic.choice import LamChoice
 
 __all__ = [
     "FISTA",
@@ -23,6 +24,7 @@ __all__ = [
     "Check",
     "Explanation",
     "Knot",
+    "LamChoice",
     "MatrixNewton",
     "NotCertifiedWarning",
     "Path",

@@ -7,7 +7,7 @@ progressive validation is the result: the choice of sigma that section VII of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from fenchel.data.typing import Indices, Mask, Matrix, MatrixLike, Vector, Vecto
 from fenchel.problem.checks import require_count, require_instance
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
+from fenchel.steps.stochastic.choice import LamChoice, chosen
 from fenchel.steps.stochastic.comparison import Comparison, products
 from fenchel.steps.stochastic.models import SUMS, GradientModels, GradientRule, gradient_penalty
 from fenchel.steps.stochastic.pgs import default_batch, intercept_step
@@ -43,6 +44,9 @@ class StreamTuning:
 
 TUNING = StreamTuning()
 
+#: Which of `SUMS` have the weights of the samples as factors.
+IS_WEIGHTED = np.array([name != "slopes" for name in SUMS])
+
 
 @dataclass(frozen=True, eq=False)
 class StreamResult:
@@ -64,11 +68,8 @@ class StreamResult:
         By Lemma 1 the mean objective of the models before each step exceeds that of the best single model for the same
         samples by at most this; infinite where the lemma does not hold: with an unpenalised intercept, and for a loss
         without a Lipschitz constant in more than one batch (p > 1), whose ball moves from batch to batch.
-    family : dict
-        The recent error (loss for a regression) for each lam that was tried; of those that stopped to learn, when they
-        did.
-    dropped : dict
-        After how many samples a lam was found to be clearly worse than the best one, and stopped to learn.
+    choice : LamChoice
+        Recent losses and errors for each lam that was tried, and which one was taken; `print(result.choice)` says why.
     status : {"end", "max_seconds", "interrupted", "callback", "error"}
     """
 
@@ -82,8 +83,7 @@ class StreamResult:
     recent_loss: float
     recent_error: float
     regret_bound: float
-    family: dict[float, float]
-    dropped: dict[float, int] = field(default_factory=dict)
+    choice: LamChoice
     status: str = "end"
     seconds: float = 0.0
 
@@ -97,14 +97,18 @@ class StreamResult:
             + ("." if np.isnan(self.recent_error) else f", wrong for {100 * self.recent_error:.3g} %."),
         ]
         if len(self.family) > 1:
-            tried = ", ".join(f"{lam:.2g}: {value:.4g}" for lam, value in self.family.items())
-            what = "loss" if np.isnan(self.recent_error) else "error"
-            lines.append(f"lam {self.lam:.3g} was chosen by the recent {what} of those tried ({tried}).")
-        after = sorted(set(self.dropped.values()))
-        for count in after:
-            lams = ", ".join(f"{lam:.2g}" for lam, at in self.dropped.items() if at == count)
-            lines.append(f"After {count} samples lam {lams} was clearly worse than another, and learnt no more.")
+            lines.append(str(self.choice))
         return "\n".join(lines)
+
+    @property
+    def family(self) -> dict[float, float]:
+        """The recent error for each lam that was tried; the recent loss for a regression."""
+        return self.choice.errors or self.choice.losses
+
+    @property
+    def dropped(self) -> dict[float, int]:
+        """After how many samples a lam stopped to learn (`LamChoice.dropped`)."""
+        return self.choice.dropped
 
 
 @dataclass(frozen=True)
@@ -172,11 +176,13 @@ class Learner:
         self.models: list[GradientModels] = []  # of the lams that still learn, a column for each lam and class
         self.kept: Indices = np.zeros(0, dtype=np.int64)  # the positions of these lams in the family
         self.best = 0  # the chosen one of them
-        self.dropped: dict[int, tuple[int, float]] = {}  # of other positions: after how many samples, the score then
+        # of other positions: after how many samples, and error and loss then
+        self.dropped: dict[int, tuple[int, float, float]] = {}
         self.start: tuple[Matrix, Vector, int] | None = None
         self.n_samples = self.n_batches = 0
         self.weight = self.at_zero = self.sizes = 0.0  # sums: weights, losses at score 0 above their minimum, |targets|
-        self.used = 0.0  # the sum of the weights as they entered the gradients
+        self.exponent: int | None = None  # of the power of two over which weights are taken
+        self.unit = 0.0  # the mean weight of the first batch, in which weights are summed below
         self.ball_moved = False  # between two steps
         self.batch = 1
         self.sums: Matrix = np.zeros((len(SUMS), 1, 1))  # for each lam that still learns and each class
@@ -204,7 +210,7 @@ class Learner:
         if self.loss.is_classification and self.classes is None and np.any(np.abs(targets) != 1.0):
             wrong = targets[np.abs(targets) != 1.0][0]
             raise ValueError(f"y must be -1 or +1 for {self.loss!r}; got {wrong:g}")
-        weights = _weights(sample_weight, n)
+        weights = self._weights(sample_weight, n)
         if self.models and design.n_features != self.models[0].width:
             raise ValueError(
                 f"X has {design.n_features} features, but the stream has had {self.models[0].width} so far"
@@ -215,6 +221,7 @@ class Learner:
         self.n_batches += 1
         if not len(order):
             return
+        self.unit = self.unit or float(weights.sum()) / len(order)
         self.weight += float(weights.sum())
         self.sizes += float(np.sum(weights * np.abs(targets)))  # not by BLAS, whose threads wait on a busy machine
         if self.intercept:
@@ -228,11 +235,26 @@ class Learner:
             part = order[done : done + self._room()]
             mean_weight = self.weight / (self.n_samples - done + len(order))
             self._account(self._learn_part(design, targets, weights, part, mean_weight), len(part))
-            self.used += float(weights[part].sum()) / mean_weight
             done += len(part)
         if not self._are_finite().any():
             raise OverflowError("the weights diverge: scale the features, take a larger lam, or a Lipschitz loss")
         self.best = self._choose()
+
+    def _weights(self, sample_weight: VectorLike | None, n: int) -> Vector:
+        """Weights, which may all be zero in one batch of many; extreme ones over a power of two, the same for all."""
+        if sample_weight is not None and np.shape(sample_weight) == (n,) and not np.any(sample_weight):
+            return np.zeros(n)
+        weights = as_weights(sample_weight, n)  # over a power of its own
+        given = weights if sample_weight is None else as_vector(np.broadcast_to(sample_weight, n), n, "sample_weight")
+        if self.exponent is None:
+            self.exponent = int(np.frexp(given.max())[1] - np.frexp(weights.max())[1])
+        with np.errstate(over="ignore"):
+            found = np.ldexp(given, -self.exponent) if self.exponent else given
+        if not float(found.max()) < 1e280:
+            raise ValueError(
+                f"sample_weight has {given.max():g}, which is out of range beside those of the batches before"
+            )
+        return np.asarray(found)
 
     def _learn_part(self, design: Design, y: Vector, weights: Vector, part: Indices, mean_weight: float) -> Window:
         """Every lam learns these samples."""
@@ -245,12 +267,13 @@ class Learner:
             if table is not None:
                 each.append(table.reshape(len(table), 2, -1, classes))
         total = np.hstack(sums).reshape(len(SUMS), -1, classes)
+        total[IS_WEIGHTED] *= mean_weight / self.unit  # the mean changes from part to part
         if not several:
             return Window(total, None)
         kinds = slice(None, None, -1) if self.loss.is_classification else slice(1)  # mistakes and losses, or losses
         values = np.concatenate(each, axis=2)[:, kinds]
         with np.errstate(over="ignore", invalid="ignore"):  # of lams that diverge
-            return Window(total, products(values, weights[part[::4]] / mean_weight))
+            return Window(total, products(values, weights[part[::4]] / self.unit))
 
     def _begin(self, design: Design, weights: Vector) -> GradientModels:
         p = self.form.p
@@ -324,8 +347,8 @@ class Learner:
         if not worse.any():
             return
         stay = np.flatnonzero(~worse)
-        scores = self._scores()
-        gone = {int(self.kept[k]): (self.n_samples, float(scores[k])) for k in np.flatnonzero(worse)}
+        scores, means = self._scores(), self._recent("average_loss")
+        gone = {int(self.kept[k]): (self.n_samples, float(scores[k]), float(means[k])) for k in np.flatnonzero(worse)}
         self.dropped = self.dropped | gone
         self.models = self._models_of(stay)
         self.kept = self.kept[stay]
@@ -366,27 +389,33 @@ class Learner:
         return self._recent(self._measure)
 
     @property
-    def scores(self) -> Vector:
-        """The recent error of each lam, the mean over the classes; for a regression the recent loss."""
-        found = np.empty(len(self.lams))
-        found[self.kept] = self._scores()
-        for position, (_, score) in self.dropped.items():
-            found[position] = score
-        return found
+    def choice(self) -> LamChoice:
+        """Which lam is taken now, and why; errors and losses are means over the classes."""
+        found = np.empty((2, len(self.lams)))
+        found[:, self.kept] = self._scores(), self._recent("average_loss")
+        for position, (_, *values) in self.dropped.items():
+            found[:, position] = values
+        lams = self.lams.tolist()
+        errors, losses = (dict(zip(lams, row.tolist(), strict=True)) for row in found)
+        dropped = {float(self.lams[k]): count for k, (count, *_) in sorted(self.dropped.items())}
+        if not self.loss.is_classification:
+            return LamChoice(self.lam, losses, dropped=dropped)
+        return LamChoice(self.lam, losses, errors, self._deviation(), dropped)
 
     def _choose(self) -> int:
-        """The lam to take, of those that still learn: the least recent loss of those with an error within one standard
-        deviation of the least.
-        """
+        """The lam to take, of those that still learn."""
         if len(self.kept) == 1:
             return 0
-        losses, scores = self._recent("average_loss"), self._scores()
-        losses = np.where(np.isfinite(losses), losses, np.inf)
-        if not self.loss.is_classification:
-            return int(np.argmin(losses))
-        least, count = float(scores.min()), float(self._window[SUMS.index("average_weight")].max())
-        deviation = np.sqrt(least * (1.0 - least) / max(count, 1.0))
-        return int(np.argmin(np.where(scores <= least + deviation, losses, np.inf)))
+        losses = self._recent("average_loss")
+        return chosen(losses, self._scores(), self._deviation()) if self.loss.is_classification else chosen(losses)
+
+    def _deviation(self) -> float:
+        """The standard deviation of the least recent error, sqrt(e (1 - e) sum_i s_i^2) / sum_i s_i."""
+        least, window = float(self._scores().min()), self.windows[0]
+        if window.products is None:
+            return 0.0
+        weight = float(window.sums[SUMS.index("average_weight"), 0, 0])
+        return float(np.sqrt(least * (1.0 - least) * window.products[-1, -1, -1])) / weight
 
     @property
     def lam(self) -> float:
@@ -404,8 +433,9 @@ class Learner:
 
     @property
     def progressive_loss(self) -> float:
-        """Mean loss of every sample by the model before it was learnt; the mean over the classes."""
-        return float(self.sums[SUMS.index("loss"), self.best].mean()) / max(self.used, 1e-300)
+        """Weighted mean loss of every sample by the model before it was learnt; the mean over the classes."""
+        weight = self.weight / self.unit if self.unit else 1.0
+        return float(self.sums[SUMS.index("loss"), self.best].mean()) / weight
 
     @property
     def regret_bound(self) -> float:
@@ -434,13 +464,5 @@ class Learner:
             recent_loss=float(self._recent("average_loss")[self.best]),
             recent_error=float(self._scores()[self.best]) if self.loss.is_classification else np.nan,
             regret_bound=self.regret_bound,
-            family=dict(zip(self.lams.tolist(), self.scores.tolist(), strict=True)),
-            dropped={float(self.lams[k]): count for k, (count, _) in sorted(self.dropped.items())},
+            choice=self.choice,
         )
-
-
-def _weights(sample_weight: VectorLike | None, n: int) -> Vector:
-    """Weights, which may all be zero in one batch of many."""
-    if sample_weight is not None and np.shape(sample_weight) == (n,) and not np.any(sample_weight):
-        return np.zeros(n)
-    return as_weights(sample_weight, n)

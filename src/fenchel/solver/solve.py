@@ -203,6 +203,7 @@ def follow(
 
     If the solver chosen by "auto" fails, others continue. A `judge` is that of the first penalty.
     """
+    require_solvable(problem)
     problem = problem.replace(X=problem.X.using(request.n_threads))
     seed, done = seed_of(request.random_state), 0
     has_start, is_path = start is not None, len(penalties) > 1
@@ -244,6 +245,12 @@ def follow(
         yield from found
         if fit.ended:
             return
+
+
+def require_solvable(problem: Statement) -> None:
+    """Raise if there is nothing to learn."""
+    if (reason := problem.unsolvable()) is not None:
+        raise ValueError(reason)
 
 
 def _suggest(problem: Statement, options: Iterable[str]) -> None:

@@ -69,6 +69,13 @@ class Solvers:
         """All of them."""
         return {kind.name: kind for kind in self.kinds + self.baselines}
 
+    def kind(self, name: str) -> Kind:
+        """The one of this name."""
+        known = self.named()
+        if name not in known:
+            raise ValueError(f"unknown solver {name!r}; there are 'auto', {', '.join(map(repr, known))}")
+        return known[name]
+
 
 @singledispatch
 def solvers_of(problem: object) -> Solvers:
@@ -129,18 +136,22 @@ def choose(
     is_path: bool = False,
 ) -> Solver[Any]:
     """The solver by name, or an instance as it is; raise if it cannot solve the problem."""
+    require_solver(solver)
     if not isinstance(solver, str):
-        if not isinstance(solver, Solver):
-            raise TypeError(f"solver must be a name or an object of a subclass of Solver; got {solver!r}")
         if options:
             raise TypeError(f"{', '.join(options)}: options belong to the solver object that was passed")
         return _require_fit(problem, solver)
     if solver == "auto":
         return _best(problem, options, tol, has_start, is_path)
-    known = solvers_of(problem).named()
-    if solver not in known:
-        raise ValueError(f"unknown solver {solver!r}; there are 'auto', {', '.join(map(repr, known))}")
-    return _require_fit(problem, _build(known[solver], options))
+    return _require_fit(problem, _build(solvers_of(problem).kind(solver), options))
+
+
+def require_solver(solver: object, among: Solvers | None = None) -> None:
+    """Raise unless it is a solver or a name; the name of one of these, if some are given."""
+    if not isinstance(solver, str | Solver):
+        raise TypeError(f"solver must be a name or an object of a subclass of Solver; got {solver!r}")
+    if among is not None and isinstance(solver, str) and solver != "auto":
+        among.kind(solver)
 
 
 def another(problem: Statement, tried: Sequence[Solver[Any]]) -> Solver[Any] | None:

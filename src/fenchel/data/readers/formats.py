@@ -19,8 +19,8 @@ from numpy.typing import DTypeLike
 
 from fenchel.data.readers.archives import read_npz
 from fenchel.data.readers.arrays import Loaded
-from fenchel.data.readers.svmlight import ZeroBased, read_svmlight
-from fenchel.data.readers.tables import Target, read_csv, read_parquet
+from fenchel.data.readers.svmlight import ZeroBased, read_svmlight, svmlight_batches
+from fenchel.data.readers.tables import Target, csv_batches, parquet_batches, read_csv, read_parquet
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,14 @@ class Format:
     read: Callable[..., Loaded]
     suffixes: tuple[str, ...]
     options: frozenset[str] = frozenset()
+    batches: Callable[..., Iterator[Loaded]] | None = None  # None: only whole files
 
 
 FORMATS: dict[str, Format] = {
-    "svmlight": Format(read_svmlight, (".svm", ".svmlight", ".libsvm"), frozenset({"zero_based"})),
-    "csv": Format(read_csv, (".csv", ".tsv"), frozenset({"target"})),
+    "svmlight": Format(read_svmlight, (".svm", ".svmlight", ".libsvm"), frozenset({"zero_based"}), svmlight_batches),
+    "csv": Format(read_csv, (".csv", ".tsv"), frozenset({"target"}), csv_batches),
     "npz": Format(read_npz, (".npz",)),
-    "parquet": Format(read_parquet, (".parquet", ".pq"), frozenset({"target"})),
+    "parquet": Format(read_parquet, (".parquet", ".pq"), frozenset({"target"}), parquet_batches),
 }
 
 #: How to open a compressed file, by its suffix.
@@ -88,6 +89,73 @@ def read(
     --------
     >>> X, y = read("a9a.xz", format="svmlight", n_features=123)  # doctest: +SKIP
     """
+    path, name, options = _checked(path, format, target, dtype, n_features, zero_based)
+    with _opened(path) as stream:
+        return FORMATS[name].read(stream, **options)
+
+
+def batches(
+    path: str | os.PathLike[str],
+    rows: int = 10_000,
+    *,
+    format: str | None = None,
+    target: Target = None,
+    dtype: DTypeLike = np.float64,
+    n_features: int | None = None,
+    zero_based: bool = False,
+) -> Iterator[Loaded]:
+    """Read a data set from a file in pieces, for `stream` and `partial_fit`: the memory is that of one piece.
+
+    Parameters
+    ----------
+    path : path of the file
+        svmlight, csv or parquet, which may be compressed as in `read`.
+    rows : int, default 10000
+        Samples in a piece; the last one may have fewer.
+    format, target, dtype
+        As in `read`. The first piece tells whether the labels of a csv file are numbers or text.
+    n_features : number of features
+        An svmlight file needs it.
+    zero_based : bool, default False
+        Whether indices of an svmlight file start at 0.
+
+    Yields
+    ------
+    X, y
+        As from `read`. What is wrong with a line is an error when its piece is read.
+
+    Examples
+    --------
+    >>> for X, y in batches("a9a.xz", format="svmlight", n_features=123):  # doctest: +SKIP
+    ...     model.partial_fit(X, y, classes=[-1.0, 1.0])
+    """
+    if isinstance(rows, bool) or not (isinstance(rows, int | np.integer) and rows >= 1):
+        raise ValueError(f"rows must be a whole number of samples, at least 1; got {rows!r}")
+    path, name, options = _checked(path, format, target, dtype, n_features, "auto")
+    parts = FORMATS[name].batches
+    if parts is None:
+        raise ValueError(f"{path}: {name} files are read as a whole, by fenchel.read")
+    if name == "svmlight":
+        options["zero_based"] = zero_based
+    elif zero_based:
+        _require_options(name, ["zero_based"])
+    return _pieces(path, parts, int(rows), options)
+
+
+def _pieces(path: Path, parts: Callable[..., Iterator[Loaded]], rows: int, options: dict[str, Any]) -> Iterator[Loaded]:
+    with _opened(path) as stream:
+        yield from parts(stream, rows=rows, **options)
+
+
+def _checked(
+    path: str | os.PathLike[str],
+    format: str | None,
+    target: Target,
+    dtype: DTypeLike,
+    n_features: int | None,
+    zero_based: ZeroBased,
+) -> tuple[Path, str, dict[str, Any]]:
+    """The path, the format, and the options of its readers."""
     path = Path(path)
     path.stat()  # report a missing file before an unknown suffix
     name = format if format is not None else _format_of(path)
@@ -97,14 +165,20 @@ def read(
         raise ValueError(f"dtype {np.dtype(dtype)} is neither float32 nor float64")
     if n_features is not None and n_features < 1:
         raise ValueError(f"n_features={n_features} should be at least 1")
-    options: dict[str, object] = {} if target is None else {"target": target}
+    options: dict[str, Any] = {} if target is None else {"target": target}
     if zero_based != "auto":
         options["zero_based"] = zero_based
     _require_options(name, options)
+    return path, name, {"dtype": np.dtype(dtype), "n_features": n_features, **options}
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The stream of a file that is not empty; errors of a reader begin with the path."""
     with _errors_name(path), _OPENERS.get(path.suffix.lower(), _open_plain)(path) as stream:
         if not stream.peek(1):
             raise ValueError("the file is empty")
-        return FORMATS[name].read(stream, dtype=np.dtype(dtype), n_features=n_features, **options)
+        yield stream
 
 
 def _open_plain(path: Path) -> BufferedReader:

@@ -54,6 +54,51 @@ def read_svmlight(
     return X, labels.array()
 
 
+def svmlight_batches(
+    stream: IO[bytes],
+    *,
+    rows: int,
+    dtype: Dtype,
+    n_features: int | None,
+    zero_based: bool = False,
+    chunk_bytes: int = 1 << 18,
+) -> Iterator[tuple[sparse.csr_array, Array]]:
+    """The same lines, so many samples at a time; the width has to be known."""
+    if n_features is None:
+        raise ValueError("pass n_features: the first lines of an svmlight file do not tell how many there are")
+    first = 0 if zero_based else 1
+    index = np.dtype(np.int32 if n_features <= np.iinfo(np.int32).max else np.int64)
+    parts: list[tuple[sparse.csr_array, Array]] = []
+    count = 0
+    for chunk in _parsed(stream, chunk_bytes):
+        labels = finite(chunk.labels, np.dtype(np.float64), chunk.name_label)
+        if chunk.indices.size:
+            if int(chunk.indices.min()) < first:
+                where = chunk.name_value(int(chunk.indices.argmin()))
+                raise ValueError(f"{where} counts from 0, but zero_based=False")
+            _width(int(chunk.indices.max()), first, n_features)
+        values = finite(chunk.values, dtype, chunk.name_value)
+        indices = chunk.indices.astype(index)
+        parts.append((_matrix(values, indices, chunk.lengths, first, n_features), labels))
+        count += len(labels)
+        if count < rows:
+            continue
+        X, y = _joined(parts)
+        for start in range(0, count - rows + 1, rows):
+            yield X[start : start + rows], y[start : start + rows]
+        done = count - count % rows
+        parts, count = [(X[done:], y[done:])], count - done
+    if count:
+        yield _joined(parts)
+
+
+def _joined(parts: list[tuple[sparse.csr_array, Array]]) -> tuple[sparse.csr_array, Array]:
+    if len(parts) == 1:
+        return parts[0]
+    X = sparse.vstack([X for X, _ in parts], format="csr")
+    return X, np.concatenate([y for _, y in parts])
+
+
 @dataclass(frozen=True)
 class _Rows:
     """A parsed chunk, with its text for the line numbers of errors."""

@@ -53,7 +53,32 @@ def read_csv(stream: IO[bytes], *, dtype: Dtype, n_features: int | None, target:
         return _read_rows(_rows(text), dtype, n_features, target)
 
 
+def csv_batches(
+    stream: IO[bytes], *, rows: int, dtype: Dtype, n_features: int | None, target: Target = None
+) -> Iterator[Loaded]:
+    """The same lines, so many samples at a time; the first ones tell whether labels are numbers or text."""
+    with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
+        is_text = None
+        for X, labels in _parts(_rows(text), rows, dtype, n_features, target):
+            yield X, None if labels is None else labels.array(is_text)
+            is_text = labels.is_text() if labels is not None and is_text is None else is_text
+
+
 def _read_rows(rows: Iterator[Line], dtype: Dtype, n_features: int | None, target: Target) -> Loaded:
+    X, every, width = Growing(dtype), _Labels(), 0
+    has_target = target is not False
+    for part, labels in _parts(rows, 4096, dtype, n_features, target):
+        X.extend(part)
+        width = part.shape[1]
+        if labels is not None:
+            every.extend(labels)
+    return X.array().reshape(-1, width), every.array() if has_target else None
+
+
+def _parts(
+    rows: Iterator[Line], size: int, dtype: Dtype, n_features: int | None, target: Target
+) -> Iterator[tuple[Array, _Labels | None]]:
+    """Features and labels of so many samples at a time; at least one sample."""
     start = list(islice(rows, 2))
     if not start:
         raise ValueError("there are no samples")
@@ -61,18 +86,17 @@ def _read_rows(rows: Iterator[Line], dtype: Dtype, n_features: int | None, targe
     width = len(start[0][1])
     position, features = _columns(start[0][1], header, target)
     check_width(len(features), n_features)
-    X, labels = Growing(dtype), _Labels()
-    samples = chain(start[1:] if header else start, rows)
-    while batch := list(islice(samples, 4096)):
+    samples, is_empty = chain(start[1:] if header else start, rows), True
+    while batch := list(islice(samples, size)):
+        labels, is_empty = _Labels(), False
         for line, cells in batch:
             if len(cells) != width:
                 raise ValueError(f"line {line} has {len(cells)} cells, but the first line has {width}")
             if position is not None:
                 labels.append(line, cells.pop(position))
-        X.extend(_numbers(batch, features, dtype))
-    if X.size == 0:
+        yield _numbers(batch, features, dtype), labels if position is not None else None
+    if is_empty:
         raise ValueError("there is a header, but there are no samples")
-    return X.array().reshape(-1, len(features)), labels.array() if position is not None else None
 
 
 def _columns(first: list[str], header: bool, target: Target) -> tuple[int | None, list[str]]:
@@ -166,18 +190,32 @@ class _Labels:
     def __init__(self) -> None:
         self._cells: list[str] = []
         self._missing: tuple[int, str] | None = None
+        self._first_line = 0
 
     def append(self, line: int, cell: str) -> None:
         cell = cell.strip()
         if not cell:
             raise ValueError(f"line {line}: the target is empty")
+        self._first_line = self._first_line or line
         if self._missing is None and cell.lower() in MISSING:
             self._missing = line, cell
         self._cells.append(cell)
 
-    def array(self) -> Array:
-        """Convert the cells; `NA` among numbers is a missing number, among text a label."""
-        if any(map(_is_text, self._cells)):
+    def extend(self, other: _Labels) -> None:
+        """Append those of other lines."""
+        self._cells += other._cells
+        self._missing = self._missing or other._missing
+
+    def is_text(self) -> bool:
+        """Whether some cell is not a number."""
+        return any(map(_is_text, self._cells))
+
+    def array(self, is_text: bool | None = None) -> Array:
+        """Convert the cells; `NA` among numbers is a missing number, among text a label. None: as they are."""
+        own = self.is_text()
+        if own and is_text is False:
+            raise ValueError(f"from line {self._first_line} on a target is text, but those before it are numbers")
+        if own or is_text:
             return np.array(self._cells)
         if self._missing is not None:
             raise ValueError("line {}: the target is missing, {!r}".format(*self._missing))
@@ -188,8 +226,40 @@ def read_parquet(stream: IO[bytes], *, dtype: Dtype, n_features: int | None, tar
     """Read columns of numbers, batch by batch."""
     arrow, parquet = _pyarrow()
     file = parquet.ParquetFile(stream)
-    schema, samples = file.schema_arrow, file.metadata.num_rows
-    if samples == 0:
+    columns, label_column = _parquet_columns(arrow, file, n_features, target)
+    X, labels, done = np.empty((file.metadata.num_rows, len(columns)), dtype=dtype), [], 0
+    for batch in file.iter_batches():
+        _fill(X[done : done + batch.num_rows], arrow, batch, columns, dtype, done)
+        if label_column is not None:
+            labels.append(_without_nulls(batch.column(label_column), file.schema_arrow.names[label_column], done))
+        done += batch.num_rows
+    return X, check_target(_column_labels(arrow, labels), len(X)) if labels else None
+
+
+def parquet_batches(
+    stream: IO[bytes], *, rows: int, dtype: Dtype, n_features: int | None, target: Target = None
+) -> Iterator[Loaded]:
+    """The same columns, so many samples at a time."""
+    arrow, parquet = _pyarrow()
+    file = parquet.ParquetFile(stream)
+    columns, label_column = _parquet_columns(arrow, file, n_features, target)
+    done = 0
+    for batch in file.iter_batches(batch_size=rows):
+        X, y = np.empty((batch.num_rows, len(columns)), dtype=dtype), None
+        _fill(X, arrow, batch, columns, dtype, done)
+        if label_column is not None:
+            labels = _without_nulls(batch.column(label_column), file.schema_arrow.names[label_column], done)
+            y = check_target(_column_labels(arrow, [labels]), len(X))
+        yield X, y
+        done += batch.num_rows
+
+
+def _parquet_columns(
+    arrow: ModuleType, file: pyarrow.parquet.ParquetFile, n_features: int | None, target: Target
+) -> tuple[list[int], int | None]:
+    """The columns of the features, and that of the target."""
+    schema = file.schema_arrow
+    if file.metadata.num_rows == 0:
         raise ValueError("there are no samples")
     # pandas stores an index other than 0, 1, 2, ... as a column, which is not a feature
     columns = [k for k, name in enumerate(schema.names) if not re.fullmatch(r"__index_level_\d+__", name)]
@@ -200,18 +270,16 @@ def read_parquet(stream: IO[bytes], *, dtype: Dtype, n_features: int | None, tar
     check_width(len(columns), n_features)
     for k in columns:
         _check_numeric(arrow, schema.field(k))
+    return columns, label_column
 
-    X, labels, done = np.empty((samples, len(columns)), dtype=dtype), [], 0
-    for batch in file.iter_batches():
-        stop = done + batch.num_rows
-        for j, k in enumerate(columns):
-            column = _without_nulls(batch.column(k), schema.names[k], done)
-            numbers = column.cast(arrow.float64()).to_numpy(zero_copy_only=False)
-            X[done:stop, j] = finite(numbers, dtype, partial(_place, schema.names[k], done))
-        if label_column is not None:
-            labels.append(_without_nulls(batch.column(label_column), schema.names[label_column], done))
-        done = stop
-    return X, check_target(_column_labels(arrow, labels), samples) if labels else None
+
+def _fill(X: Array, arrow: ModuleType, batch: pyarrow.RecordBatch, columns: list[int], dtype: Dtype, done: int) -> None:
+    """The features of a batch, which begins with row number `done`."""
+    for j, k in enumerate(columns):
+        name = batch.schema.names[k]
+        column = _without_nulls(batch.column(k), name, done)
+        numbers = column.cast(arrow.float64()).to_numpy(zero_copy_only=False)
+        X[:, j] = finite(numbers, dtype, partial(_place, name, done))
 
 
 def _pyarrow() -> tuple[ModuleType, ModuleType]:

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, validate_data
 
+from fenchel.data.storage import usable_threads
 from fenchel.data.typing import Array, Mask, MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import (
     FitParameters,
@@ -40,6 +41,10 @@ from fenchel.problem.checks import require_count, require_flag
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import L2, LpSquared, Penalty
 from fenchel.solver.learner import Learner
+from fenchel.solver.progress import Bar
+from fenchel.solver.solve import Request
+from fenchel.steps.choose import PROBLEM_SOLVERS, require_solver
+from fenchel.steps.stochastic.choice import LamChoice
 
 #: The lam with which a stream begins if a family of them is tried.
 ANY_LAM = 1.0
@@ -61,11 +66,17 @@ class StreamModel(LinearEstimator):
     lam: float | str
     batch_size: int | str
     output: str
+    progress: bool
+    max_seconds: float | None
+    n_threads: int | None
+    warm_start: bool
     penalize_intercept: bool
     intercept_scaling: float
     lam_: float
+    lam_choice_: LamChoice | None
     t_: int
     _fitted_samples: int
+    _begun_with: float | str
     n_samples_seen_: int
     n_batches_: int
     progressive_loss_: float
@@ -82,6 +93,13 @@ class StreamModel(LinearEstimator):
             require_count(self.batch_size, "batch_size", 'samples, or "auto"')
         if not _is_auto(self.lam):
             positive("lam", self.lam, 'use a small one such as 1e-8, or lam="auto"')
+        Request(
+            tol=self.tol, max_iter=self.max_iter, max_seconds=self.max_seconds, progress=self.progress
+        )  # raises for invalid ones
+        require_solver(self.solver, PROBLEM_SOLVERS)
+        usable_threads(1, self.n_threads)
+        require_flag(self.warm_start, "warm_start")
+        check_random_state(self.random_state)
 
     def _penalty(self, lam: float, _total: float = 0.0) -> Penalty:
         p = number("p", self.p)
@@ -122,14 +140,18 @@ class StreamModel(LinearEstimator):
         if learner is not None:
             self._require_same(learner)
         else:
-            learner = self._learner(classes, _is_auto(self.lam) and "coef_" not in self.__dict__)
-            if "coef_" in self.__dict__:  # go on from a fit, which counts as one pass over its samples
+            fitted = "coef_" in self.__dict__
+            if fitted and _is_auto(self.lam) and not _is_auto(self._begun_with):
+                raise ValueError(f'lam="auto" after a fit with lam={self._begun_with!r}: call fit, or give a number')
+            learner = self._learner(classes, _is_auto(self.lam) and not fitted)
+            if fitted:  # go on from a fit, which counts as one pass over its samples
                 w, b = (
                     np.asarray(part, dtype=np.float64) for part in (dense_rows(self.coef_), np.ravel(self.intercept_))
                 )
                 if learner.constant:
                     w, b = np.column_stack([w, b / learner.constant]), np.zeros_like(b)
                 learner.begin_at(w, b, self._fitted_samples)
+            self._begun_with = self.lam
         try:
             learner.learn(X, y, weights)
         except ValueError:
@@ -139,6 +161,8 @@ class StreamModel(LinearEstimator):
         w, b = learner.model(self.output)
         self.coef_, self.intercept_ = w, b
         self.lam_, self.t_ = learner.lam, learner.n_steps
+        if learner.automatic or not _is_auto(self.lam):  # else a fit before has chosen it
+            self.lam_choice_ = learner.choice if learner.automatic else None
         self.n_samples_seen_, self.n_batches_ = learner.n_samples, learner.n_batches
         self.progressive_loss_, self.regret_bound_ = learner.progressive_loss, learner.regret_bound
         self.n_iter_ = 1
@@ -154,15 +178,12 @@ class StreamModel(LinearEstimator):
             for name in ("loss", "intercept", "constant", "batch_size")
             if getattr(now, name) != getattr(learner, name)
         ]
-        changed += [] if now.penalty == learner.penalty else ["p or lam"]
+        changed += ["lam"] if self.lam != self._begun_with else []
+        changed += ["p"] if now.penalty != learner.penalty else []
         if changed:
             raise ValueError(
                 f"{changed[0]} has changed since the first batch; call fit, or clone the model, to begin anew"
             )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether there are weights; a fit that failed leaves other attributes."""
-        return "coef_" in self.__dict__
 
     def _forget(self) -> None:
         """Before a fit: what was learnt from a stream counts no more."""
@@ -171,27 +192,37 @@ class StreamModel(LinearEstimator):
 
     def _choose_lam(self, X: MatrixLike, y: Vector, weights: Vector, classes: Vector | None) -> None:
         """lam_: as given, or chosen in one pass over the samples in random order."""
+        self._begun_with = self.lam
         if not _is_auto(self.lam):
-            self.lam_ = float(self.lam)
+            self.lam_, self.lam_choice_ = float(self.lam), None
             return
         order = check_random_state(self.random_state if self.random_state is not None else 0).permutation(len(y))
         learner = self._learner(classes, automatic=True)
         learner.learn(X[order], y[order], weights[order])  # type: ignore[index]
-        self.lam_ = learner.lam
+        self.lam_, self.lam_choice_ = learner.lam, learner.choice
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """If this fails, the model is what it was before."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     @contextmanager
     def _one_batch(self) -> Iterator[None]:
         """If learning a batch fails, the model is what it was before, and the error has the number of the batch."""
-        before = dict(self.__dict__)
+        number_of_batch = int(self.__dict__.get("n_batches_", 0)) + 1
         try:
-            yield
-        except BaseException as error:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            if not isinstance(error, ValueError | TypeError | OverflowError):
-                raise
+            with self._all_or_nothing(), Bar(f"batch {number_of_batch}", self.progress) as bar:
+                yield
+                bar.show(1.0, f"{self.n_samples_seen_} samples, progressive loss {self.progressive_loss_:.4g}")
+        except (ValueError, TypeError, OverflowError) as error:
             kind = ValueError if isinstance(error, ValueError | OverflowError) else TypeError
-            raise kind(f"batch {int(before.get('n_batches_', 0)) + 1}: {error}") from error
+            raise kind(f"batch {number_of_batch}: {error}") from error
 
 
 def _is_one_of(labels: Array, known: Array) -> Mask:
@@ -214,6 +245,10 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
     each sample once, by the Primal Gradient Solver. One-vs-rest for more than two classes. The intercept is not
     penalised unless `penalize_intercept` is True: then it is inside the norm.
 
+    `batch_size` and `output` are those of `partial_fit`; `batch_size` also of the pass in which `fit` chooses lam.
+    `solver`, `tol`, `max_iter`, `max_seconds`, `warm_start`, `random_state` and `n_threads` are those of `fit`, only
+    checked in `partial_fit`: it learns each batch once, in the given order, whatever they are, as in scikit-learn.
+
     Parameters
     ----------
     loss : str or Loss, default "logistic"
@@ -231,6 +266,9 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
     ----------
     lam_ : float
         The weight of the penalty, as given or as chosen.
+    lam_choice_ : LamChoice or None
+        For lam="auto": recent errors and losses for each lam that was tried, and which one was taken;
+        `print(model.lam_choice_)` says why. Of the last `fit` or `partial_fit` that chose.
     n_samples_seen_, n_batches_, t_ : int
         Samples, batches and gradient steps of `partial_fit`.
     progressive_loss_ : float
@@ -261,7 +299,12 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
         return resolve_loss(self.loss)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the labels y, to the tolerance; a weight of 2 repeats the row."""
+        """Fit to the labels y, to the tolerance; a weight of 2 repeats the row. If it fails, nothing changes."""
+        with self._all_or_nothing():
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> None:
         features, codes = encoded(self, X, y)
         self._forget()
         classes = self._codes()
@@ -271,7 +314,6 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
         self._choose_lam(features, targets, weighted, classes)
         fit_classes(self, X, y, sample_weight)
         self._fitted_samples = len(codes)
-        return self
 
     def partial_fit(
         self,
@@ -339,6 +381,10 @@ class LpRegressor(StreamParameters, StreamModel, Regression):
     `fit` minimises the weighted mean loss plus the penalty until the certified gap is within tol. `partial_fit` learns
     each sample once, by the Primal Gradient Solver. The intercept is not penalised unless `penalize_intercept` is True.
 
+    `batch_size` and `output` are those of `partial_fit`; `batch_size` also of the pass in which `fit` chooses lam.
+    `solver`, `tol`, `max_iter`, `max_seconds`, `warm_start`, `random_state` and `n_threads` are those of `fit`, only
+    checked in `partial_fit`: it learns each batch once, in the given order, whatever they are, as in scikit-learn.
+
     Parameters
     ----------
     loss : str or Loss, default "squared"
@@ -348,7 +394,7 @@ class LpRegressor(StreamParameters, StreamModel, Regression):
 
     Attributes
     ----------
-    lam_, n_samples_seen_, n_batches_, t_, progressive_loss_, regret_bound_
+    lam_, lam_choice_, n_samples_seen_, n_batches_, t_, progressive_loss_, regret_bound_
         As in `LpClassifier`.
 
     Examples
@@ -371,16 +417,17 @@ class LpRegressor(StreamParameters, StreamModel, Regression):
         return resolve_regression_loss(self.loss)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
-        """Fit to the targets y, to the tolerance; a weight of 2 repeats the row."""
+        """Fit to the targets y, to the tolerance; a weight of 2 repeats the row. If it fails, nothing changes."""
         self._check_parameters()
-        features, targets = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True
-        )
-        targets = np.asarray(targets, dtype=np.float64)
-        self._forget()
-        self._choose_lam(features, targets, sample_weights(sample_weight, features), None)
-        fit_targets(self, X, y, sample_weight)
-        self._fitted_samples = len(targets)
+        with self._all_or_nothing():
+            features, targets = validate_data(
+                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True
+            )
+            targets = np.asarray(targets, dtype=np.float64)
+            self._forget()
+            self._choose_lam(features, targets, sample_weights(sample_weight, features), None)
+            fit_targets(self, X, y, sample_weight)
+            self._fitted_samples = len(targets)
         return self
 
     def partial_fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:

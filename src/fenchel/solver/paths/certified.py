@@ -32,7 +32,7 @@ from fenchel.solver.paths.interval_search import TUNING, IntervalSearch
 from fenchel.solver.paths.intervals import CertifiedPath
 from fenchel.solver.progress import Bar
 from fenchel.solver.result import NotCertifiedWarning
-from fenchel.solver.solve import Clock
+from fenchel.solver.solve import Clock, require_solvable
 
 
 def certified_path(
@@ -137,6 +137,7 @@ def _checked(
         raise ValueError(f"eps must be below 1 and share at most {TUNING.share}, got {shown(eps)} and {shown(share)}")
     for name in sorted({"tol", "atol", "start"} & set(options)):
         raise TypeError(f"certified_path has no option {name}: the tolerance of a solve is share * eps")
+    require_solvable(problem)
     _require_proportional(problem, float(lam_min), float(lam_max))
     return IntervalSearch(problem, float(lam_min), float(lam_max), float(eps), float(share), clock, options)
 
