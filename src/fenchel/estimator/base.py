@@ -109,6 +109,16 @@ class LinearPredictor(Fitted, BaseEstimator):  # type: ignore[misc]
         coef = self.coef_ if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
         return np.asarray(safe_sparse_dot(checked, coef.T, dense_output=True) + self.intercept_)
 
+    def to_sklearn(self) -> Any:
+        """A fitted scikit-learn model with equal scores, labels and probabilities, which needs nothing of this package.
+
+        It is of the class of the same name if there is one, else of the closest. For export (ONNX, PMML, skops,
+        MLflow): such software knows scikit-learn's classes, not ours.
+        """
+        from fenchel.estimator.exchange.twin import twin_of  # loads sklearn.linear_model
+
+        return twin_of(self)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
