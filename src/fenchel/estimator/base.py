@@ -248,6 +248,14 @@ def fit_problems(
     return results
 
 
+def certify_start(model: LinearEstimator, problems: Problems, start: StartLike) -> None:
+    """Certify a model as it is, without a step, and set the attributes; however large its gap, there is no warning."""
+    options = solver_options(model) | {"max_iter": 0}
+    results, single = solve_classes(problems, [start], False, options), is_single(problems[0].design)
+    results = [result.in_single_precision() for result in results] if single else results
+    store(model, results, problems[0].design.constant, single)
+
+
 def is_single(X: Design) -> bool:
     """Whether X is stored in single precision; so are the weights of its models."""
     return bool(X.dtype == np.float32)
