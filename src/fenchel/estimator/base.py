@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from fenchel.certificate import Certificate, MarginInterval
 from fenchel.data import Design
 from fenchel.data.typing import Indices, Label, Mask, Matrix, MatrixLike, Seed, Vector, VectorLike
+from fenchel.estimator.exchange.interface import DocumentationLinks, as_csr
 from fenchel.estimator.objective import Objective, threads
 from fenchel.kernel import Kernel
 from fenchel.problem import MulticlassProblem, Problem, Statement
@@ -63,7 +64,7 @@ class Fitted:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LinearPredictor(Fitted, BaseEstimator):  # type: ignore[misc]
+class LinearPredictor(Fitted, DocumentationLinks, BaseEstimator):  # type: ignore[misc]
     """A linear model in scikit-learn's interface.
 
     Parameters are the fields of dataclasses; shared ones are declared in base classes. A subclass checks its parameters
@@ -173,9 +174,9 @@ class SparseWeights(Fitted):
     """`sparsify` and `densify`, as in scikit-learn's models with an L1 penalty."""
 
     def sparsify(self) -> Self:
-        """Store `coef_` as a CSR matrix; predictions work as before."""
+        """Store `coef_` as a CSR matrix (or array: scikit-learn's `sparse_interface`); predictions work as before."""
         check_is_fitted(self)
-        self.coef_ = sp.csr_matrix(self.coef_)
+        self.coef_ = as_csr(self.coef_)
         return self
 
     def densify(self) -> Self:
