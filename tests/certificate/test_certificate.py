@@ -1,6 +1,8 @@
 """The certificate: its numbers, its words, its consequences."""
 
 import pickle
+import re
+import reprlib
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import scipy.sparse as sp
 import fenchel as fl
 from fenchel.certificate import CertificateError
 from fenchel.certificate.certificate import Certificate
+from fenchel.certificate.interpolation.certificate import InterpolationCertificate
 from tests.helpers.registry import LOSSES, name, penalties_for, targets
 
 rng = np.random.default_rng(0)
@@ -437,3 +440,20 @@ def test_masked_and_complex_data_are_refused():
         fl.Problem(np.ones((3, 2)), np.ma.array(np.ones(3), mask=[0, 0, 1]))
     with pytest.raises(ValueError, match="X has entries of type complex128"):
         fl.Problem(sp.csr_array(np.eye(3) * 1j), np.ones(3))
+
+
+@pytest.mark.parametrize("gap", [0.0, 7.77e-14, 3e-9, 0.00012345, 0.5, 0.99, 12.3, 4567.8, 1.23e12, np.inf])
+@pytest.mark.parametrize("tol", [0.0, np.inf])
+@pytest.mark.parametrize("kind", [Certificate, InterpolationCertificate])
+def test_repr_fits_in_thirty_characters_and_is_never_below_the_gap(gap, tol, kind):
+    c = kind(
+        1.0, 1.0 - gap, gap, gap, 0.0, tol, "test", 1.0, **{"feasible": "exact"} if kind is not Certificate else {}
+    )
+    text = repr(c)
+    assert len(text) <= 30
+    assert reprlib.repr(c) == text
+    shown = re.fullmatch(r"Certificate\(gap=(.*), (ok|not ok)\)", text)
+    assert float(shown[1]) >= gap
+    assert float(shown[1]) <= 2 * gap or gap == 0.0
+    assert (shown[2] == "ok") == c.ok
+    assert str(c) != text

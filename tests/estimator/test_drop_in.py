@@ -300,3 +300,47 @@ def test_several_labels_a_sample_are_refused_with_a_way_out():
     for model in (fenchel.RidgeClassifier(), fenchel.LogisticRegressionCV()):
         with pytest.raises(ValueError, match="OneVsRestClassifier"):
             model.fit(X, np.column_stack([y == 0, y == 1]))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("legacy", [True, False])
+def test_without_a_refit_the_model_is_the_mean_of_the_best_models_of_the_folds(classes, legacy):
+    X, y = load_iris(return_X_y=True)
+    X, y = scale(X)[y < classes], y[y < classes]
+    X = X + np.random.default_rng(0).normal(size=X.shape)
+    params = {"Cs": [0.01, 0.1, 1.0], "cv": 3, "refit": False, "tol": 1e-10, "use_legacy_attributes": legacy}
+    ours, theirs = pair("LogisticRegressionCV")
+    one = ours(**params).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other = theirs(**params, max_iter=10000, scoring="accuracy").fit(X, y)
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-3)
+    np.testing.assert_allclose(one.intercept_, other.intercept_, atol=1e-3)
+    np.testing.assert_allclose(one.C_, other.C_)
+    assert np.shape(one.C_) == np.shape(other.C_)
+    assert 1e-10 < one.certificate_.relative_gap < 1.0
+    assert fenchel.certify(one, X, y).primal == pytest.approx(one.certificate_.primal)
+
+
+@pytest.mark.parametrize("name", ["Lasso", "ElasticNet"])
+def test_check_input_false_takes_the_data_as_they_are(name):
+    X, y = load_diabetes(return_X_y=True)
+    ours, _ = pair(name)
+    one, other = ours(alpha=0.1).fit(X, y), ours(alpha=0.1).fit(np.asfortranarray(X), y, None, check_input=False)
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=0.1)
+    assert other.n_features_in_ == 10
+    for wrong in (X[:, 0], np.where(X > 0.1, np.nan, X)):
+        with pytest.raises((TypeError, ValueError)):
+            ours().fit(wrong, y, check_input=False)
+    with pytest.raises(TypeError, match="check_input must be True or False"):
+        ours().fit(X, y, check_input="no")
+
+
+def test_a_cheap_intercept_is_what_a_model_without_its_penalty_has():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = scale(X)
+    plain = fenchel.LogisticRegression().fit(X, y)
+    cheap = fenchel.LogisticRegression(solver="liblinear", intercept_scaling=1e4).fit(X, y)
+    assert np.array_equal(plain.coef_, cheap.coef_)
+    with pytest.raises(ValueError, match="would have no effect"):
+        fenchel.LogisticRegression(intercept_scaling=0.1).fit(X, y)

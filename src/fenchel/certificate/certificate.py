@@ -227,6 +227,12 @@ class Certificate:
 
     # Text ---------------------------------------------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        """In 30 characters, which is what scikit-learn's table of fitted attributes shows; the gap is rounded up."""
+        if self.ok:
+            return f"Certificate(gap={rounded_up(self.gap, 2)}, ok)"
+        return f"Certificate(gap={rounded_up(self.gap, 1)}, not ok)"
+
     def __str__(self) -> str:
         if not np.isfinite(self.gap):
             return "Not certified: no finite bound was found (the objective or its dual overflows)."
@@ -292,6 +298,15 @@ def percent(x: float) -> str:
     exact = Decimal(x) * 100
     digits = Decimal(1).scaleb(min(exact.adjusted() - 1, 0))
     return f"{float(exact.quantize(digits, ROUND_CEILING)):g} %"
+
+
+def rounded_up(x: float, digits: int) -> str:
+    """An upper bound, rounded up, in the shorter of two notations."""
+    if x == 0.0 or not np.isfinite(x):
+        return f"{x:g}"
+    exact = Decimal(x)
+    above = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), ROUND_CEILING)
+    return min(f"{float(above):.{digits}g}", f"{float(above):.{digits - 1}e}", key=len)
 
 
 def rounded_down(x: float, digits: int = 10) -> str:

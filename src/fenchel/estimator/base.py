@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from fenchel.certificate import Certificate, MarginInterval
 from fenchel.data import Design
 from fenchel.data.typing import Indices, Label, Mask, Matrix, MatrixLike, Seed, Vector, VectorLike
+from fenchel.estimator.exchange.interface import DocumentationLinks, as_csr
 from fenchel.estimator.objective import Objective, threads
 from fenchel.kernel import Kernel
 from fenchel.problem import MulticlassProblem, Problem, Statement
@@ -63,7 +64,7 @@ class Fitted:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LinearPredictor(Fitted, BaseEstimator):  # type: ignore[misc]
+class LinearPredictor(Fitted, DocumentationLinks, BaseEstimator):  # type: ignore[misc]
     """A linear model in scikit-learn's interface.
 
     Parameters are the fields of dataclasses; shared ones are declared in base classes. A subclass checks its parameters
@@ -108,6 +109,16 @@ class LinearPredictor(Fitted, BaseEstimator):  # type: ignore[misc]
         checked = checked_features(self, X)
         coef = self.coef_ if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
         return np.asarray(safe_sparse_dot(checked, coef.T, dense_output=True) + self.intercept_)
+
+    def to_sklearn(self) -> Any:
+        """A fitted scikit-learn model with equal scores, labels and probabilities, which needs nothing of this package.
+
+        It is of the class of the same name if there is one, else of the closest. For export (ONNX, PMML, skops,
+        MLflow): such software knows scikit-learn's classes, not ours.
+        """
+        from fenchel.estimator.exchange.twin import twin_of  # loads sklearn.linear_model
+
+        return twin_of(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -163,9 +174,9 @@ class SparseWeights(Fitted):
     """`sparsify` and `densify`, as in scikit-learn's models with an L1 penalty."""
 
     def sparsify(self) -> Self:
-        """Store `coef_` as a CSR matrix; predictions work as before."""
+        """Store `coef_` as a CSR matrix (or array: scikit-learn's `sparse_interface`); predictions work as before."""
         check_is_fitted(self)
-        self.coef_ = sp.csr_matrix(self.coef_)
+        self.coef_ = as_csr(self.coef_)
         return self
 
     def densify(self) -> Self:
@@ -236,6 +247,14 @@ def fit_problems(
     store(model, results, problems[0].design.constant, is_single(problems[0].design))
     warn_short(results, of)
     return results
+
+
+def certify_start(model: LinearEstimator, problems: Problems, start: StartLike) -> None:
+    """Certify a model as it is, without a step, and set the attributes; however large its gap, there is no warning."""
+    options = solver_options(model) | {"max_iter": 0}
+    results, single = solve_classes(problems, [start], False, options), is_single(problems[0].design)
+    results = [result.in_single_precision() for result in results] if single else results
+    store(model, results, problems[0].design.constant, single)
 
 
 def is_single(X: Design) -> bool:

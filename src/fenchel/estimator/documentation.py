@@ -28,7 +28,10 @@ PARAMETERS: Entries = {
     "penalize_intercept": (
         "bool\n    True is LIBLINEAR's objective: b is the weight of a column of `intercept_scaling`, and penalised."
     ),
-    "intercept_scaling": "float\n    The entry of the constant column; for `penalize_intercept=True`.",
+    "intercept_scaling": (
+        "float\n    The entry of the constant column; for `penalize_intercept=True`. Without it values above 1, which "
+        "make\n    an intercept cheap in scikit-learn, are accepted: it costs nothing."
+    ),
     "class_weight": (
         'dict, "balanced" or None\n    Factors of the sample weights; "balanced": the same total for each class.'
     ),

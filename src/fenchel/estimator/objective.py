@@ -119,10 +119,14 @@ def check_hints(selection: str, positive: object, precompute: object, copy_X: ob
 
 
 def penalised_constant(fit_intercept: bool, penalize_intercept: bool, intercept_scaling: object) -> float:
-    """The entry of LIBLINEAR's constant column, 0 for none."""
+    """The entry of LIBLINEAR's constant column, 0 for none.
+
+    A large entry makes the intercept cheap; without the column it costs nothing. So an entry above 1 asks for what
+    there is, and one below 1 for the column.
+    """
     scaling = positive("intercept_scaling", intercept_scaling, "use fit_intercept=False for no intercept")
     if not penalize_intercept:
-        if scaling != 1.0:
+        if scaling < 1.0:
             raise ValueError(
                 f"intercept_scaling={intercept_scaling!r} would have no effect: the intercept is not penalised; "
                 "penalize_intercept=True is LIBLINEAR's objective"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 
 from fenchel.data import Design
 from fenchel.data.convert import as_vector
 from fenchel.data.typing import Matrix, MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import Features, LinearEstimator, fit_problems, sample_weights, validated
+from fenchel.estimator.exchange.interface import as_csr
 from fenchel.estimator.objective import Objective
 from fenchel.problem import Problem
 from fenchel.solver import Result
@@ -54,9 +54,9 @@ class SparseRegression(Regression):
         return self
 
     @property
-    def sparse_coef_(self) -> sp.csr_matrix:
-        """The weights as a sparse matrix, with a row for each target."""
-        return sp.csr_matrix(np.atleast_2d(self.coef_))
+    def sparse_coef_(self) -> Any:
+        """The weights as a CSR matrix (or array, by scikit-learn's `sparse_interface`), with a row for each target."""
+        return as_csr(np.atleast_2d(self.coef_))
 
 
 def fit_targets(

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from fenchel.certificate.bounds.rounding import distance_to_optimum
 from fenchel.certificate.judge import Record
 from fenchel.data.typing import Seed
 from fenchel.problem import Statement
-from fenchel.problem.checks import require_count, require_flag
+from fenchel.problem.checks import require_count, require_flag, shown
 from fenchel.problem.penalties import Penalty
 from fenchel.solver.result import Callback, NotCertifiedWarning, Result, Stop, counted
 from fenchel.solver.run import Carried, Fit, run
@@ -112,6 +113,7 @@ def solve(
     start: Result | Sequence[Any] | None = None,
     warn: bool = True,
     check_every: int | None = None,
+    weights_tol: float | None = None,
     **solver_options: Any,
 ) -> Result:
     """Minimise a problem until its certified gap is within the tolerance.
@@ -143,6 +145,9 @@ def solve(
     check_every : int, optional
         Certify every so many steps. By default certificates are made when the solver estimates that it is done, and
         otherwise after a number of passes over the data for which they cost about a tenth of the run. No clock decides.
+    weights_tol : float, optional
+        In the place of tol and atol: stop when the weights are proven to be within this distance of the optimum's, that
+        is `certificate.weights_radius <= weights_tol`. For strongly convex penalties (L2, elastic net).
     **solver_options
         Options of the chosen solver; unknown ones are an error.
 
@@ -153,6 +158,8 @@ def solve(
         tolerance is not reached, there is a `NotCertifiedWarning`.
     """
     require_flag(warn, "warn")
+    if weights_tol is not None:
+        tol, atol = 0.0, gap_for_distance(problem, weights_tol, atol)
     request = Request(
         solver,
         tol,
@@ -170,6 +177,24 @@ def solve(
     if warn and result.status not in ("certified", "callback"):
         warnings.warn(not_certified(result), NotCertifiedWarning, stacklevel=2)
     return result
+
+
+def gap_for_distance(problem: Statement, distance: float, atol: float) -> float:
+    """The gap mu distance^2 / 2, mu the penalty's strong convexity: no larger one proves the distance."""
+    if atol:
+        raise ValueError(f"weights_tol={distance:g} takes the place of atol={atol:g}; pass one of the two")
+    if isinstance(distance, bool | np.bool_) or not (isinstance(distance, int | float | np.number) and distance > 0):
+        raise ValueError(f"weights_tol must be a positive number, got {shown(distance)}")
+    mu = float(problem.penalty.strong_convexity)
+    if not mu > 0.0:
+        raise ValueError(
+            f"weights_tol needs a strongly convex penalty, such as L2 or ElasticNet: with {problem.penalty!r} no gap "
+            "bounds the distance of the weights"
+        )
+    gap = 0.5 * mu * float(distance) ** 2
+    while distance_to_optimum(gap, mu) > distance:  # rounding
+        gap = float(np.nextafter(gap, 0.0))
+    return gap
 
 
 def solve_request(
@@ -306,7 +331,8 @@ def not_certified(result: Result) -> str:
     }
     if not np.isfinite(certificate.gap):
         reasons["stalled"] = "the solver gets no further"
+    asked = f"tol={certificate.tol:g}" if certificate.tol or not certificate.atol else f"atol={certificate.atol:g}"
     return (
-        f"{result.solver} did not reach tol={certificate.tol:g}: it is only proven that {certificate.proven} "
+        f"{result.solver} did not reach {asked}: it is only proven that {certificate.proven} "
         f"(gap {certificate.gap:.3g}); {reasons[result.status]}."
     )

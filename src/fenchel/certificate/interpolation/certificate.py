@@ -10,7 +10,7 @@ import numpy as np
 from fenchel.certificate.certificate import NEGLIGIBLE, NOTHING, Certificate, closeness, rounded_down
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InterpolationCertificate(Certificate):
     """What is proven of a model under hard constraints.
 

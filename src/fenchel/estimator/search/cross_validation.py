@@ -21,7 +21,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from fenchel.data.typing import Matrix, Vector, VectorLike
 from fenchel.estimator.base import Features, LinearEstimator, StartLike, Targets, stored_for, warn_caller, warn_short
-from fenchel.estimator.objective import l1_ratio_of, one_of, positive, positive_alpha
+from fenchel.estimator.objective import l1_ratio_of, number, one_of, positive, positive_alpha
 from fenchel.estimator.search.routing import RoutedSearch, of_samples
 from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.checks import shown
@@ -226,10 +226,20 @@ def alphas_of(alphas: VectorLike | None, n_alphas: int | None = None) -> int | V
         if isinstance(alphas, bool) or not isinstance(alphas, int | np.integer) or alphas < 1:
             raise ValueError(f"alphas must be a positive integer or values of alpha, got {alphas!r}")
         return int(alphas)
+    require_no_negatives(alphas, "be >= 0.0")
     values = np.array([positive_alpha(alpha) for alpha in np.ravel(np.asarray(alphas, dtype=object))])
     if not len(values):
         raise ValueError("alphas is empty; pass at least one")
     return np.sort(values)[::-1]
+
+
+def require_no_negatives(alphas: VectorLike, must: str) -> None:
+    """Raise for an entry that is no number, or negative, in scikit-learn's words."""
+    for k, alpha in enumerate(np.ravel(np.asarray(alphas, dtype=object))):
+        if isinstance(alpha, str):
+            raise TypeError(f"alphas[{k}] must be an instance of float, not str")
+        if number("alphas", alpha) < 0.0:
+            raise ValueError(f"alphas[{k}] == {shown(alpha)}, must {must}.")
 
 
 def ratios_of(l1_ratio: VectorLike) -> list[float]:
@@ -246,7 +256,10 @@ def require_ends(asked: int | Vector, ratios: Sequence[float], eps: float) -> No
         if positive("eps", eps, "it is a ratio") > 1.0:
             raise ValueError(f"eps is the smallest alpha relative to the largest: at most 1, got {shown(eps)}")
         if 0.0 in ratios:
-            raise ValueError("l1_ratio=0 never gives an all-zero model, so no grid can be derived; pass alphas=[...]")
+            raise ValueError(
+                "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a grid by providing "
+                "your estimator with the appropriate `alphas=` argument. (No alpha gives weights of zero.)"
+            )
 
 
 def alpha_grid(problems: Sequence[Problem], asked: int | Vector, eps: float) -> Vector:

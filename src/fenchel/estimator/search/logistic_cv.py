@@ -13,6 +13,7 @@ from fenchel.data.typing import Matrix, MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import (
     Features,
     InterceptParameters,
+    certify_start,
     fit_problems,
     sample_weights,
     solver_options,
@@ -38,11 +39,11 @@ from fenchel.estimator.search.cross_validation import (
     scorer_of,
     some_weight,
     warn_missing,
-    weight_argument,
     with_every_class,
     with_labels,
 )
-from fenchel.estimator.search.routing import asking_for_weights, routed
+from fenchel.estimator.search.routing import asking_for_weights, routed, routed_score
+from fenchel.problem.checks import require_flag
 from fenchel.solver import Result
 
 Grid = list[tuple[Result, ...]]
@@ -68,7 +69,8 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
     class_weight : dict, "balanced" or None
         "balanced" counts the samples of all folds.
     refit : bool, default True
-        False is an error: the mean of the folds' models has no certificate.
+        False is the mean of the folds' best models, with the means of their C and l1_ratio. Its certificate is for the
+        objective with these and all samples; it is not the minimiser.
     multi_class : {"auto", "multinomial"}, default "auto"
         The softmax for more than two classes.
     use_legacy_attributes : bool, default True
@@ -112,10 +114,11 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
     def _check_parameters(self) -> None:
         one_of("dual", self.dual, (True, False))
         one_of("multi_class", self.multi_class, ("auto", "multinomial", "deprecated"))
-        if not self.refit:
-            raise ValueError("refit=False is not supported: the mean of the folds' models has no certificate")
+        require_flag(self.refit, "refit")
         self._candidates()
         self._ratios()
+
+    _scoring_methods = ("fit", "score")
 
     def _routed_scorer(self) -> Any:
         if self.scoring is None:  # sample weights are used
@@ -179,13 +182,28 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
             ]
         )
         warn_short([result for grid in grids for row in grid for result in row], "fits to the folds")
-        i, j = np.unravel_index(int(comparable(scores).mean(axis=0).argmax()), scores.shape[1:])
-        self.C_, self.l1_ratio_ = self.Cs_[i], self.l1_ratios_[j]
-        start = mean_start([grid[i][j] for grid in grids], folds, len(codes))
+        if self.refit:
+            i, j = np.unravel_index(int(comparable(scores).mean(axis=0).argmax()), scores.shape[1:])
+            self.C_, self.l1_ratio_ = self.Cs_[i], self.l1_ratios_[j]
+            best = [grid[i][j] for grid in grids]
+        else:
+            best = self._best_of_folds(grids, comparable(scores))
+        start = mean_start(best, folds, len(codes))
         problems = weighted_problems(self._objective(), features, codes, full, len(self.classes_))
-        fit_problems(self, problems, [start])
+        if self.refit:
+            fit_problems(self, problems, [start])
+        else:
+            certify_start(self, problems, start)
         self._store_paths(grids, scores, constant)
         return self
+
+    def _best_of_folds(self, grids: list[Grid], scores: Vector) -> list[Result]:
+        """The best model of each fold; C and l1_ratio become their means, as in scikit-learn."""
+        places = [np.unravel_index(int(own.argmax()), own.shape) for own in scores]
+        self.C_ = float(np.mean([self.Cs_[i] for i, _ in places]))
+        ratios = [self.l1_ratios_[j] for _, j in places]
+        self.l1_ratio_ = None if ratios[0] is None else float(np.mean(ratios))
+        return [grid[i][j] for grid, (i, j) in zip(grids, places, strict=True)]
 
     def _grid(self, X: Features, codes: Codes, weights: Vector, fold: Fold, options: Options) -> Grid:
         """Fits to a fold for each C (rows) and l1_ratio (columns)."""
@@ -236,7 +254,6 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
         self.scores_ = {label: scores.copy() for label in keys}
         self.coefs_paths_ = {label: coefs[..., k, :] for k, label in enumerate(keys)}
 
-    def score(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> float:
-        """The score by `scoring`, the accuracy by default."""
-        weights = None if sample_weight is None else np.asarray(sample_weight)
-        return float(scorer_of(self, self.scoring or "accuracy")(self, X, y, **weight_argument(weights)))
+    def score(self, X: MatrixLike, y: VectorLike, **params: Any) -> float:
+        """The score by `scoring`, the accuracy by default; keywords, such as sample_weight, are for the scorer."""
+        return float(scorer_of(self, self.scoring or "accuracy")(self, X, y, **routed_score(self, params)))

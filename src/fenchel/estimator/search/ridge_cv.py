@@ -29,6 +29,7 @@ from fenchel.estimator.search.cross_validation import (
     comparable,
     folds_of,
     path_results,
+    require_no_negatives,
     score_on,
     scorer_of,
     some_weight,
@@ -97,7 +98,8 @@ class RidgeCV(RoutedSearch, Regression):
         one_of("gcv_mode", self.gcv_mode, (None, "auto", "svd", "eigen"))
         for name in ("store_cv_results", "alpha_per_target"):
             if self.cv is not None and getattr(self, name):
-                raise ValueError(f"{name}=True needs cv=None (leave-one-out)")
+                raise ValueError(f"cv!=None and {name}=True are incompatible: it is of leave-one-out, cv=None")
+        require_no_negatives(self.alphas, "be > 0.0")
         if not self._candidates():
             raise ValueError("alphas is empty; pass at least one")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn import get_config
 from sklearn.base import BaseEstimator
@@ -23,6 +23,8 @@ class RoutedSearch(BaseEstimator):  # type: ignore[misc]
     """A search with a splitter and perhaps a scorer."""
 
     cv: Any
+    #: The methods of the search that call the scorer.
+    _scoring_methods: ClassVar[tuple[str, ...]] = ("fit",)
 
     def _routed_scorer(self) -> Any:
         """The scorer that takes part in routing; None if there is none."""
@@ -37,7 +39,10 @@ class RoutedSearch(BaseEstimator):  # type: ignore[misc]
         router.add(splitter=check_cv(self.cv), method_mapping=MethodMapping().add(caller="fit", callee="split"))
         scorer = self._routed_scorer()
         if scorer is not None:
-            router.add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
+            mapping = MethodMapping()
+            for method in self._scoring_methods:
+                mapping.add(caller=method, callee="score")
+            router.add(scorer=scorer, method_mapping=mapping)
         return router
 
 
@@ -54,12 +59,28 @@ def routed(model: RoutedSearch, weights: Vector | None, params: dict[str, Any]) 
     known = {} if weights is None else {"sample_weight": weights}
     if not get_config().get("enable_metadata_routing"):
         if params:
-            raise ValueError(
-                f"fit takes {', '.join(sorted(params))} only with sklearn.set_config(enable_metadata_routing=True)"
-            )
+            raise _unrouted("fit", params)
         return Routed({}, known)
     found = process_routing(model, "fit", **params, **known)
     return Routed(dict(found.splitter.split), dict(found.scorer.score) if model._routed_scorer() is not None else known)
+
+
+def routed_score(model: RoutedSearch, params: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of `score` for the scorer; without routing only sample weights."""
+    from sklearn.utils.metadata_routing import process_routing
+
+    if not get_config().get("enable_metadata_routing"):
+        if set(params) - {"sample_weight"}:
+            raise _unrouted("score", params)
+        return {name: value for name, value in params.items() if value is not None}
+    return dict(process_routing(model, "score", **params).scorer.score)
+
+
+def _unrouted(method: str, params: dict[str, Any]) -> ValueError:
+    return ValueError(
+        f"Passing {', '.join(sorted(params))} to {method} is only supported if enable_metadata_routing=True, which "
+        "sklearn.set_config sets"
+    )
 
 
 def of_samples(keywords: dict[str, Any], X: Any, test: Any) -> dict[str, Any]:

@@ -38,4 +38,7 @@ def require_gram(precompute: object, X: MatrixLike, sample_weight: VectorLike | 
             is_close = np.all(np.abs(found - design.rmatvec(weights * residual)) <= within)
             if is_close and np.all(np.abs(diagonal - right) <= TOLERANCE * squares):
                 return
-    raise ValueError("precompute is not the Gram matrix of X (X'X, or that of the centred X): leave it out")
+    raise ValueError(
+        "Gram matrix passed in via 'precompute' did not pass validation: it is neither X'X nor that of the centred X; "
+        "leave it out"
+    )

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fenchel.data.convert import as_numbers, unmasked
-from fenchel.data.typing import Vector, VectorLike
+from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import Features, FitParameters
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.objective import Objective, check_hints, elastic, l1_ratio_of, positive_alpha
-from fenchel.estimator.regression import SparseRegression
+from fenchel.estimator.regression import SparseRegression, fit_targets, store_zeros
 from fenchel.estimator.sparse.gram import require_gram
 from fenchel.estimator.sparse.lasso_path import elastic_net_path
+from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import GroupL2
 
@@ -48,6 +49,17 @@ class LassoModel(LassoHints, FitParameters, SparseRegression):
     def _check_data(self, X: Features, sample_weight: VectorLike | None) -> None:
         if not isinstance(self.precompute, bool | str | None):
             require_gram(self.precompute, X, sample_weight)
+
+    def fit(
+        self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None, check_input: bool = True
+    ) -> Self:
+        """Fit to the targets y; a weight of 2 repeats the row.
+
+        check_input=False leaves out scikit-learn's checks; that all entries are finite is checked nevertheless.
+        """
+        require_flag(check_input, "check_input")
+        store_zeros(self, fit_targets(self, X, y, sample_weight, skip_check_array=not check_input))
+        return self
 
     def _objective(self) -> Objective:
         penalty = elastic(positive_alpha(self.alpha), self._ratio(), bool(self.positive))

@@ -1,0 +1,1 @@
+"""What other software takes: twins in scikit-learn, its sparse matrices, links to documentation, callbacks."""
