@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import fenchel as fl
 from fenchel.certificate.interpolation.certificate import InterpolationCertificate
 from fenchel.certificate.interpolation.equations import Equations, smallest_eigenvalue
+from fenchel.certificate.interpolation.rational import null_vector
 from fenchel.certificate.judge import judge_of
 
 
@@ -345,3 +346,69 @@ def test_multipliers_that_underflow_when_scaled_prove_nothing_false(seed, beside
     certificate = fl.certify(problem, np.r_[w, np.zeros(4)], alpha=np.r_[1e-100, np.zeros(20)])
     assert Fraction(certificate.dual) - Fraction(certificate.rounding) <= best
     assert Fraction(certificate.gap) >= Fraction(w) ** 2 / 2 - best
+
+
+# Samples with the same features ---------------------------------------------------------------------------------------
+
+
+def contradiction(problem, X, sets, **options):
+    with pytest.raises(fl.Infeasible) as raised:
+        fl.solve(problem, **options)
+    certificate = raised.value.certificate
+    assert certificate.verify(X, sets)
+    return certificate
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_several_samples_with_two_labels_are_a_contradiction_found_before_any_step(storage):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 200)), np.sign(rng.normal(size=32))
+    X = storage(np.vstack([X, X[:2]]))
+    y[30:] = -y[:2]
+    sets, seen = fl.sets.HalfLine(1.0, y), []
+    for intercept in (False, True):
+        problem = fl.Interpolation(X, sets, intercept=intercept)
+        certificate = contradiction(problem, X, sets, callback=seen.append)
+        assert np.count_nonzero(certificate.multipliers) == 2
+    assert not seen
+    with pytest.raises(fl.Infeasible):
+        fl.MinNormRegressor().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        lambda Z: fl.sets.Point(Z),
+        lambda Z: fl.sets.Box(Z - 0.1, Z + 0.1),
+        lambda Z: fl.sets.Ball(Z, 0.1),
+        lambda Z: [fl.sets.Ball(z, 0.1) if i % 2 else fl.sets.Point(z) for i, z in enumerate(Z)],
+    ],
+)
+@pytest.mark.parametrize("penalty", [fl.penalties.L2(1.0), fl.penalties.LpSquared(1.0, 1.3)])
+def test_a_sample_with_two_targets_in_space_is_a_contradiction(sets, penalty):
+    rng = np.random.default_rng(1)
+    X, Z = rng.normal(size=(8, 30)), rng.normal(size=(9, 3))
+    X, constraints = np.vstack([X, X[3]]), sets(Z)
+    problem = fl.Interpolation(X, constraints, penalty, outputs=3)
+    contradiction(problem, X, constraints)
+    least = solved(problem.replace(on_infeasible="least_violation"), tol=1e-3, max_iter=500)
+    assert least.certificate.feasible == "contradiction"
+
+
+def test_sets_that_touch_are_no_contradiction():
+    X = np.array([[1.0, 2.0], [1.0, 2.0], [0.0, 1.0]])
+    result = solved(fl.Interpolation(X, fl.sets.Interval([0.0, 1.0, 0.0], [1.0, 2.0, 5.0])))
+    assert result.certificate.violation < 1e-9
+    apart = fl.sets.Interval([0.0, 1.5, 0.0], [1.0, 2.0, 5.0])
+    without = solved(fl.Interpolation(X, apart, sample_weight=[1.0, 0.0, 1.0]))
+    assert without.certificate.feasible == "exact"
+
+
+def test_a_null_space_of_several_dimensions_proves_what_its_vectors_near_the_multipliers_do():
+    rows = np.array([[1.0, 3.0], [1.0, 3.0], [2.0, 5.0], [4.0, 10.0]])
+    near = np.array([1.0, -1.0 + 1e-9, 2.0, -1.0 - 1e-9])
+    y = null_vector(rows, near)
+    assert y is not None
+    np.testing.assert_allclose([float(x) for x in y], near / 2.0, atol=1e-8)
+    assert all(sum(a * Fraction(x) for a, x in zip(y, column, strict=True)) == 0 for column in rows.T)
+    assert null_vector(np.eye(2), np.ones(2)) is None

@@ -69,6 +69,9 @@ class Record(ABC):
     late: Callable[[], bool] = staticmethod(lambda: False)  # whether a search should end: the run's clock
     certifies: type[Certificate] = Certificate
 
+    def prepare(self) -> None:  # noqa: B027  (nothing, unless a subclass knows better)
+        """What can be told of a problem before there is a model."""
+
     @property
     @abstractmethod
     def at_zero(self) -> float:

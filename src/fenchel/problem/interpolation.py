@@ -72,6 +72,7 @@ class Interpolation(WeightedStatement):
     weights_shape: Shape
     on_infeasible: str
     scored = "output"
+    may_contradict = True
 
     def __init__(
         self,

@@ -30,6 +30,7 @@ class Statement(ABC):
     penalty: Penalty
     intercept: bool
     scored: ClassVar[str] = "class"  # what each of several scores is of, for messages
+    may_contradict: ClassVar[bool] = False  # whether there may be no model at all
 
     @property
     def shape(self) -> tuple[int, int]:

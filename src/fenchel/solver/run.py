@@ -179,6 +179,8 @@ def run(fit: Fit, carried: Carried[Any]) -> list[Result]:
 
 def _start_status(fit: Fit) -> str:
     """Certify the start: why the run ends there, or "" if it goes on."""
+    if fit.problem.may_contradict:
+        fit.judge.prepare()
     if not fit.certify_start and fit.limit > 0:
         return ""
     judge, start, seconds = fit.judge, fit.start, fit.seconds

@@ -25,6 +25,7 @@ from fenchel.certificate.interpolation.bounds import (
     dual_bound,
     root_mean_square,
 )
+from fenchel.certificate.interpolation.equal_rows import cancelling
 from fenchel.certificate.interpolation.equations import smallest_eigenvalue
 from fenchel.certificate.interpolation.rational import is_small, null_vector, numerical_rank
 from fenchel.data.limits import is_factorable
@@ -111,7 +112,7 @@ def prove(problem: Interpolation, bound: DualValue) -> FarkasCertificate | None:
     if not 0.0 < largest < np.inf:
         return None
     A = np.ldexp(A, -int(np.frexp(largest)[1]))  # exactly; S is homogeneous
-    found = _bounded_domain(problem, A)
+    found = _bounded_domain(problem, A) or _equal_rows(problem, A)
     used = 0
     for part in TUNING.negligible:
         which = np.flatnonzero(np.abs(problem.fractions * A) > part * np.abs(problem.fractions * A).max())
@@ -136,6 +137,14 @@ def _bounded_domain(problem: Interpolation, A: Vector) -> Combination | None:
         return None
     how = "it cancels exactly" if not bound.absolute.any() else "the domain of the penalty is bounded"
     return np.reshape(bound.alpha, A.shape), bound.support_lower - limit, _size(problem, A), how
+
+
+def _equal_rows(problem: Interpolation, A: Vector) -> Combination | None:
+    found = cancelling(problem, A)
+    if found is None:
+        return None
+    B, support = found
+    return B, support, _size(problem, B), "two samples with the same features"
 
 
 def _size(problem: Interpolation, A: Vector) -> float:
@@ -228,23 +237,21 @@ def _independent_columns(rows: Matrix) -> Matrix | None:
 
 
 def _exact(problem: Interpolation, A: Vector, which: Indices) -> Combination | None:
-    """The null vector of few rows, as they are given, in rational arithmetic."""
-    if problem.outputs > 1 and problem.constraints.ends is None:
+    """A null vector near the multipliers of few rows, as they are given, in rational arithmetic."""
+    if problem.outputs > 1 and not problem.constraints.are_known:  # the domain need not be a product
         return None
     flat = (problem.fractions * A).ravel()
     if not len(which) or not is_small(len(which), problem.X.shape[1]):
         return None
     rows = _rows(problem, which)
-    rows = rows[:, np.any(rows != 0.0, axis=0)]
-    null = null_vector(rows)
+    null = null_vector(rows[:, np.any(rows != 0.0, axis=0)], flat[which])
     if null is None:
         return None
     fractions = problem.fractions.ravel()[which]
     alpha = np.zeros_like(flat)
     if any(x != 0 and not abs(x) > SMALL for x in null) or np.any(fractions < SMALL):
         return None
-    sign = 1.0 if float(np.dot([float(x) for x in null], flat[which])) >= 0.0 else -1.0
-    alpha[which] = [sign * float(x) for x in null] / fractions
+    alpha[which] = [float(x) for x in null] / fractions
     B = alpha.reshape(A.shape)
     inside = np.reshape(problem.in_domain(B), A.shape)
     lost = 8.0 * EVALUATION * problem.mean(problem.constraints.support_size(-inside))

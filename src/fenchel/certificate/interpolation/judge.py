@@ -22,6 +22,7 @@ from fenchel.certificate.interpolation.bounds import (
     scaled_bound,
 )
 from fenchel.certificate.interpolation.certificate import InterpolationCertificate, is_nothing
+from fenchel.certificate.interpolation.equal_rows import contradictory_pair
 from fenchel.certificate.interpolation.equations import Equations, metric_of
 from fenchel.certificate.interpolation.infeasible import FarkasCertificate, Infeasible, prove
 from fenchel.certificate.judge import Record, judge_of
@@ -89,6 +90,12 @@ class InterpolationJudge(Record):
         self.steady = False  # whether the last model violates constraints as much as the best
         self.seen = self.primal.z  # the scores of the last model
         self.contradiction: FarkasCertificate | None = None
+
+    def prepare(self) -> None:
+        """Two samples with the same features whose sets do not meet prove a contradiction at once."""
+        alpha = contradictory_pair(self.problem)
+        if alpha is not None:
+            self.try_multipliers(alpha, "two samples with the same features")
 
     @cached_property
     def at_zero(self) -> float:

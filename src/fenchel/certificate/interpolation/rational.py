@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.linalg import qr
 
-from fenchel.data.typing import Indices, Matrix
+from fenchel.data.typing import Indices, Matrix, Vector
 
 
 @dataclass(frozen=True)
@@ -78,20 +78,29 @@ def is_small(m: int, d: int) -> bool:
     return m**3 <= TUNING.most_work and m * d <= 10 * TUNING.most_work
 
 
-def null_vector(rows: Matrix) -> list[Fraction] | None:
-    """The y with y'rows = 0, scaled to a largest entry of 1, if there is one up to scale; exactly."""
+def null_vector(rows: Matrix, near: Vector) -> list[Fraction] | None:
+    """The y with y'rows = 0 exactly whose free entries are those of `near`, scaled to a largest entry of 1.
+
+    None where it is zero. Columns are taken in the order of a factorisation with pivots, up to their rank as far as
+    rounding tells; the others are checked.
+    """
     m, d = rows.shape
-    if d == 0:
-        return [Fraction(1)] if m == 1 else None
-    _, _, pivots = qr(rows, mode="economic", pivoting=True)
-    chosen = np.asarray(pivots[: m - 1])
-    table = [[Fraction(float(x)) for x in rows[:, j]] for j in chosen]  # equations, one unknown a row
-    lead: list[int] = []
+    if not d:
+        return _scaled([Fraction(float(x)) for x in near])
+    _, R, pivots = qr(rows / np.abs(rows).max(axis=0), mode="economic", pivoting=True)
+    for rank in dict.fromkeys((min(m, numerical_rank(R)), min(m - 1, d))):  # rounding may tell too small a rank
+        y = _null_vector([_exactly(rows[:, j]) for j in pivots[:rank]], near)
+        if y is not None and not any(_times(y, rows[:, j]) for j in range(d)):
+            return y
+    return None
+
+
+def _null_vector(table: list[list[Fraction]], near: Vector) -> list[Fraction] | None:
+    """The solution of equations, one in each row, whose free unknowns are those of `near`; scaled."""
+    m, lead = len(near), list[int]()
     for row in range(len(table)):
-        for column in (c for c in range(m) if c not in lead):
-            if table[row][column] != 0:
-                break
-        else:
+        column = max((c for c in range(m) if c not in lead), key=lambda c: abs(table[row][c]), default=None)
+        if column is None or table[row][column] == 0:
             return None
         lead.append(column)
         first = table[row][column]
@@ -101,15 +110,18 @@ def null_vector(rows: Matrix) -> list[Fraction] | None:
                 factor = table[other][column]
                 table[other] = [x - factor * y for x, y in zip(table[other], table[row], strict=True)]
     free = [c for c in range(m) if c not in lead]
-    if len(free) != 1:
-        return None
     y = [Fraction(0)] * m
-    y[free[0]] = Fraction(1)
+    for c in free:
+        y[c] = Fraction(float(near[c]))
     for row, column in enumerate(lead):
-        y[column] = -table[row][free[0]]
-    largest = max(abs(x) for x in y)
-    y = [x / largest for x in y]
-    for j in range(d):
-        if sum(value * Fraction(float(x)) for value, x in zip(y, rows[:, j], strict=True) if x) != 0:
-            return None
-    return y
+        y[column] = -sum((table[row][c] * y[c] for c in free), Fraction(0))
+    return _scaled(y)
+
+
+def _scaled(y: list[Fraction]) -> list[Fraction] | None:
+    largest = max((abs(x) for x in y), default=Fraction(0))
+    return [x / largest for x in y] if largest else None
+
+
+def _times(y: list[Fraction], column: Vector) -> Fraction:
+    return sum((value * Fraction(float(x)) for value, x in zip(y, column, strict=True) if x), Fraction(0))

@@ -34,6 +34,7 @@ class MultiplierHessian:
     pull: float
     rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # of the last system
     inverse: Callable[[Vector], Vector] = np.asarray  # solves the last system
+    near: Vector = field(default_factory=lambda: np.zeros(0))  # where conjugate gradients begin, if that is nearer
 
     @classmethod
     def of(cls, problem: Interpolation, derivative: LinkDerivative, damping: float) -> MultiplierHessian:
@@ -66,7 +67,7 @@ class MultiplierHessian:
     def solve(self, rows: Indices, right: Vector) -> Vector:
         """K x = right among some rows; the intercept's part by the formula of Woodbury, which keeps the digits."""
         if not np.array_equal(rows, self.rows):
-            fits = self._fits(rows)
+            fits = self.fits(self.problem, len(rows))
             self.rows, self.inverse = rows, self._factored(rows) if fits else partial(self._conjugate_gradients, rows)
         solve = self.inverse
         x = solve(right)
@@ -97,10 +98,11 @@ class MultiplierHessian:
             return solve
         raise Overflow("the Hessian cannot be factored")
 
-    def _fits(self, rows: Indices) -> bool:
-        problem = self.problem
+    @staticmethod
+    def fits(problem: Interpolation, rows: int) -> bool:
+        """Whether the Hessian of so many rows may be factored: else there are conjugate gradients."""
         copied = not (problem.is_stored and (problem.penalty.quadratic or problem.design.is_sparse))
-        return limits.fits(len(rows), max(len(rows), problem.X.shape[1] if copied else 0))
+        return limits.fits(rows, max(rows, problem.X.shape[1] if copied else 0))
 
     def _dense(self, rows: Indices) -> Matrix:
         problem, derivative = self.problem, self.derivative
@@ -127,7 +129,7 @@ class MultiplierHessian:
         return K
 
     def _conjugate_gradients(self, rows: Indices, right: Vector) -> Vector:
-        """Without damping, which they do not need where rows depend on each other."""
+        """With the damping too: without it b would be off by K^(-1) diag(damping) b from that of the model."""
         norms = self.problem.row_norms[rows]
         diagonal = norms**2 * float(np.mean(self.derivative.diagonal)) + self.damping[rows]
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
@@ -136,10 +138,14 @@ class MultiplierHessian:
 
         def times(x: Vector) -> Vector:
             if every:
-                return self._undamped(x)
+                return self.without_pull(x)
             padded[rows] = x
-            return self._undamped(padded)[rows]
+            return self.without_pull(padded)[rows]
 
-        goal = (ROUNDING * float(np.linalg.norm(right))) ** 2
-        x, _, _ = conjugate_gradients(times, lambda r: r / diagonal, right, residual_goal=goal)
-        return x
+        start, size = self.near[rows] if len(self.near) else np.zeros_like(right), float(np.linalg.norm(right))
+        left = right - times(start)
+        if not np.linalg.norm(left) < size:
+            start, left = np.zeros_like(right), right
+        goal = (ROUNDING * size) ** 2
+        x, _, _ = conjugate_gradients(times, lambda r: r / diagonal, left, residual_goal=goal)
+        return start + x

@@ -172,7 +172,8 @@ class IntervalNewton(Solver[MultiplierState]):
         states = np.sign(beta).astype(np.int8)
         b = np.atleast_1d(np.asarray(start.b, dtype=np.float64)).copy()
         dependent = problem.X.shape[0] > problem.X.shape[1] + problem.outputs * problem.intercept
-        damping = Damping() if dependent else Damping(TINY)
+        factored = MultiplierHessian.fits(problem, problem.X.shape[0])
+        damping = Damping() if dependent else Damping(TINY if factored else ROUNDING)
         state = MultiplierState(problem, way[0], way[1:], beta, b, states, damping, seed=seed)
         if _begins_with_passes(problem):
             state.ascent = ActivePasses.of(problem, start, seed)
@@ -244,7 +245,7 @@ class IntervalNewton(Solver[MultiplierState]):
     def _model_step(self, state: MultiplierState, hessian: MultiplierHessian) -> bool:
         """To the minimum of the quadratic model, as far as F falls; whether it was found."""
         # the damping is around the present multipliers, the quadratic of the intercept around the present b
-        c = state.z - hessian.without_pull(state.beta)
+        c, hessian.near = state.z - hessian.without_pull(state.beta), state.beta
         model = Quadratic(hessian.times, hessian.solve, c, *state.problem.intervals)
         beta, states, found = model.minimise(state.states)
         self._search(state, beta, states, hessian)
