@@ -268,6 +268,14 @@ def test_samples_outside_the_support_may_be_dropped_or_moved(intercept, k):
     np.testing.assert_allclose(w, w_alone, atol=1e-4)
     if k == 2:
         np.testing.assert_allclose(b, b_alone, atol=1e-3)
+    moved, rng = np.array(X, dtype=float), np.random.default_rng(0)
+    for i in np.setdiff1d(np.arange(len(y)), found.support):  # so that all its differences become larger
+        own = int(np.searchsorted(np.unique(y), y[i]))
+        rows = w[None] * (2 * own - 1) if k == 2 else w[own] - np.delete(w, own, axis=0)
+        moved[i] += np.linalg.pinv(rows) @ (rng.exponential() * np.linalg.norm(X, axis=1).max() * np.ones(k - 1))
+    assert np.abs(moved - X).max() > 1.0
+    after = fl.margin_interval(given, moved, y, tol=1e-9)
+    assert after.best == pytest.approx(found.best, rel=1e-8)
 
 
 def test_support_contains_every_sample_that_matters():

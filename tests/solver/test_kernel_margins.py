@@ -12,9 +12,9 @@ from sklearn.svm import SVC, NuSVC
 import fenchel as fl
 from fenchel.certificate.margin import MarginJudge
 from fenchel.certificate.margin.bounds import exceeded_by_none, margin_of
-from fenchel.kernel import RBF, Gram, Polynomial, Precomputed, kernel_of
+from fenchel.kernel import RBF, Gram, Linear, Polynomial, Precomputed, kernel_of
 from fenchel.problem.margin import FunctionBall, KernelMargin, Model
-from tests.helpers.margins import best_margin
+from tests.helpers.margins import best_margin, random_classes
 
 X, y = make_moons(200, noise=0.1, random_state=0)
 codes = y.astype(np.int64)
@@ -211,21 +211,59 @@ def test_the_linear_kernel_is_the_linear_classifier():
     np.testing.assert_allclose(linear.fit(Z, labels).coef_, plain.fit(Z, labels).coef_)
 
 
-def test_samples_that_no_function_separates_warn():
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_equal_samples_with_different_labels_are_a_proof(storage):
     Z = np.vstack([X, X[:3]])
     labels = np.append(y, 1 - y[:3])
-    with pytest.warns(fl.InseparableWarning, match="No function of the kernel exceeds"):
-        model = fl.MaxMarginClassifier(kernel="poly", degree=2, coef0=1.0).fit(Z, labels)
-    assert model.separable_ == "unknown"
-    assert model.margin_interval_.upper < 1e-4
+    with pytest.warns(fl.InseparableWarning, match="Proven: no function of the kernel separates"):
+        model = fl.MaxMarginClassifier(kernel="poly", degree=2, coef0=1.0).fit(storage(Z), labels)
+    interval = model.margin_interval_
+    assert model.separable_ == "refuted"
+    assert interval.separable is False
+    assert interval.upper == 0.0
+    assert np.count_nonzero(interval.multipliers) == 2
+    assert interval.contradiction.excess <= np.sqrt(2.0 / len(labels))
     assert model.score(Z, labels) > 0.7
+    with pytest.raises(fl.Infeasible, match="two equal samples"):
+        fl.MaxMarginClassifier(kernel="rbf", on_inseparable="raise").fit(storage(Z), labels)
+    assert fl.margin_interval(model, storage(Z), labels).separable is False
+
+
+def test_nothing_is_proven_of_equal_samples_of_a_function():
+    Z, labels = np.vstack([X, X[:3]]), np.append(y, 1 - y[:3])
+    with pytest.warns(fl.InseparableWarning, match="is not known"):
+        model = fl.MaxMarginClassifier(kernel=lambda A, B: A @ B.T).fit(Z, labels)
+    assert model.separable_ == "unknown"
+
+
+@pytest.mark.parametrize("n", [60, 400])
+def test_a_kernel_of_small_rank_ends_soon(n):
+    rng = np.random.default_rng(0)
+    Z, labels = rng.normal(size=(n, 4)), rng.integers(2, size=n).astype(np.int64)
+    problem = KernelMargin.of(Gram(Z, Polynomial(degree=2, coef0=1.0)), labels, True)
+    result = fl.solve(problem, tol=1e-3, warn=False)
+    assert result.status == "stalled"
+    assert result.n_iter <= 2
+    assert result.certificate.primal == 0.0
+    assert -result.certificate.dual < 1e-5
+
+
+def test_functions_that_depend_on_each_other_have_exact_margins():
+    reached = 0
+    for seed in range(60):
+        Z, codes = random_classes(np.random.default_rng([77, seed]), True, 2)
+        result = fl.solve(KernelMargin.of(Gram(Z, Linear()), codes.astype(np.int64), True), tol=1e-3, warn=False)
+        linear = fl.margin_interval((np.zeros(Z.shape[1]), 0.0), Z, codes)
+        assert (result.status == "certified") == bool(linear.separable)
+        reached += result.status == "certified"
+    assert reached > 40
 
 
 def test_the_search_ends_with_its_time(clock):
     rng = np.random.default_rng(0)
     Z, labels = rng.normal(size=(300, 3)), rng.integers(2, size=300)
     with pytest.warns(UserWarning, match="max_seconds|not reached"):
-        fl.MaxMarginClassifier(kernel="poly", coef0=1.0, max_seconds=0.1).fit(Z, labels)
+        fl.MaxMarginClassifier(kernel="poly", coef0=1.0, max_seconds=0.02).fit(Z, labels)
     assert clock.elapsed < 1.0
 
 

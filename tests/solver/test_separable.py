@@ -252,3 +252,13 @@ def test_columns_whose_squares_underflow_are_decided():
     found = fl.separable(X, [1, 1, -1, 1], intercept=False)
     assert found.answer is False
     assert found.verify(X, [1, 1, -1, 1])
+
+
+@pytest.mark.parametrize("dtype", [str, object])
+def test_columns_of_labels_may_be_text(dtype):
+    Z, labels = [[0.0], [1.0], [2.0]], np.array([["a", "b", "a"], ["b", "b", "a"], ["a", "b", "b"]], dtype=dtype)
+    found = fl.separable(Z, labels)
+    assert [each.answer for each in found] == [False, True, True]
+    assert all(each.verify(Z, column) for each, column in zip(found, labels.T, strict=True))
+    with pytest.raises(ValueError, match="two labels at most"):
+        fl.separable(Z, np.array([["a", "a"], ["b", "b"], ["c", "a"]], dtype=dtype))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -97,6 +99,26 @@ class Samples:
         """Some columns, dense."""
         part = self.values[:, columns]
         return np.ascontiguousarray(part.toarray() if self.is_sparse else part)
+
+    def equal_pair(self, codes: Indices) -> Indices | None:
+        """Two rows with the same entries and different codes, if there are any; rows are compared by their bytes."""
+        first: dict[bytes, int] = {}
+        for part in self.chunks():
+            rows = self.take(part)
+            for row, place in zip(rows.entries(), rows.index.tolist(), strict=True):
+                other = first.setdefault(row, place)
+                if codes[other] != codes[place]:
+                    return np.array([other, place])
+        return None
+
+    def entries(self) -> Iterator[bytes]:
+        """What each row consists of."""
+        if sp.issparse(self.matrix):
+            csr = sp.csr_array(self.matrix).sorted_indices()
+            for start, end in pairwise(csr.indptr):
+                yield csr.indices[start:end].tobytes() + csr.data[start:end].tobytes()
+        else:
+            yield from (row.tobytes() for row in np.ascontiguousarray(self.matrix))
 
     def chunks(self, columns: int | None = None) -> list[slice]:
         """The rows in consecutive parts: blocks if they have so many columns, those of the matrix by default."""

@@ -25,6 +25,11 @@ class Semidefinite:
     asymmetry: float = 0.0
     shift: float = 0.0
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the matrix is one itself."""
+        return self.asymmetry == self.shift == 0.0
+
 
 def eigenvalues_above(C: Matrix, diagonal: Vector, shift: float) -> float | None:
     """A bound below the eigenvalues of the symmetric matrix with this diagonal and the lower triangle of C.

@@ -138,6 +138,9 @@ def search(
     """Look for a larger margin and for a smaller bound than the judge knows; None if there is nothing to look for."""
     if not plan.steps or clock.over or judge.reached(plan.tol):
         return None
+    judge.try_equal_samples()
+    if judge.contradiction is not None:
+        return None
     request = Request(tol=plan.tol, max_iter=plan.steps, callback=callback, progress=progress)
     return solve_request(judge.problem, request, clock=clock, chosen=chosen, judge=judge)
 

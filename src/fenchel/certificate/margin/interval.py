@@ -55,7 +55,7 @@ class MarginInterval:
         The samples that may determine the maximum-margin classifier: it stays what it is if any others are removed,
         or move without getting closer to it. None where nothing is proven (p = 1, p > 2, no separation).
     contradiction : FarkasCertificate, optional
-        A proof that no linear classifier separates the samples.
+        A proof that none separates the samples.
     kind : str
         "linear classifier" or "function of the kernel".
     """
@@ -137,7 +137,7 @@ class MarginInterval:
     @property
     def _others(self) -> list[str]:
         if self.contradiction is not None:
-            return ["Proven: no linear classifier separates these samples. " + _combination(self.contradiction)]
+            return [f"Proven: no {self.kind} separates these samples. " + _combination(self.contradiction)]
         lines = []
         if self.lower > 0.0:
             more = (self.upper - self.lower) / self.lower * (1.0 + 1e-12)

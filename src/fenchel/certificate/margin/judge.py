@@ -15,8 +15,10 @@ from fenchel.certificate.judge import Record, judge_of
 from fenchel.certificate.margin.bounds import Margin, exceeded_by_none, margin_of
 from fenchel.certificate.margin.interval import MarginInterval
 from fenchel.certificate.margin.support import may_determine
+from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.problem.margin import LargestMargin, Model
+from fenchel.problem.penalties import L2
 from fenchel.problem.vectors import frozen
 from fenchel.steps import Scores
 
@@ -133,6 +135,21 @@ class MarginJudge(Record):
         self.contradiction = prove(problem, bound)
         if self.contradiction is not None:
             self.best = self.feasible = MarginBound(0.0, q, how)
+
+    def try_equal_samples(self) -> None:
+        """Two samples with the same scores and opposite labels prove that nothing separates.
+
+        The squares of their violations of a least score of 1 add up to (1 - z)^2 + (1 + z)^2 >= 2.
+        """
+        problem, pair = self.problem, self.problem.contradictory_pair
+        if pair is None or self.contradiction is not None:
+            return
+        n, how = len(problem.codes), "two equal samples with different labels"
+        q = np.zeros(n)
+        q[pair] = np.sqrt(0.5 * n)
+        excess = np.sqrt(2.0 / n) * (1.0 - 4.0 * UNIT_ROUNDOFF)
+        self.contradiction = FarkasCertificate(problem.y * q, excess, how, L2(1.0), problem.intercept, np.ones(n))
+        self.best = self.feasible = MarginBound(0.0, q, how)
 
     def try_gradient(self, z: Vector | None = None) -> None:
         """Multipliers from the differences of a model: those of a soft minimum, and none but the least ones.

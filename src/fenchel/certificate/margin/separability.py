@@ -95,11 +95,13 @@ def problem_of(design: Design, y: VectorLike, classes: Array, intercept: bool) -
 
 
 def binary_classes(column: VectorLike, n: int) -> Array:
-    """The labels of one of several labelings: two numbers at most; one label alone counts as its sign."""
-    values = np.unique(as_vector(column, n, "a column of y"))
+    """The labels of one of several labelings, two at most; a number alone counts as its sign."""
+    array = np.asarray(column)
+    is_text = array.dtype.kind in "OUS" and all(isinstance(label, str | bytes) for label in array.tolist())
+    values: Array = np.unique(array if is_text else as_vector(column, n, "a column of y"))
     if len(values) > 2:
         raise ValueError(f"each column of y must have two labels at most; one has {len(values)}")
-    if len(values) == 1:
+    if len(values) == 1 and not is_text:
         label = float(values[0])
         return np.array([-1.0, label]) if label > 0.0 else np.array([label, 1.0])
     return values

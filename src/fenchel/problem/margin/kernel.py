@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import sqrt
 
 import numpy as np
@@ -63,6 +64,15 @@ class KernelMargin(LargestMargin):
     @property
     def assumption(self) -> str:
         return self.X.gram.assumption
+
+    @cached_property
+    def contradictory_pair(self) -> Indices | None:
+        """Equal samples: |k(x, .) - k(x', .)|^2 = k(x, x) - 2 k(x, x') + k(x', x') is 0 for x = x'.
+
+        Of kernels by name; what is proven of others holds up to the errors of their values.
+        """
+        gram = self.X.gram
+        return gram.samples.equal_pair(self.codes) if gram.definite.is_exact and gram.is_verified else None
 
     @property
     def largest_score(self) -> float:

@@ -99,6 +99,11 @@ class LargestMargin(Statement):
         return ""
 
     @property
+    def contradictory_pair(self) -> Indices | None:
+        """Two samples of both classes that have the same scores in exact arithmetic, where that is easily seen."""
+        return None
+
+    @property
     def largest_score(self) -> float:
         """The largest score of weights with entries of at most 1."""
         return float(self.X.row_norms(1.0).max(initial=0.0)) * NORMS
