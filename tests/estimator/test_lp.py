@@ -157,6 +157,47 @@ def test_a_bad_batch_is_named_and_changes_nothing(batch, message):
     np.testing.assert_array_equal(model.coef_, again.coef_)
 
 
+@pytest.mark.parametrize("make", [fl.LpClassifier, fl.LpRegressor])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_masked_entries_are_refused(make, method):
+    y = DIGITS.target[TWO]
+    first = {"classes": [0, 1]} if make is fl.LpClassifier and method == "partial_fit" else {}
+    masked = np.ma.masked_greater(X[TWO], 1.0)
+    for A, targets, weights, name in (
+        (masked, y, None, "X"),
+        (X[TWO], np.ma.masked_equal(y, 1), None, "y"),
+        (X[TWO], y, np.ma.masked_equal(y + 1.0, 1.0), "sample_weight"),
+    ):
+        with pytest.raises(ValueError, match=f"{name} has a masked entry"):
+            getattr(make(lam=0.1), method)(A, targets, sample_weight=weights, **first)
+    with pytest.raises(ValueError, match="X has a masked entry"):
+        make(lam=0.1).fit(X[TWO], y).predict(masked)
+    getattr(make(lam=0.1), method)(np.ma.asarray(X[TWO]), np.ma.asarray(y), **first)  # nothing is masked
+
+
+@pytest.mark.parametrize("make", [fl.LpClassifier, fl.LpRegressor])
+def test_a_batch_without_weight_is_counted_and_changes_nothing(make):
+    y, first = DIGITS.target[TWO], {} if make is fl.LpRegressor else {"classes": [0, 1]}
+    with pytest.raises(ValueError, match="batch 1: sample_weight is zero everywhere; the first batch"):
+        make(lam=0.1).partial_fit(X[TWO], y, **first, sample_weight=np.zeros(len(y)))
+    model = make(lam=0.1).partial_fit(X[TWO], y, **first)
+    before = model.coef_.copy()
+    model.partial_fit(X[TWO], y, sample_weight=np.zeros(len(y)))
+    np.testing.assert_array_equal(model.coef_, before)
+    assert (model.n_batches_, model.n_samples_seen_) == (2, len(y))
+
+
+@pytest.mark.parametrize("classes", [[1, -1, np.nan], np.array(["a", "b", None], dtype=object)])
+def test_a_missing_label_is_no_class(classes):
+    with pytest.raises(ValueError, match="classes has a missing label"):
+        fl.LpClassifier(lam=0.1).partial_fit(X[:5], np.array([1, -1, 1, -1, 1]), classes=classes)
+
+
+def test_the_estimator_for_labels_is_named():
+    with pytest.raises(ValueError, match="is a classification loss; use LpClassifier"):
+        fl.LpRegressor("hinge", lam=0.1).fit(X[TWO], DIGITS.target[TWO])
+
+
 def test_class_weights_of_batches():
     y = DIGITS.target[TWO]
     model = learnt(fl.LpClassifier(lam=0.01, class_weight={1: 3.0}), X[TWO], y, classes=[0, 1])

@@ -193,6 +193,7 @@ def test_figures_5_to_8_have_time_and_steps_of_every_data_set(tiny):
         assert figure.axes[0].get_xscale() == figure.axes[0].get_yscale() == "log"
 
 
+@pytest.mark.filterwarnings("ignore:Figure 9. no median")
 def test_figure_9_is_of_gaussians_only(tiny):
     ticks = []
     figure = pgs.figure9(lams=[1e-2], tick=lambda: ticks.append(1))
@@ -202,6 +203,13 @@ def test_figure_9_is_of_gaussians_only(tiny):
         pgs.figure9(small())
     with pytest.raises(ValueError, match="takes no data"):
         pgs.panels(9, None, 1)
+
+
+def test_figure_9_says_which_medians_are_missing(tiny, monkeypatch):
+    monkeypatch.setattr(Toy, "median", lambda self, m: np.inf if self.source.d == 20 else 100.0)
+    with pytest.warns(UserWarning, match=r"Figure 9: no median, .* for 20 features: m = "):
+        figure = pgs.figure9(lams=[1e-2])
+    assert "no median" in figure.axes[0].texts[0].get_text()
 
 
 def test_the_theory_is_drawn_above_the_runs(tiny):

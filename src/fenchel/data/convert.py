@@ -41,6 +41,13 @@ def unmasked(values: object, name: str) -> Array:
     return np.asarray(values)
 
 
+def require_unmasked(**named: object) -> None:
+    """Raise for masked entries, of what is converted elsewhere."""
+    for name, values in named.items():
+        if isinstance(values, np.ma.MaskedArray):
+            unmasked(values, name)
+
+
 def is_identity(matrix: StoredMatrix) -> bool:
     """Whether a matrix from `as_matrix` is the identity."""
     n, d = matrix.shape

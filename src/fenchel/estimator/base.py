@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from fenchel.certificate import Certificate, MarginInterval
 from fenchel.data import Design
+from fenchel.data.convert import require_unmasked
 from fenchel.data.typing import Indices, Label, Mask, Matrix, MatrixLike, Seed, Vector, VectorLike
 from fenchel.estimator.exchange.interface import DocumentationLinks, as_csr
 from fenchel.estimator.objective import Objective, threads
@@ -193,6 +194,7 @@ def validated(model: LinearPredictor, X: MatrixLike, y: VectorLike, **checks: ob
     """Parameters and data of a fit, checked; `checks` are scikit-learn's."""
     model._check_parameters()
     require_flag(model.fit_intercept, "fit_intercept")
+    require_unmasked(X=X, y=y)
     checked: tuple[Features, Targets] = validate_data(
         model, X, y, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], y_numeric=False, **checks
     )
@@ -202,14 +204,19 @@ def validated(model: LinearPredictor, X: MatrixLike, y: VectorLike, **checks: ob
 def checked_features(model: LinearPredictor, X: MatrixLike) -> Features:
     """Checked features for a fitted model."""
     check_is_fitted(model)
+    require_unmasked(X=X)
     features: Features = validate_data(
         model, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
     )
     return features
 
 
-def sample_weights(sample_weight: VectorLike | None, X: MatrixLike) -> Vector:
-    """One weight for each sample; ones by default."""
+def sample_weights(sample_weight: VectorLike | None, X: MatrixLike, may_vanish: bool = False) -> Vector:
+    """One weight for each sample, not all of them zero unless they may vanish; ones by default."""
+    require_unmasked(sample_weight=sample_weight)
+    count = np.shape(X)[0]
+    if may_vanish and np.shape(sample_weight) == (count,) and not np.any(np.asarray(sample_weight)):
+        return np.zeros(count)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.any():
         raise ValueError("sample_weight is zero everywhere; at least one sample needs a positive weight")

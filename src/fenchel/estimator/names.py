@@ -45,11 +45,11 @@ def resolve_loss(loss: object, offered: dict[str, type] = LOSSES) -> Loss:
     return loss
 
 
-def resolve_regression_loss(loss: object) -> Loss:
-    """The same, for a regression loss."""
+def resolve_regression_loss(loss: object, instead: str = "LinearClassifier") -> Loss:
+    """The same, for a regression loss; `instead` is the estimator for others."""
     found = resolve_loss(loss, REGRESSION_LOSSES)
     if found.is_classification:
-        raise ValueError(f"{found!r} is a classification loss; use LinearClassifier")
+        raise ValueError(f"{found!r} is a classification loss; use {instead}")
     return found
 
 

@@ -16,8 +16,10 @@ lam of the fewest steps in runs made before, with other random numbers; it uses 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from textwrap import fill
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
@@ -129,9 +131,12 @@ def figure9(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     figure = new_figure(6.4, 5.0, dpi=130)
     axes, m = figure.subplots(), np.array(plan.sizes)
     axes.set(xscale="log", yscale="log")
+    missed: dict[int, list[int]] = {}
     for d, colour in zip(DEFAULTS.dimensions, (Colour.BLUE, Colour.GREEN, Colour.PURPLE), strict=True):
         toy = Toy(Gaussians(d, seed=plan.seed), plan)
         steps = np.array([toy.median(size) for size in plan.sizes])
+        if not np.isfinite(steps).all():
+            missed[d] = m[~np.isfinite(steps)].tolist()
         _points(axes, m, steps, colour, "-", f"{d} features")
         if (shape := Shape.fitted(plan.sizes, steps)) is not None:
             curve = np.geomspace(1.02 * shape.least, m[-1], 400)
@@ -142,6 +147,8 @@ def figure9(data: Data = None, **settings: Unpack[Settings]) -> Figure:
     axes.set_title(f"steps to |w/|w| - w*| = {toy.distance:g}, medians of {plan.runs} runs", fontsize=10)
     figure.suptitle("Figure 9: two Gaussians, ℓ2 logistic", fontsize=11)
     add_legend(figure)
+    if missed:
+        _say_missed(axes, missed, toy.distance)
     return figure
 
 
@@ -333,6 +340,14 @@ def _points(axes: Axes, m: Vector, values: Vector, colour: Colour, style: str, l
     """A line through the finite values."""
     finite = np.isfinite(values)
     axes.plot(m[finite], values[finite], style, marker="o", ms=3.5, color=colour, lw=1.6, label=label)
+
+
+def _say_missed(axes: Axes, missed: dict[int, list[int]], distance: float) -> None:
+    """In the figure and as a warning: for which features and samples half of the runs did not come near w*."""
+    each = "; ".join(f"{d} features: m = {', '.join(map(str, sizes))}" for d, sizes in missed.items())
+    text = f"no median, since half of the runs end farther than {distance:g} from w*, for {each}"
+    axes.text(0.5, 0.02, fill(text, 70), transform=axes.transAxes, ha="center", va="bottom", fontsize=7)
+    warnings.warn(f"Figure 9: {text}; more --samples, --epochs or another --lam may help", UserWarning, stacklevel=3)
 
 
 def _dress(axes: Axes, xlabel: str, ylabel: str, sizes: Sequence[int] = ()) -> None:

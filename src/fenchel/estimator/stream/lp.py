@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, validate_data
 
+from fenchel.data.convert import require_unmasked
 from fenchel.data.storage import usable_threads
 from fenchel.data.typing import Array, Mask, MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import (
@@ -126,6 +127,7 @@ class StreamModel(LinearEstimator):
 
     def _read(self, X: MatrixLike, y: VectorLike) -> tuple[Any, Array]:
         """A batch as arrays. What `Learner` checks, finite features above all, is left to it."""
+        require_unmasked(X=X, y=y)
         checks = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": "coef_" not in self.__dict__}
         if not (isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biufU"):
             features, targets = validate_data(self, X, y, y_numeric=not is_classifier(self), **checks)
@@ -157,6 +159,8 @@ class StreamModel(LinearEstimator):
         except ValueError:
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")  # in scikit-learn's words
             raise
+        if not learner.models:
+            raise ValueError("sample_weight is zero everywhere; the first batch needs a sample with a positive weight")
         self.stream_ = learner
         w, b = learner.model(self.output)
         self.coef_, self.intercept_ = w, b
@@ -223,6 +227,15 @@ class StreamModel(LinearEstimator):
         except (ValueError, TypeError, OverflowError) as error:
             kind = ValueError if isinstance(error, ValueError | OverflowError) else TypeError
             raise kind(f"batch {number_of_batch}: {error}") from error
+
+
+def _all_labels(classes: VectorLike | None) -> Array:
+    """The labels of `classes`, sorted; each must be a label."""
+    labels = np.asarray(classes)
+    missing = [label for label in labels.ravel().tolist() if label is None or label != label]
+    if missing:
+        raise ValueError(f"classes has a missing label ({missing[0]})")
+    return np.unique(labels)
 
 
 def _is_one_of(labels: Array, known: Array) -> Mask:
@@ -338,7 +351,7 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
             check_classification_targets(labels)
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        known = np.unique(np.asarray(classes)) if first else self.classes_
+        known = _all_labels(classes) if first else self.classes_
         if not first and classes is not None and not np.array_equal(known, np.unique(np.asarray(classes))):
             raise ValueError(f"classes={classes!r} is not the same as on last call to partial_fit, was: {known!r}")
         if len(known) < 2:
@@ -349,7 +362,7 @@ class LpClassifier(StreamParameters, StreamModel, LogisticProbabilities):
             raise ValueError(f"y has the label {label!s}, which is not one of the classes given at the first call")
         self.classes_ = known
         codes = np.searchsorted(self.classes_, labels).astype(np.float64)
-        weights = None if sample_weight is None else sample_weights(sample_weight, features)
+        weights = None if sample_weight is None else sample_weights(sample_weight, features, may_vanish=True)
         if self.class_weight is not None:
             factors = self._class_factors()[codes.astype(np.intp)]
             weights = factors if weights is None else weights * factors
@@ -414,7 +427,7 @@ class LpRegressor(StreamParameters, StreamModel, Regression):
     _: KW_ONLY
 
     def _given_loss(self) -> Loss:
-        return resolve_regression_loss(self.loss)
+        return resolve_regression_loss(self.loss, "LpClassifier")
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the targets y, to the tolerance; a weight of 2 repeats the row. If it fails, nothing changes."""
@@ -435,7 +448,7 @@ class LpRegressor(StreamParameters, StreamModel, Regression):
         self._check_parameters()
         with self._one_batch():
             features, targets = self._read(X, y)
-            weights = None if sample_weight is None else sample_weights(sample_weight, features)
+            weights = None if sample_weight is None else sample_weights(sample_weight, features, may_vanish=True)
             self._learn(features, targets.astype(np.float64, copy=False), weights, None)
             self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
         return self
