@@ -12,11 +12,18 @@ from fenchel.data import Design, limits
 from fenchel.steps import Newton, Start
 from fenchel.steps.linear_algebra import newton_system
 from fenchel.steps.linear_algebra.augmented import AugmentedDesign
+from fenchel.steps.newton import few_columns
 from fenchel.steps.newton.newton import line_search
 from tests.helpers.conic import reliable_optimum
 from tests.helpers.registry import LOSSES, name, targets
 
 rng = np.random.default_rng(0)
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """Steps are called from Python, however few the columns are."""
+    monkeypatch.setattr(few_columns, "TUNING", replace(few_columns.TUNING, call=0.0))
 
 
 def separable(n, d, density=None, seed=0):
@@ -81,7 +88,7 @@ def test_the_gap_of_given_multipliers_is_the_sum_of_fenchel_and_young(loss):
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", [fl.losses.Logistic(), fl.losses.SquaredHinge(), fl.losses.Huber(0.5)], ids=name)
-def test_the_multipliers_of_the_tangent_have_the_gap_that_a_step_says(loss, intercept):
+def test_the_multipliers_of_the_tangent_have_the_gap_that_a_step_says(loss, intercept, one_by_one):
     X, y = separable(400, 6)
     p = fl.Problem(X, y, loss, fl.penalties.L2(1e-4), intercept=intercept, sample_weight=rng.random(400))
     near = fl.solve(p, solver="newton", tol=1e-3)
@@ -100,7 +107,7 @@ def test_the_multipliers_of_the_tangent_have_the_gap_that_a_step_says(loss, inte
     assert state.tangent_gap >= p.primal(w, b) - best.primal - 1e-12
 
 
-def test_steps_go_on_where_the_slope_says_so():
+def test_steps_go_on_where_the_slope_says_so(one_by_one):
     """On separable data the curvature fades along the way, and the best step is longer than Newton's."""
     X = rng.normal(size=(3000, 5))
     y = np.where(X @ np.ones(5) > 0, 1.0, -1.0)
@@ -167,7 +174,7 @@ def test_the_augmented_design_has_one_more_column(constant, density):
 
 @pytest.mark.parametrize("width", ["factored", "sampled", "wide"])
 @pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Logistic(), fl.losses.Absolute()], ids=name)
-def test_every_way_to_solve_a_newton_system(width, loss, monkeypatch):
+def test_every_way_to_solve_a_newton_system(width, loss, monkeypatch, one_by_one):
     if width == "wide":
         monkeypatch.setattr(limits, "TUNING", replace(limits.TUNING, step=3.0**3))
     if width == "sampled":
@@ -193,7 +200,7 @@ def test_first_steps_look_at_a_part_of_the_samples():
     assert not np.isfinite(solver.progress(solver.begin(p, Start(np.zeros(4), 0.0, np.zeros(50_000)), 0)).gap)
 
 
-def test_samples_that_were_not_looked_at_are_taken_in_when_they_cross_a_kink():
+def test_samples_that_were_not_looked_at_are_taken_in_when_they_cross_a_kink(one_by_one):
     X, y = separable(3000, 10)
     p = fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(1e-4))
     solver = Newton()

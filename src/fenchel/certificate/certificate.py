@@ -190,6 +190,13 @@ class Certificate:
             return np.stack([part.zeros() for part in self.parts])
         return self._evidence.zeros()
 
+    def zeros_of_fit(self) -> Mask:
+        """The same, right after a fit: by what the solver has computed, without another pass over X."""
+        if self.parts:
+            return np.stack([part.zeros_of_fit() for part in self.parts])
+        evidence = self._evidence
+        return evidence.zeros_of_fit() if isinstance(evidence, Evidence) else evidence.zeros()
+
     def multipliers(self) -> tuple[Vector, Vector]:
         """An interval that provably contains the optimal alpha_i, for each training sample."""
         return self._evidence.multipliers()

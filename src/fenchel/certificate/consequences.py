@@ -81,13 +81,22 @@ def zeros(evidence: Evidence) -> Mask:
     gap = gap_between(evidence.upper, bound.lower)
     if isinstance(problem.penalty, FusedL1):
         return zero_differences(problem, bound, gap)
+    return _zeros_near(problem, bound.v, bound.error, gap)
+
+
+def zeros_of_fit(evidence: Evidence, v: Vector, error: Vector) -> Mask:
+    """The same by |v| of the solver's own dual point, known up to an error."""
+    return _zeros_near(evidence.problem, v, error, gap_between(evidence.upper, evidence.own_lower))
+
+
+def _zeros_near(problem: Problem, v: Vector, error: Vector, gap: float) -> Mask:
     smoothness = problem.loss.smoothness
     if not (np.isfinite(smoothness) and np.isfinite(gap)):
         return np.zeros(problem.shape[1], dtype=bool)
     with np.errstate(over="ignore", invalid="ignore"):
         columns = problem.X.column_norms(2.0, problem.weights) / np.sqrt(problem.total_weight)
-        radius = columns * np.sqrt(2.0 * smoothness * gap) * (1.0 + 1e-9) + bound.error
-    return problem.penalty.zero_groups(bound.v, np.where(np.isfinite(radius), radius, np.inf))
+        radius = columns * np.sqrt(2.0 * smoothness * gap) * (1.0 + 1e-9) + error
+    return problem.penalty.zero_groups(v, np.where(np.isfinite(radius), radius, np.inf))
 
 
 def _score_interval(evidence: Evidence, design: Products) -> tuple[Vector, Vector]:

@@ -51,6 +51,8 @@ class Evidence:
     known: JudgedBounds | None = None
     own_lower: float = -np.inf
     """What the model's own multipliers have proven of P*, where no judge has seen them."""
+    own_v: tuple[Vector, Vector] | None = None
+    """|v| of these, as the solver has computed it, and a bound on its error."""
 
     @cached_property
     def w(self) -> Vector:
@@ -172,6 +174,10 @@ class Evidence:
     def zeros(self) -> Mask:
         """Weights that are proven zero."""
         return consequences.zeros(self)
+
+    def zeros_of_fit(self) -> Mask:
+        """Weights that are proven zero, by what the solver has computed of X as it was."""
+        return consequences.zeros(self) if self.own_v is None else consequences.zeros_of_fit(self, *self.own_v)
 
     def multipliers(self) -> tuple[Vector, Vector]:
         """An interval for each optimal multiplier."""

@@ -6,9 +6,11 @@ import dataclasses
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar
+from functools import cache
+from inspect import signature
+from typing import Any, ClassVar, Self, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,6 +48,14 @@ Stated = TypeVar("Stated", Problem, Problem | MulticlassProblem)
 Problems: TypeAlias = Sequence[Problem | MulticlassProblem]
 
 
+@cache
+def _parameter_names(init: Callable[..., None]) -> tuple[str, ...]:
+    """The parameters of a class with this `__init__`; none if it does not name them all."""
+    found = list(signature(init).parameters.values())[1:]
+    named = all(one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY) for one in found)
+    return tuple(sorted(one.name for one in found)) if named else ()
+
+
 class Fitted:
     """Attributes that a fit sets."""
 
@@ -80,6 +90,11 @@ class LinearPredictor(Fitted, DocumentationLinks, BaseEstimator):  # type: ignor
         """Raise for invalid parameters, before any work."""
 
     # Parameters ---------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """The names of the parameters; scikit-learn reads the signature anew at every clone of a search."""
+        return list(_parameter_names(cls.__init__)) or list(super()._get_param_names())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters; with deep, also the fields of a loss or penalty object, as `penalty__lam`."""
@@ -194,6 +209,10 @@ def validated(model: LinearPredictor, X: MatrixLike, y: VectorLike, **checks: ob
     """Parameters and data of a fit, checked; `checks` are scikit-learn's."""
     model._check_parameters()
     require_flag(model.fit_intercept, "fit_intercept")
+    if not checks.keys() - {"multi_output"} and is_plain(X) and _are_plain_targets(y, len(X)):
+        model.n_features_in_ = X.shape[1]
+        model.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        return X, y
     require_unmasked(X=X, y=y)
     checked: tuple[Features, Targets] = validate_data(
         model, X, y, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], y_numeric=False, **checks
@@ -201,9 +220,35 @@ def validated(model: LinearPredictor, X: MatrixLike, y: VectorLike, **checks: ob
     return checked
 
 
+def is_plain(X: object) -> TypeGuard[NDArray[np.floating]]:
+    """Whether X is an array that scikit-learn's checks, a fifth of a small fit, would pass as it is."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and (X.dtype == np.float64 or X.dtype == np.float32)
+        and 0 not in X.shape
+        and _sum_is_finite(X)
+    )
+
+
+def _are_plain_targets(y: object, n: int) -> TypeGuard[NDArray[np.generic]]:
+    """The same of n targets or labels, one each."""
+    if not (type(y) is np.ndarray and y.shape == (n,)):
+        return False
+    return y.dtype.kind in "iu" or (y.dtype.kind == "f" and _sum_is_finite(y))
+
+
+def _sum_is_finite(values: NDArray[np.floating]) -> bool:
+    """A finite sum has finite terms only."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.sum(values, dtype=np.float64)))
+
+
 def checked_features(model: LinearPredictor, X: MatrixLike) -> Features:
     """Checked features for a fitted model."""
     check_is_fitted(model)
+    if is_plain(X) and X.shape[1] == model.n_features_in_ and not hasattr(model, "feature_names_in_"):
+        return X
     require_unmasked(X=X)
     features: Features = validate_data(
         model, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
@@ -213,6 +258,8 @@ def checked_features(model: LinearPredictor, X: MatrixLike) -> Features:
 
 def sample_weights(sample_weight: VectorLike | None, X: MatrixLike, may_vanish: bool = False) -> Vector:
     """One weight for each sample, not all of them zero unless they may vanish; ones by default."""
+    if sample_weight is None and isinstance(X, np.ndarray):
+        return np.ones(len(X))
     require_unmasked(sample_weight=sample_weight)
     count = np.shape(X)[0]
     if may_vanish and np.shape(sample_weight) == (count,) and not np.any(np.asarray(sample_weight)):
@@ -225,7 +272,7 @@ def sample_weights(sample_weight: VectorLike | None, X: MatrixLike, may_vanish: 
 
 def solver_options(model: LinearEstimator) -> dict[str, Any]:
     """Options of `solve` from the parameters of the model, including scikit-learn's names for them."""
-    own = model.get_params(deep=False)
+    own = {name: getattr(model, name) for name in model._get_param_names()}
     shared = ("tol", "atol", "max_iter", "max_seconds", "random_state", "n_threads")
     options = {name: own[name] for name in shared if name in own}
     solver = own.get("solver", "auto")
@@ -299,6 +346,8 @@ def in_single_precision(
 def stored_for(solver: SolverLike, problems: Sequence[Stated]) -> list[Stated]:
     """The problems with their common design stored as the solver needs it."""
     design = storage_for(solver, problems[0].design, problems[0].penalty)
+    if design is problems[0].design:
+        return list(problems)
     return [problem.replace(X=design) for problem in problems]
 
 

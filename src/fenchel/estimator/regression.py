@@ -89,7 +89,7 @@ def store_zeros(model: SparseRegression, results: list[Result]) -> None:
     """Set the attributes of sparse models."""
     gaps = np.array([result.certificate.gap for result in results])
     model.dual_gap_ = gaps if len(gaps) > 1 else gaps[0]
-    model.certified_zeros_ = np.reshape(model.certificate_.zeros(), model.coef_.shape)
+    model.certified_zeros_ = np.reshape(model.certificate_.zeros_of_fit(), model.coef_.shape)
 
 
 def columns(y: VectorLike) -> list[Vector]:

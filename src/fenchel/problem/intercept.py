@@ -21,6 +21,11 @@ def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vec
 
     The intercept has f_i = 1. If the minimum is at infinity, the last finite t is returned.
     """
+    kernel = loss.kernel()
+    if kernel is not None:
+        z, y, weights = (np.ascontiguousarray(values, dtype=np.float64) for values in (z, y, weights))
+        f = np.ascontiguousarray(direction, dtype=np.float64) if np.ndim(direction) else None
+        return kernel.best_shift(z, y, weights, f, loss.unit, loss.smoothness, ZERO, FARTHEST)
     factor = weights * direction
 
     def slope(t: float) -> tuple[float, float]:
@@ -38,6 +43,8 @@ def best_shift(loss: Loss, z: Vector, y: Vector, weights: Vector, direction: Vec
     # for a smooth loss the root is at least |slope| / curvature away
     curvature = loss.smoothness * float((weights * np.square(direction)).sum())
     step = max(abs(here) / curvature if np.isfinite(curvature) else 0.0, 1e-6 * scale)
+    if loss.quadratic and np.isfinite(here / curvature):
+        return -here / curvature
     a, fa = 0.0, here
     b = -np.sign(here) * step
     while True:

@@ -59,10 +59,11 @@ def solve_many(
     require_flag(warn, "warn")
     seeds = _seeds(options.pop("random_state", None), len(problems))
     interrupted, clock = Event(), Clock(max_seconds)
-    request = Request.of(**options, interrupted=interrupted)
+    request = Request.of(**options, interrupted=interrupted, n_threads=n_threads, random_state=seeds[0] if seeds else 0)
 
     def one(k: int, threads: int | None) -> Result:
-        asked = replace(request, n_threads=threads, random_state=seeds[k])
+        same = threads is request.n_threads and seeds[k] is request.random_state
+        asked = request if same else replace(request, n_threads=threads, random_state=seeds[k])
         result = solve_request(problems[k], asked, starts[k], clock)
         if result.status == "interrupted":
             interrupted.set()
@@ -70,8 +71,8 @@ def solve_many(
             warnings.warn(not_certified(result), NotCertifiedWarning, stacklevel=2)
         return result
 
-    shared = {id(problem.X): problem.X.using(1) for problem in problems}
     if len(problems) > 1:
+        shared = {id(problem.X): problem.X.using(1) for problem in problems}
         problems = [problem.replace(X=shared[id(problem.X)]) for problem in problems]
     workers = 1 if len(problems) < 2 or request.progress else problems[0].X.using(n_threads).threads
     if workers == 1:

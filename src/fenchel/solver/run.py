@@ -13,12 +13,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from fenchel.certificate import Certificate
-from fenchel.certificate.bounds.measured import Bounds, blur, measured_bounds
+from fenchel.certificate.bounds.measured import Bounds, blur, measured_bounds, own_dual_vector
 from fenchel.certificate.bounds.rounding import PrimalBound
 from fenchel.certificate.evidence import Evidence
 from fenchel.certificate.judge import TUNING as JUDGE
 from fenchel.certificate.judge import Record, judge_of
-from fenchel.data import limits
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.vectors import frozen
 from fenchel.solver.blas import blas_threads
@@ -118,7 +117,9 @@ class Fit:
         """What a solver is told of it."""
         left = np.inf if self.stop.max_seconds is None else max(self.stop.max_seconds - self.seconds, 1e-9)
         penalties = tuple(self.penalties) or (self.problem.penalty,)
-        return Goal(penalties, float(self.stop.tol), float(self.stop.atol), left, self.supports)
+        told = self.callback is not None or self.check_every is not None or self.progress or self.late
+        steps = 1 if told else self.limit - self.n_iter
+        return Goal(penalties, float(self.stop.tol), float(self.stop.atol), left, self.supports, steps)
 
     def is_stuck(self) -> bool:
         """After a check: whether a solver that goes on for another has left the gap where it is for too long."""
@@ -131,8 +132,8 @@ class Fit:
 
     @property
     def is_good_enough(self) -> bool:
-        """Whether the tolerance is reached, and products for a sharper bound would cost something."""
-        return self.problem.X.nnz > limits.TUNING.product and self.judge.reached(self.stop.tol, self.stop.atol)
+        """Whether the tolerance is reached, so that products for a sharper bound are not worth their price."""
+        return self.judge.reached(self.stop.tol, self.stop.atol)
 
     def stops(self, row: Check) -> bool:
         """Whether the callback says so: Python's True or NumPy's, for other truthy values may be accidents."""
@@ -219,7 +220,7 @@ def _steps(fit: Fit, carried: Carried[Any]) -> str | list[Result]:
                     return measured.results
             while not status:
                 state = solver.step(state)
-                fit.n_iter += 1
+                fit.n_iter += solver.made(state)
                 finished = solver.finished(state)
                 ends = finished or fit.late or fit.n_iter >= fit.limit
                 if fit.check_every is not None and fit.n_iter % fit.check_every and not ends:
@@ -312,7 +313,15 @@ def _results(
             atol=stop.atol,
             at_zero=offer.sizes.at_zero,
             strong_convexity=problem.penalty.strong_convexity,
-            evidence=Evidence(problem, model, primal, upper, lower, own_lower=float(bounds.own_lower[k])),
+            evidence=Evidence(
+                problem,
+                model,
+                primal,
+                upper,
+                lower,
+                own_lower=float(bounds.own_lower[k]),
+                own_v=own_dual_vector(offer, bounds, k),
+            ),
         )
         if k == 0:  # a step of the solver may have been several
             fit.n_iter = max(fit.n_iter, int(offer.steps[0]))

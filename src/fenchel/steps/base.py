@@ -148,6 +148,8 @@ class Goal:
     seconds: float
     """Time left."""
     supports: Supports | None = None
+    steps: int = 1
+    """The most that may be made in a call of `step`, for solvers that can make several."""
 
     def gap(self, primal: float) -> float:
         """The gap that is small enough."""
@@ -250,6 +252,10 @@ class Solver(ABC, Generic[State]):
 
     def aim(self, state: State, goal: Goal) -> None:
         """What is asked for: tolerances, the time left, and the penalties to come, the present one first."""
+
+    def made(self, state: State) -> int:
+        """How many steps the last call of `step` has made."""
+        return 1
 
     def retarget(self, state: State, problem: Any) -> State | None:
         """Turn to the same problem with another penalty, with what is known; None if it has to begin anew."""

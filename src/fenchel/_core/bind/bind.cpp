@@ -9,6 +9,8 @@
 #include "linalg/products.hpp"
 #include "linalg/subset.hpp"
 #include "losses/bounds.hpp"
+#include "losses/shift.hpp"
+#include "newton/few_columns.hpp"
 
 namespace fenchel {
 
@@ -99,6 +101,41 @@ Output over_samples(std::initializer_list<size_t> sizes, F &&f) {
     return out.array;
 }
 
+// The rows of [X, column], as doubles; without the last column if it is 0.
+std::vector<double> dense_rows(const Lines &A, double column) {
+    const Index n = A.lines(), width = A.width(), d = width + (column != 0);
+    std::vector<double> rows(n * d, 0.0);
+    A.visit([&](const auto &M) {
+        for (Index i = 0; i < n; ++i) {
+            const auto x = M.line(i);
+            for (Index k = 0; k < x.size; ++k) rows[i * d + x.index(k)] = static_cast<double>(x.value[k]);
+            if (column != 0) rows[i * d + width] = column;
+        }
+    });
+    return rows;
+}
+
+// Newton steps from w around the centre c: w, c, z, a, v, tau, P, the gap, the steps made, and whether they get no further.
+template <class L>
+auto newton_steps(const L &loss, const Lines &A, double column, Vector<double> y, Vector<double> s, Vector<double> ridge, Vector<double> low, Vector<double> high,
+                  Vector<double> w, Vector<double> c, const NewtonRequest &request) {
+    const Index n = A.lines(), d = A.width() + (column != 0);
+    check_sizes({y.size(), s.size(), low.size(), high.size(), c.size()}, n, "a vector over the samples");
+    check_sizes({ridge.size(), w.size()}, d, "a vector over the columns");
+    Result weights(d), centre(n), z(n), a(n), v(d);
+    NewtonOutcome found;
+    {
+        nb::gil_scoped_release release;
+        std::copy(w.data(), w.data() + d, weights.data);
+        std::copy(c.data(), c.data() + n, centre.data);
+        const std::vector<double> rows = dense_rows(A, column);
+        found = FewColumns<L>(loss, rows.data(), n, d, y.data(), s.data(), ridge.data(), low.data(), high.data(), request, weights.data, centre.data, z.data, a.data,
+                              v.data)
+                    .run();
+    }
+    return std::make_tuple(weights.array, centre.array, z.array, a.array, v.array, found.tau, found.primal, found.gap, found.made, found.stuck);
+}
+
 template <class L>
 nb::class_<L> bind_loss(nb::module_ &m, const char *name) {
     using V = Vector<double>;
@@ -149,6 +186,16 @@ nb::class_<L> bind_loss(nb::module_ &m, const char *name) {
                  const auto [value, size] = bound_conjugates(l, a.data(), at_zero.data(), y.data(), s.data(), unit, a.size());
                  return std::make_tuple(value, size);
              })
+        .def(
+            "best_shift",
+            [](const L &l, V z, V y, V s, std::optional<V> f, double unit, double smoothness, double zero, double farthest) {
+                check_sizes({y.size(), s.size(), f ? f->size() : z.size()}, z.size(), "a vector over the samples");
+                nb::gil_scoped_release release;
+                return BestShift<L>(l, z.data(), y.data(), s.data(), f ? f->data() : nullptr, z.size(), {unit, smoothness, zero, farthest}).run();
+            },
+            exact("z"), exact("y"), exact("s"), "f"_a.none(), "unit"_a, "smoothness"_a, "zero"_a, "farthest"_a)
+        .def("newton_steps", &newton_steps<L>, exact("lines"), "column"_a, exact("y"), exact("s"), exact("ridge"), exact("low"), exact("high"), exact("w"),
+             exact("c"), "request"_a)
         .def("dual_step", [](const L &l, V a, V z, V q, V y) {
             return over_samples({a.size(), z.size(), q.size(), y.size()}, [&](Index i) { return l.dual_step(a(i), z(i), q(i), y(i)); });
         });
@@ -220,6 +267,11 @@ NB_MODULE(FENCHEL_MODULE, m) {
         .def("norms_along", &norms_along, "p"_a, "s"_a.none())
         .def("norms_across", &norms_across, "p"_a, "s"_a);
 
+    nb::class_<NewtonRequest>(m, "NewtonRequest")
+        .def("__init__",
+             [](NewtonRequest *self, double tau, double least_tau, double tau_factor, double tol, double atol, Index steps, Index patience, bool free_intercept,
+                bool quadratic) { new (self) NewtonRequest{tau, least_tau, tau_factor, tol, atol, steps, patience, free_intercept, quadratic}; },
+             "tau"_a, "least_tau"_a, "tau_factor"_a, "tol"_a, "atol"_a, "steps"_a, "patience"_a, "free_intercept"_a, "quadratic"_a);
     bind_plain_loss<Hinge>(m, "Hinge");
     bind_loss_with_parameter<SmoothedHinge>(m, "SmoothedHinge");
     bind_plain_loss<SquaredHinge>(m, "SquaredHinge");

@@ -140,6 +140,9 @@ class HuberClaim:
         largest = float(np.abs(r[self.weights > 0]).max())
         if largest == 0.0:
             return Scaled(r, self.sigma)
+        pieces = self._best_of_pieces(r)
+        if pieces is not None:
+            return pieces
 
         def at(log_sigma: float) -> Scaled:
             sigma = float(np.exp(log_sigma))
@@ -154,6 +157,32 @@ class HuberClaim:
         if excess(low) >= 0.0:
             return at(low)
         return at(float(brentq(excess, low, high, xtol=1e-15, rtol=8.9e-16, maxiter=200, disp=False)))
+
+    def _best_of_pieces(self, r: Vector) -> Scaled | None:
+        """The best b and sigma by Newton steps; None if these do not end.
+
+        Let I be the samples with |r_i + b| <= epsilon sigma, p_I their part of the weight, m and V the mean and p_I
+        times the variance of their r, and q and u the part of the others and their mean sign times q. Where I is fixed,
+        P is stationary at  b = -m - k sigma,  k = epsilon u / p_I,  and  sigma^2 (1 - epsilon^2 q - p_I k^2) = V.
+        """
+        p, epsilon = self.weights / float(self.weights.sum()), self.epsilon
+        b, sigma, before = 0.0, self.sigma, None
+        for _ in range(NEWTON_STEPS):
+            inner = np.abs(r + b) <= epsilon * sigma
+            if before is not None and np.array_equal(inner, before):
+                return Scaled(r + b, sigma)
+            part = p * inner
+            mass, signs = float(part.sum()), float((p - part) @ np.sign(r + b))
+            if not mass > 0.0:
+                return None
+            mean = float(part @ r) / mass if self.intercept else 0.0
+            k = epsilon * signs / mass if self.intercept else 0.0
+            left, variance = 1.0 - epsilon**2 * (1.0 - mass) - mass * k**2, float(part @ np.square(r - mean))
+            if not (left > EVALUATION and 0.0 < variance < np.inf):
+                return None
+            sigma, before = float(np.sqrt(variance / left)), inner
+            b = -mean - k * sigma
+        return None
 
     def _polished(self, r: Vector) -> tuple[float, float, str]:
         """D after Newton steps on w, b and sigma: the dual point may come from other weights than the model's."""

@@ -53,7 +53,8 @@ class Bounds:
     moments: bool
     feasible: tuple[Vector, Vector]  # the largest feasible theta, and R*(theta v), with the error of v counted in
     v_error: Vector  # v_j is off by at most this times S_j
-    own_lower: Vector  # the bounds below D that rest on each model's own multipliers
+    own_lower: Vector  # the bounds below D that rest on each model's own multipliers,
+    own_theta: Vector  # and the multiple of these
 
     @cached_property
     def gap(self) -> Vector:
@@ -120,7 +121,15 @@ def measured_bounds(problem: Problem, found: Measurements) -> Bounds:
     upper, theta = np.where(np.isnan(upper), np.inf, upper), np.where(np.isnan(theta), 1.0, theta)
     known = ~np.isnan(lower)
     dual, lower = np.where(known, dual, -np.inf), np.where(known, lower, -np.inf)
-    return Bounds(primal, upper, dual, lower, theta, moments, (largest, conjugate), terms.v_error, lower)
+    return Bounds(primal, upper, dual, lower, theta, moments, (largest, conjugate), terms.v_error, lower, theta)
+
+
+def own_dual_vector(found: Measurements, bounds: Bounds, k: int) -> tuple[Vector, Vector] | None:
+    """|v_j| of the dual point that proves `own_lower`, and a bound on its error; None unless all are listed."""
+    if not found.dual.complete:
+        return None
+    theta, sizes = bounds.own_theta[k], found.dual.sizes.reshape(len(found), -1)[k]
+    return theta * sizes, theta * UP * (bounds.v_error[k] * found.sizes.columns + EVALUATION * sizes)
 
 
 @np.errstate(all="ignore")

@@ -33,6 +33,9 @@ class FreeDirections:
         columns = [np.ones(n)] if problem.intercept else []
         errors = [np.zeros(n)] if problem.intercept else []
         space = problem.penalty.null_space(d)
+        if space is None:
+            F = np.ones((n, int(problem.intercept)))
+            return cls(F, np.zeros_like(F))
         if space is not None:
             off = space.error * problem.X.row_norms(2.0) if space.error else np.zeros(n)
             for basis in space.basis.T:

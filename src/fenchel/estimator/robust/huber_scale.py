@@ -56,6 +56,7 @@ class ScaleSearch:
     trace: Trace = field(default_factory=Trace)
     n_iter: int = 0
     best: Certificate | None = None
+    last_scale: float = 1.0  # the best one for the weights of the last solve
 
     def __post_init__(self) -> None:
         self.stop = Stop(
@@ -155,14 +156,18 @@ class ScaleSearch:
 
         slope = slope_at(t)
         side = -1.0 if slope > 0.0 else 1.0
-        while True:
+        ahead = float(np.log(self.last_scale))  # near the root, if w changes little from one scale to the next
+        if not 0.0 < side * (ahead - t) < np.inf:
             ahead = t + side * step
+        while True:
             if ahead < floor:
                 self._vanishing_scale()
             other = slope_at(ahead)
             if other * slope <= 0.0:
                 break
-            t, slope, step = ahead, other, 2.0 * step
+            # a little beyond the root of the secant, to end in a bracket
+            beyond = 1.5 * abs(other * (ahead - t) / (other - slope)) if other != slope else np.inf
+            t, slope, ahead, step = ahead, other, ahead + side * min(max(beyond, 1e-9), step), 2.0 * step
         return float(brentq(slope_at, min(t, ahead), max(t, ahead), xtol=1e-13, maxiter=60, disp=False))
 
     def _slope(self, t: float) -> float:
@@ -171,6 +176,7 @@ class ScaleSearch:
         problem, solved = self._solved(Huber(claim.epsilon * sigma), claim.penalty.lam * sigma / 2.0)
         self.start = solved
         candidate = self._with_best_scale(solved.w, solved.b)
+        self.last_scale = candidate.sigma
         self._judge(replace(candidate, slopes=-2.0 / sigma * solved.alpha), effort="low")
         if solved.status in ("interrupted", "max_iter", "max_seconds"):
             raise _Ended(solved.status)

@@ -149,6 +149,8 @@ class Penalty(ABC):
             value = np.inf if np.any(error) else self.conjugate(v)
             return value + self.evaluation * abs(value)
         value = self.conjugate(v)
+        if not error.any():  # v = 0
+            return value + self.evaluation * abs(value) + 5e-324
         slope = float(np.sum(np.abs(self.grad_conjugate(v)) * error))
         curvature = square_over(p_norm(error, dual_exponent(self.norm)), 2.0 * self.strong_convexity)
         return value + self.evaluation * abs(value) + (1.0 + self.evaluation) * (slope + curvature) + 5e-324

@@ -3,7 +3,11 @@
 At scores Z, with J_i the Hessian of the loss of sample i, the Hessian of P maps a direction (D, c) with scores
 U = X D' + c to (1/W) sum_i s_i J_i u_i x_i' + lam D: two passes over the data for any k and d. The J_i have the vector
 of ones in their null space. With tr(J_i)/(k - 1) (I - 11'/k) in place of J_i, the Hessian is (I - 11'/k) (x) G + lam,
-G = (1/W) sum_i s_i tr(J_i)/(k - 1) x_i x_i'. For few features this is factorised as the preconditioner.
+G = (1/W) sum_i s_i tr(J_i)/(k - 1) x_i x_i'. For few features this is factorised as the preconditioner; for few
+weights the Hessian itself is, H_(ja)(lb) = (1/W) sum_i s_i J_ijl x_ia x_ib, one product of matrices for all of it. A
+constant added to all intercepts changes nothing: 11' is added to their block.
+
+At alpha_i = -phi'(z_i) the loss has no part in the gap, which is |G|^2 / (2 lam) for the gradient G = lam B - v(alpha).
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from fenchel.data import limits
 from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem, Trait
 from fenchel.problem.losses.multiclass import probabilities
-from fenchel.steps.base import Candidate, Overflow, Solver, Start
+from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
 from fenchel.steps.dual_ascent.multiclass import BlockSDCA
 from fenchel.steps.linear_algebra import newton_system
 from fenchel.steps.linear_algebra.augmented import gram_of
@@ -44,12 +48,24 @@ TUNING = MulticlassNewtonTuning()
 
 @dataclass(frozen=True)
 class MulticlassNewtonState:
-    """A model as a k x (d + 1) matrix, intercepts in the last column, and its scores; `cold` before dual ascent."""
+    """A model as a k x (d + 1) matrix, intercepts in the last column, its scores, P and the gradient there; `cold`
+    before dual ascent.
+    """
 
     problem: MulticlassProblem
     model: Vector
     Z: Vector
+    value: float
+    gradient: Vector
     cold: bool = False
+    steps: int = 0
+
+    @property
+    def gap(self) -> float:
+        """That of the multipliers -phi'(z); an unpenalised intercept adds |b| times their mean."""
+        G, b = self.gradient[:, :-1], self.gradient[:, -1]
+        free = float(np.abs(b) @ (1.0 + np.abs(self.model[:, -1]))) if self.problem.intercept else 0.0
+        return free + float(np.sum(G * G)) / (2.0 * self.problem.penalty.strong_convexity)
 
 
 @dataclass(frozen=True)
@@ -62,7 +78,7 @@ class MatrixNewton(Solver[MulticlassNewtonState]):
     name = "newton"
     summary = "few weights: Newton steps for all classes at once"
     requires = frozenset({Trait.SMOOTH_LOSS, Trait.COMPILED_LOSS, Trait.QUADRATIC_PENALTY})
-    steps_per_check = 1
+    steps_per_check = 400
     passes_per_step = 20
 
     @staticmethod
@@ -86,12 +102,14 @@ class MatrixNewton(Solver[MulticlassNewtonState]):
         problem = state.problem
         if state.cold:
             return _after_dual_ascent(problem)
-        value = _objective(problem, state.model, state.Z)
-        gradient = _adjoint(problem, problem.loss.gradient(state.Z, problem.y)) + _ridge(problem, state.model)
+        value, gradient = state.value, state.gradient
         direction, U = _newton_direction(state, gradient, value)
         slope = float(np.sum(gradient * direction))
 
+        after = value
+
         def falls(t: float) -> bool:
+            nonlocal after
             after = _objective(problem, state.model + t * direction, state.Z + t * U)
             return after <= value + 1e-4 * t * slope + 1e-15 * abs(value)
 
@@ -99,15 +117,24 @@ class MatrixNewton(Solver[MulticlassNewtonState]):
         if t == 0.0:
             raise Overflow("the line search fails in double precision; rescale the features or lam")
         model = state.model + t * direction
-        return _state(problem, model[:, :-1], model[:, -1])
+        return _state(problem, model[:, :-1], model[:, -1], steps=state.steps + 1, value=after)
+
+    def progress(self, state: MulticlassNewtonState) -> Progress:
+        """P and the gap of the multipliers -phi'(z)."""
+        return Progress(state.value, state.gap, float(self.passes_per_step * state.steps))
 
     def candidates(self, state: MulticlassNewtonState) -> Sequence[Candidate]:
         return [Candidate(state.model[:, :-1].copy(), state.model[:, -1].copy())]
 
 
-def _state(problem: MulticlassProblem, B: Vector, b: Vector, cold: bool = False) -> MulticlassNewtonState:
+def _state(
+    problem: MulticlassProblem, B: Vector, b: Vector, cold: bool = False, steps: int = 0, value: float | None = None
+) -> MulticlassNewtonState:
     model = np.column_stack([B, b if problem.intercept else np.zeros(problem.n_classes)])
-    return MulticlassNewtonState(problem, model, problem.scores(B, model[:, -1]), cold)
+    Z = problem.scores(B, model[:, -1])
+    gradient = _adjoint(problem, problem.loss.gradient(Z, problem.y)) + _ridge(problem, model)
+    value = _objective(problem, model, Z) if value is None else value
+    return MulticlassNewtonState(problem, model, Z, value, gradient, cold, steps)
 
 
 def _after_dual_ascent(problem: MulticlassProblem) -> MulticlassNewtonState:
@@ -128,6 +155,9 @@ def _newton_direction(state: MulticlassNewtonState, gradient: Vector, value: flo
     """
     problem = state.problem
     P = probabilities(problem.loss.off_class(state.Z, problem.y), problem.y)
+    exact = _solved(problem, P, -gradient)
+    if exact is not None:
+        return exact, problem.scores(exact[:, :-1], exact[:, -1])
     precondition = preconditioner(problem, problem.loss.curvature(P))
 
     def hessian(D: Vector) -> Vector:
@@ -139,6 +169,28 @@ def _newton_direction(state: MulticlassNewtonState, gradient: Vector, value: flo
 
     D, _, _ = conjugate_gradients(hessian, precondition, -gradient, energy_goal=goal)
     return D, problem.scores(D[:, :-1], D[:, -1])
+
+
+def _solved(problem: MulticlassProblem, P: Vector, R: Vector) -> Vector | None:
+    """H D = R by a factor of H; None for many weights, or if rounding has left it indefinite."""
+    (n, d), k, size = problem.shape, problem.n_classes, R.size
+    if (n + size) * size * size > single_score.TUNING.call:
+        return None
+    X = np.column_stack([problem.X.rows(np.arange(n)), np.full(n, float(problem.intercept))])
+    identity = np.eye(k)
+    J = problem.loss.hessian_product(P[:, None, :].repeat(k, axis=1).reshape(-1, k), np.tile(identity, (n, 1)))
+    J = J.reshape(n, k * k) * (problem.weights / problem.total_weight)[:, None]
+    squares = (X[:, :, None] * X[:, None, :]).reshape(n, -1)
+    H = np.ascontiguousarray((J.T @ squares).reshape(k, k, d + 1, d + 1).transpose(0, 2, 1, 3)).reshape(size, size)
+    H[np.arange(size), np.arange(size)] += np.tile(np.append(np.full(d, problem.penalty.strong_convexity), 0.0), k)
+    last = np.arange(d, size, d + 1)
+    free = float(np.mean(np.diagonal(H)[last])) if problem.intercept else 1.0
+    H[np.ix_(last, last)] += free if problem.intercept else free * identity
+    try:
+        D = np.asarray(cho_solve(cho_factor(H, lower=True), R.ravel())).reshape(R.shape)
+    except (LinAlgError, ValueError):
+        return None
+    return D if np.all(np.isfinite(D)) else None
 
 
 def preconditioner(problem: MulticlassProblem, trace: Vector) -> Operator:

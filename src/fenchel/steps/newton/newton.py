@@ -21,16 +21,17 @@ import numpy as np
 from fenchel.data import limits
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
-from fenchel.steps.base import Candidate, Progress, Solver, Start, expected_epochs
+from fenchel.steps.base import Candidate, Goal, Progress, Solver, Start, expected_epochs
 from fenchel.steps.dual_ascent.state import TUNING as ASCENT
 from fenchel.steps.linear_algebra import newton_system, safeguards
 from fenchel.steps.linear_algebra.augmented import AugmentedDesign
 from fenchel.steps.linear_algebra.newton_system import NewtonSystem
-from fenchel.steps.newton.state import TUNING, NewtonState, SampleState, levels
+from fenchel.steps.newton.few_columns import FewColumnsState, is_small
+from fenchel.steps.newton.state import TUNING, NewtonState, SampleState, first_tau, levels
 
 
 @dataclass(frozen=True)
-class Newton(Solver[NewtonState]):
+class Newton(Solver[NewtonState | FewColumnsState]):
     """Newton steps with a line search; conjugate gradients if the Hessian is too large to factor."""
 
     name = "newton"
@@ -69,9 +70,11 @@ class Newton(Solver[NewtonState]):
         few = float(np.clip(TUNING.column_epochs * width, *TUNING.kink_epochs))
         return not problem.loss.kinks(problem.y[:1]) or expected_epochs(problem, tol) > few
 
-    def begin(self, problem: Problem, start: Start, seed: int) -> NewtonState:
+    def begin(self, problem: Problem, start: Start, seed: int) -> NewtonState | FewColumnsState:
         loss = problem.loss.kernel()
         assert loss is not None
+        if is_small(problem):
+            return FewColumnsState.of(problem, loss, start)
         design, rng = AugmentedDesign.of(problem), np.random.default_rng(seed)
         w = np.append(start.w, start.b) if problem.intercept else start.w.copy()
         # one step solves a quadratic; and a given start may be too near the optimum for a subset to improve it
@@ -80,14 +83,22 @@ class Newton(Solver[NewtonState]):
         z = design.scores(rows, w) if w.any() else np.zeros(len(rows))
         samples = SampleState(problem, loss, rows, z, start.alpha[rows], 1.0)
         if problem.loss.kinks(problem.y[:1]):
-            # the scale of the scores, also for a start whose scores are all at kinks
-            far, size = (float(np.average(x, weights=samples.s)) for x in (samples.distance(), np.abs(samples.y)))
-            samples.tau = TUNING.first_tau * max(far, 0.01 * size) or 1.0
+            samples.tau = first_tau(problem, samples.z, samples.y, samples.s)
             samples.respond()
         return NewtonState(NewtonSystem(design, rng), later, w, samples)
 
-    def step(self, state: NewtonState) -> NewtonState:
+    def aim(self, state: NewtonState | FewColumnsState, goal: Goal) -> None:
+        if isinstance(state, FewColumnsState):
+            state.goal = goal
+
+    def made(self, state: NewtonState | FewColumnsState) -> int:
+        return state.steps if isinstance(state, FewColumnsState) else 1
+
+    def step(self, state: NewtonState | FewColumnsState) -> NewtonState | FewColumnsState:
         """One Newton step; then, if the smoothed problem is solved well enough, move the centre and decrease tau."""
+        if isinstance(state, FewColumnsState):
+            state.advance()
+            return state
         active = state.active
         q, residual = state.system.solve(active.rows, active.s * active.h / state.W, state.gradient, _accuracy(state))
         dz = state.design.scores(active.rows, -q)
@@ -101,7 +112,9 @@ class Newton(Solver[NewtonState]):
             state.activate_all()  # samples left out may matter
         return state.widen() if state.later and subset_is_solved else state
 
-    def candidates(self, state: NewtonState) -> Sequence[Candidate]:
+    def candidates(self, state: NewtonState | FewColumnsState) -> Sequence[Candidate]:
+        if isinstance(state, FewColumnsState):
+            return state.candidates()
         w, b = (state.w[:-1], float(state.w[-1])) if state.problem.intercept else (state.w, 0.0)
         if state.later:
             return [Candidate(w.copy(), b)]
@@ -109,8 +122,10 @@ class Newton(Solver[NewtonState]):
         alpha[state.full.rows] = state.multipliers()
         return [Candidate(w.copy(), b, alpha, residual=state.residual, scores=state.scores)]
 
-    def progress(self, state: NewtonState) -> Progress:
+    def progress(self, state: NewtonState | FewColumnsState) -> Progress:
         """P and the gap after the last step; an infinite gap on a subset of the samples."""
+        if isinstance(state, FewColumnsState):
+            return state.progress()
         passes = state.passes + state.system.passes
         return Progress(state.primal, np.inf if state.later else state.gap, passes)
 
