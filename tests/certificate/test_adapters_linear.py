@@ -220,10 +220,7 @@ def test_weights_that_must_not_be_negative(model):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (lm.Ridge(alpha=0.0), "no penalty"),
-        (lm.LinearRegression(), "without a penalty"),
-        (lm.QuantileRegressor(alpha=0.0), "no penalty"),
-        (lm.SGDRegressor(penalty=None), "no penalty"),
+        (lm.LinearRegression(positive=True), "positive=True without a penalty"),
         (lm.SGDRegressor(early_stopping=True), "early_stopping=True"),
         (lm.Lars(), "greedy"),
         (lm.OrthogonalMatchingPursuit(), "greedy"),

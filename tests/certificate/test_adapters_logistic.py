@@ -100,13 +100,16 @@ def test_the_parameter_penalty_is_read_too():
 
 
 @pytest.mark.parametrize("options", [{"C": np.inf}, {"penalty": None}])
-def test_no_penalty_is_an_error(options):
+def test_models_without_a_penalty_are_certified(options):
     X, y = classification()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = LogisticRegression(**options).fit(X, y)
-    with pytest.raises(ValueError, match="no penalty"):
-        fl.certify(model, X, y)
+        model = LogisticRegression(**options, tol=1e-10, max_iter=10_000).fit(X, y)
+    assert fl.certify(model, X, y).relative_gap <= 1e-6
+    better = fl.certify(model, X, y).primal
+    model.coef_ *= 1.1
+    found = fl.certify(model, X, y)
+    assert found.gap >= found.primal - better > 0.0
 
 
 @pytest.mark.skipif(MODERN, reason="multi_class is gone")

@@ -297,8 +297,9 @@ def test_warm_starts_need_fewer_steps(model, parameter, data):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (fl.LogisticRegression(penalty=None), "use a large C such as 1e6"),
-        (fl.LogisticRegression(C=np.inf), "C must be positive and finite"),
+        (fl.LogisticRegression(C=-np.inf), r"C must be positive \(infinite for no penalty\), got -inf"),
+        (fl.LogisticRegression(C=np.nan), "C must be positive"),
+        (fl.LogisticRegressionCV(penalty=None), "penalty=None leaves nothing to choose"),
         (fl.LogisticRegression(penalty="elasticnet", l1_ratio=None), "needs an l1_ratio"),
         (fl.LogisticRegression(penalty="l2", l1_ratio=0.5), "contradicts penalty='l2'"),
         (fl.LogisticRegression(multi_class="multinomial"), "with 2 C"),
@@ -312,9 +313,9 @@ def test_warm_starts_need_fewer_steps(model, parameter, data):
         (fl.LinearSVC(penalty="l1", multi_class="crammer_singer"), "use multi_class='ovr'"),
         (fl.RidgeCV(alphas=[]), "alphas is empty"),
         (fl.Ridge(copy_X=1), "copy_X must be True or False"),
-        (fl.Ridge(alpha=0.0), "a small alpha such as 1e-8"),
+        (fl.Ridge(alpha=-1.0), r"alpha must be positive and finite \(or 0, for no penalty\), got -1.0"),
         (fl.Ridge(alpha="1"), "alpha must be a number"),
-        (fl.QuantileRegressor(alpha=0.0), "a small alpha such as 1e-8"),
+        (fl.QuantileRegressor(alpha=np.nan), "alpha must be positive and finite"),
         (fl.QuantileRegressor(solver="highs", solver_options={"presolve": False}), "has the options 'presolve'"),
         (fl.HuberRegressor(epsilon=0.5), "epsilon must be at least 1"),
         (fl.RidgeCV(cv=3, store_cv_results=True), "cv!=None and store_cv_results=True are incompatible"),
@@ -438,7 +439,7 @@ def test_hubers_scale_is_found_where_its_slope_all_but_vanishes():
         assert fl.HuberRegressor(alpha=2.0, tol=tol).fit(X, z).certificate_.ok
 
 
-@pytest.mark.parametrize(("C", "hint"), [(np.inf, "a large C"), (0.0, "got 0.0$"), (-1.0, "got -1.0$")])
+@pytest.mark.parametrize(("C", "hint"), [(np.nan, "got nan$"), (0.0, "got 0.0$"), (-1.0, "got -1.0$")])
 def test_a_wrong_C_gets_the_hint_that_fits(C, hint):
     with pytest.raises(ValueError, match=hint):
         fl.LinearSVC(C=C).fit(np.eye(4), [0, 1, 0, 1])

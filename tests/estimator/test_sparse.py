@@ -299,7 +299,7 @@ def test_warm_starts_give_the_same_model(model):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (fl.Lasso(0.0), "a small alpha such as 1e-8"),
+        (fl.Lasso(-0.1), "alpha must be positive and finite"),
         (fl.Lasso("1"), "alpha must be a number"),
         (fl.Lasso(weights=-np.ones(30)), "weights must be positive and finite, got -1 for feature 0"),
         (fl.Lasso(weights=np.r_[np.ones(29), 0.0]), "weights must be positive and finite, got 0 for feature 29"),
@@ -325,7 +325,7 @@ def test_warm_starts_give_the_same_model(model):
         (fl.GroupLasso(weights=-np.ones(30)), "weights must be positive and finite"),
         (fl.LassoCV(alphas=0), "alphas must be a positive integer"),
         (fl.LassoCV(alphas=[]), "alphas is empty"),
-        (fl.LassoCV(alphas=[0.1, 0.0]), "alpha must be positive"),
+        (fl.LassoCV(alphas=[0.1, -0.1]), "alpha must be positive"),
         (fl.LassoCV(alphas=[0.1], n_alphas=5), "n_alphas=5 would have no effect"),
         (fl.LassoCV(eps=2.0), "at most 1"),
         (fl.LassoCV(eps=0.0), "eps must be positive"),

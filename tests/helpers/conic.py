@@ -45,6 +45,7 @@ PENALTY = {
     penalties.FusedL1: lambda r, w: (r.lam * cp.norm1(cp.diff(w) if r.D is None else r.operator @ w), []),
     penalties.Entropy: lambda r, w: (-r.lam * cp.sum(cp.entr(w)), [cp.sum(w) == 1]),
     penalties.SignedEntropy: lambda r, w: _split_entropy(r, w),
+    penalties.NoPenalty: lambda r, w: (0.0, []),
     penalties.NonNegativeL1: lambda r, w: (r.lam * cp.sum(w), [w >= 0]),
     penalties.NonNegativeElasticNet: lambda r, w: (r.l1 * cp.sum(w) + r.l2 / 2 * cp.sum_squares(w), [w >= 0]),
 }

@@ -43,6 +43,7 @@ def penalties_for(d, lam=0.1):
         penalties.NonNegativeL1(lam),
         penalties.NonNegativeElasticNet(lam, 0.6),
         penalties.NonNegativeElasticNet(lam),
+        penalties.NoPenalty(),
     ]
 
 

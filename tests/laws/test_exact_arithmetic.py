@@ -29,6 +29,7 @@ PENALTY = {
     penalties.ElasticNet: lambda r, w: (
         Q(r.lam) * (Q(r.l1_ratio) * sum(map(abs, w)) + (1 - Q(r.l1_ratio)) / 2 * sum(x * x for x in w))
     ),
+    penalties.NoPenalty: lambda r, w: Q(0),
     penalties.FusedL1: lambda r, w: Q(r.lam) * sum(abs(b - a) for a, b in pairwise(w)),
     penalties.GroupL2: lambda r, w: (
         Q(r.lam)
@@ -119,6 +120,25 @@ def test_the_gap_holds_in_exact_arithmetic(loss, penalty, design):
         problem = fl.Problem(X, y, loss, penalty(0.03), rng.random(n) + 1e-3, intercept)
         best = fl.solve(problem, tol=1e-13, max_iter=900, warn=False)
         lowest = exact(problem, best.w, best.b)
+        assert best.certificate.primal - best.certificate.gap <= lowest
+        for distance in (1.0, 1e-3, 1e-6, 1e-9, 0.0):
+            w = best.w + distance * rng.normal(size=d) * (1 + np.abs(best.w))
+            b = best.b + distance * float(rng.normal()) if intercept else 0.0
+            c = fl.certify(problem, w, b, alpha=best.alpha, effort="low")
+            assert Q(c.gap) >= exact(problem, w, b) - lowest
+
+
+@pytest.mark.parametrize("design", [cancelling, badly_scaled, *slow])
+@pytest.mark.parametrize("loss", [kind() for kind in LOSS], ids=name)
+def test_the_gap_without_a_penalty_holds_in_exact_arithmetic(loss, design):
+    rng = np.random.default_rng(0)
+    n, d = 30, 4
+    X, y = design(rng, n, d), targets(loss, rng, n)
+    for intercept in (False, True):
+        problem = fl.Problem(X, y, loss, penalties.NoPenalty(), rng.random(n) + 1e-3, intercept)
+        best = fl.solve(problem, tol=1e-13, max_iter=100, warn=False)
+        lowest = exact(problem, best.w, best.b)
+        assert best.certificate.relative_gap <= 1e-5
         assert best.certificate.primal - best.certificate.gap <= lowest
         for distance in (1.0, 1e-3, 1e-6, 1e-9, 0.0):
             w = best.w + distance * rng.normal(size=d) * (1 + np.abs(best.w))

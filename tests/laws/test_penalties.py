@@ -29,6 +29,8 @@ def domain_point(penalty, rng, d=D):
 
 def dual_point(penalty, rng, d=D):
     """A random v with finite conjugate."""
+    if penalty.is_zero:
+        return np.zeros(d)
     v = rng.normal(size=d) * np.exp(rng.normal())
     if isinstance(penalty, penalties.FusedL1):
         basis = penalty.null_space(d).basis

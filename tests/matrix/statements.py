@@ -123,6 +123,7 @@ PENALTIES = {
     penalties.FusedL1: lambda w: np.sum(np.abs(np.diff(w))),
     penalties.Entropy: lambda w: np.sum(w * np.log(np.maximum(w, 1e-300))),
     penalties.SignedEntropy: lambda w: _signed_entropy(w, 2.5),
+    penalties.NoPenalty: lambda w: 0.0,
     penalties.NonNegativeL1: lambda w: np.sum(w) if np.all(w >= 0.0) else np.inf,
     penalties.NonNegativeElasticNet: lambda w: 0.6 * np.sum(w) + 0.4 * np.sum(w**2) / 2 if np.all(w >= 0.0) else np.inf,
 }
@@ -177,6 +178,7 @@ class Statement:
         lam = self.lam if lam is None else lam
         makers: dict[type, Callable] = {
             penalties.ElasticNet: lambda: penalties.ElasticNet(lam, 0.6),
+            penalties.NoPenalty: penalties.NoPenalty,
             penalties.NonNegativeElasticNet: lambda: penalties.NonNegativeElasticNet(lam, 0.6),
             penalties.LpSquared: lambda: penalties.LpSquared(lam, 1.5),
             penalties.SignedEntropy: lambda: penalties.SignedEntropy(lam, 2.5),
@@ -279,6 +281,9 @@ REGRESSION = [
     Statement(losses.Squared(), penalties.NonNegativeElasticNet),
     Statement(losses.Absolute(), penalties.NonNegativeElasticNet),
     Statement(losses.Huber(0.7), penalties.L1),
+    Statement(losses.Squared(), penalties.NoPenalty),
+    Statement(losses.Absolute(), penalties.NoPenalty),
+    Statement(losses.Huber(0.7), penalties.NoPenalty),
     Statement(losses.Absolute(), penalties.L1),
     Statement(losses.Pinball(0.2), penalties.L2),
     Statement(losses.EpsilonInsensitive(0.1), penalties.ElasticNet),
@@ -288,6 +293,7 @@ CLASSIFICATION = [
     Statement(losses.Hinge(), penalties.L2),
     Statement(losses.SmoothedHinge(0.5), penalties.L2),
     Statement(losses.SquaredHinge(), penalties.L1),
+    Statement(losses.SquaredHinge(), penalties.NoPenalty),
     Statement(losses.Logistic(), penalties.L2),
     Statement(losses.Logistic(), penalties.L1),
     Statement(losses.Exponential(), penalties.L2),

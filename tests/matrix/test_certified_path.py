@@ -9,7 +9,7 @@ LAMS, EPS = (0.5, 0.2, 0.1), 0.1
 #: An optimum below this is zero, or negative, which an entropy may be: no gap is relative to it.
 ZERO = 1e-9
 #: First-order steps for squared p-norms take long; tests/solver has a path of theirs.
-SHORT = [case for case in CASES if case[0].kind is not fl.penalties.LpSquared]
+SHORT = [case for case in CASES if case[0].kind not in (fl.penalties.LpSquared, fl.penalties.NoPenalty)]
 
 
 @pytest.mark.parametrize("case", SHORT, ids=case_id)

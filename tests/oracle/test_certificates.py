@@ -39,6 +39,7 @@ def random_problem(loss, which, rng, dtype=np.float64):
     """
     n, d = int(rng.integers(15, 60)), int(rng.integers(3, 9))
     penalty = penalties_for(d, 10.0 ** rng.uniform(-2.5, -0.5))[which]
+    n += 10 * d * penalty.is_zero  # no classifier separates so many
     weights = rng.random(n) * (rng.random(n) < 0.9) if rng.random() < 0.5 else None
     X, y = rng.normal(size=(n, d)).astype(dtype), targets(loss, rng, n)
     if weights is not None:

@@ -197,7 +197,7 @@ def test_numbers_of_numpy_are_plain_numbers_in_messages():
             fl.solve(problem(), tol=tol)
     with pytest.raises(ValueError, match=r"lam must be a positive finite number, got -1\.0$"):
         fl.penalties.L2(np.float64(-1.0))
-    with pytest.raises(ValueError, match=r"alpha must be positive and finite, got -1\.0$"):
+    with pytest.raises(ValueError, match=r"alpha must be positive and finite \(or 0, for no penalty\), got -1\.0$"):
         fl.Lasso(np.float64(-1.0)).fit(np.eye(2), [1.0, 2.0])
     with pytest.raises(ValueError, match=r"y has one class only \('a'\)"):
         fl.LinearSVC().fit(np.eye(2), np.array(["a", "a"]))

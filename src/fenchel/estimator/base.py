@@ -67,6 +67,7 @@ class Fitted:
     n_iter_: Any
     certified_zeros_: Mask
     classes_: Targets  # of a classifier
+    rank_: int  # of least squares without a penalty
     margin_interval_: MarginInterval
     separable_: str
     support_: Indices

@@ -52,7 +52,7 @@ def logistic_objective(model: LogisticModel, C: object, l1_ratio: float) -> Obje
     checked = positive_C(C)
     constant = penalised_constant(model.fit_intercept, model.penalize_intercept, model.intercept_scaling)
     is_softmax = model._is_softmax()
-    if is_softmax:
+    if is_softmax and checked < np.inf:
         check_softmax_penalty(l1_ratio, constant, len(model.classes_))
     return Objective(
         Multinomial() if is_softmax else Logistic(),
@@ -89,10 +89,13 @@ class LogisticRegression(InterceptParameters, LogisticModel):
 
     Parameters
     ----------
-    penalty : {"auto", "l2", "l1", "elasticnet"}, default "auto"
+    penalty : {"auto", "l2", "l1", "elasticnet", None}, default "auto"
         R is l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2; l1_ratio is 0 for "l2", 1 for "l1", the parameter for "auto".
+        None is C infinite.
     C : float, default 1.0
-        Inverse weight of the penalty.
+        Inverse weight of the penalty; infinite for no penalty. Then samples that a linear classifier separates have no
+        minimiser: a warning says so, with the interval of the largest margin, and the model is nearly the classifier
+        of that margin, scaled until the mean loss is at most tol log 2.
     l1_ratio : float, default 0.0
         0 (or None) is the penalty "l2". With the softmax it must be less than 1; fits are slower near 1.
     multi_class : {"auto", "ovr", "multinomial"}, default "auto"
@@ -140,7 +143,8 @@ class LogisticRegression(InterceptParameters, LogisticModel):
                 "multi_class='multinomial' with two classes is logistic regression with 2 C; "
                 "use multi_class='auto' with that C"
             )
-        return logistic_objective(self, self.C, resolve_l1_ratio(self.penalty, self.l1_ratio))
+        C = np.inf if self.penalty is None else self.C
+        return logistic_objective(self, C, resolve_l1_ratio(self.penalty, self.l1_ratio))
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the labels y; a weight of 2 repeats the row."""
@@ -150,8 +154,7 @@ class LogisticRegression(InterceptParameters, LogisticModel):
 
 def resolve_l1_ratio(penalty: str | None, l1_ratio: float | None) -> float:
     """The l1_ratio of scikit-learn's two parameters."""
-    if one_of("penalty", penalty, ("auto", "l2", "l1", "elasticnet", "deprecated", None)) is None:
-        raise ValueError("penalty=None has no certificate; use a large C such as 1e6")
+    one_of("penalty", penalty, ("auto", "l2", "l1", "elasticnet", "deprecated", None))
     if l1_ratio is not None:
         l1_ratio = l1_ratio_of(l1_ratio)
     if penalty in ("l1", "l2"):

@@ -14,7 +14,7 @@ from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.checks import require_flag, shown
 from fenchel.problem.losses import Loss, MulticlassLoss
-from fenchel.problem.penalties import L1, L2, ElasticNet, NonNegativeElasticNet, NonNegativeL1, Penalty
+from fenchel.problem.penalties import L1, L2, ElasticNet, NonNegativeElasticNet, NonNegativeL1, NoPenalty, Penalty
 
 Choice = TypeVar("Choice")
 
@@ -60,7 +60,9 @@ class Objective:
 
 
 def elastic(lam: float, l1_ratio: float, nonnegative: bool = False) -> Penalty:
-    """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2), for all weights or for those that are not negative."""
+    """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2), lam >= 0, for all weights or for those that are not negative."""
+    if lam == 0.0 and not nonnegative:
+        return NoPenalty()
     if nonnegative:
         return NonNegativeL1(lam) if l1_ratio == 1.0 else NonNegativeElasticNet(lam, l1_ratio)
     if l1_ratio in (0.0, 1.0):
@@ -76,22 +78,28 @@ def number(name: str, value: object) -> float:
 
 
 def positive(name: str, value: object, instead: str) -> float:
-    """A positive finite float, or an error; `instead` is the advice for no penalty (C infinite, alpha 0)."""
+    """A positive finite float, or an error; `instead` is the advice for 0."""
     checked = number(name, value)
     if not 0.0 < checked < np.inf:
-        none = checked == (np.inf if name == "C" else 0.0)
-        raise ValueError(f"{name} must be positive and finite, got {checked!r}{f'; {instead}' if none else ''}")
+        advice = "" if checked else f"; {instead}"
+        raise ValueError(f"{name} must be positive and finite, got {checked!r}{advice}")
     return checked
 
 
 def positive_C(C: object) -> float:
-    """C, checked."""
-    return positive("C", C, "without a penalty there is no certificate; use a large C such as 1e6")
+    """C, checked; infinite for no penalty."""
+    checked = number("C", C)
+    if not checked > 0.0:
+        raise ValueError(f"C must be positive (infinite for no penalty), got {checked!r}")
+    return checked
 
 
-def positive_alpha(alpha: object) -> float:
-    """alpha, checked."""
-    return positive("alpha", alpha, "without a penalty there is no certificate; use a small alpha such as 1e-8")
+def nonnegative_alpha(alpha: object) -> float:
+    """alpha, checked; 0 for no penalty."""
+    checked = number("alpha", alpha)
+    if not 0.0 <= checked < np.inf:
+        raise ValueError(f"alpha must be positive and finite (or 0, for no penalty), got {checked!r}")
+    return checked
 
 
 def l1_ratio_of(l1_ratio: object) -> float:

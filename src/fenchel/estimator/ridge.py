@@ -9,22 +9,26 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from fenchel.data import Design
 from fenchel.data.typing import MatrixLike, VectorLike
-from fenchel.estimator.base import VerboseFitParameters, steps_of
+from fenchel.estimator.base import VerboseFitParameters, sample_weights, steps_of
 from fenchel.estimator.classification import Classification, fit_classes
 from fenchel.estimator.documentation import documented
-from fenchel.estimator.objective import Objective, elastic, positive_alpha
+from fenchel.estimator.objective import Objective, elastic, nonnegative_alpha
 from fenchel.estimator.regression import Regression, fit_targets
+from fenchel.problem import Problem
 from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Squared
-from fenchel.problem.penalties import Penalty
+from fenchel.problem.penalties import NoPenalty, Penalty
 from fenchel.problem.problem import lam_from_sum
 from fenchel.solver import Result
+from fenchel.steps.unpenalised import coordinates
+from fenchel.steps.unpenalised.coordinates import Coordinates
 
 
 def ridge_penalty(alpha: object, total_weight: float, nonnegative: bool = False) -> Penalty:
     """The penalty of sum_i s_i r_i^2 + alpha |w|^2 divided by 2 W."""
-    return elastic(lam_from_sum(2.0 * positive_alpha(alpha), total_weight, loss_factor=2.0), 0.0, nonnegative)
+    return elastic(lam_from_sum(2.0 * nonnegative_alpha(alpha), total_weight, loss_factor=2.0), 0.0, nonnegative)
 
 
 def ridge_objective(alphas: Iterable[object], fit_intercept: bool, nonnegative: bool = False) -> Objective:
@@ -36,6 +40,15 @@ def ridge_objective(alphas: Iterable[object], fit_intercept: bool, nonnegative: 
 def store_steps_and_solver(model: Regression | Classification, results: list[Result]) -> None:
     """Set the attributes of scikit-learn's ridge estimators."""
     model.n_iter_, model.solver_ = steps_of(results), results[0].solver
+
+
+def store_rank(model: Ridge, X: MatrixLike, sample_weight: VectorLike | None) -> None:
+    """Set `rank_` where there is no penalty: of the columns, centred if there is an intercept."""
+    if any(nonnegative_alpha(alpha) == 0.0 for alpha in _each(model.alpha)):
+        s = sample_weights(sample_weight, X)
+        problem = Problem(Design(X), np.zeros(len(s)), Squared(), NoPenalty(), s, model.fit_intercept)
+        if coordinates.fit(problem):
+            model.rank_ = Coordinates.of(problem).rank
 
 
 @dataclass(eq=False, repr=False)
@@ -65,6 +78,7 @@ class Ridge(RidgeParameters, Regression):
     Parameters
     ----------
     alpha : float or array of one for each target, default 1.0
+        0 is no penalty: the least squares of minimum norm.
     tol : float, default 1e-4
         The fit ends when its certified gap is at most tol times the objective. scikit-learn's direct solvers are exact
         up to rounding.
@@ -76,6 +90,8 @@ class Ridge(RidgeParameters, Regression):
     certificate_ : Certificate
         Of the objective divided by twice the sum of the weights; summed over the targets.
     n_iter_ : array of the steps for each target
+    rank_ : int
+        If there is no penalty: how many columns of X are independent (centred ones, if there is an intercept).
     solver_ : str
         The solver that was used.
 
@@ -94,7 +110,7 @@ class Ridge(RidgeParameters, Regression):
         require_flag(self.positive, "positive")
         require_flag(self.copy_X, "copy_X")
         for alpha in _each(self.alpha):
-            positive_alpha(alpha)
+            nonnegative_alpha(alpha)
 
     def _objective(self) -> Objective:
         return ridge_objective(_each(self.alpha), self.fit_intercept, bool(self.positive))
@@ -102,6 +118,7 @@ class Ridge(RidgeParameters, Regression):
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the targets y; a weight of 2 repeats the row."""
         store_steps_and_solver(self, fit_targets(self, X, y, sample_weight))
+        store_rank(self, X, sample_weight)
         return self
 
 
@@ -140,7 +157,7 @@ class RidgeClassifier(RidgeParameters, Classification):
     def _check_parameters(self) -> None:
         require_flag(self.positive, "positive")
         require_flag(self.copy_X, "copy_X")
-        positive_alpha(self.alpha)
+        nonnegative_alpha(self.alpha)
 
     def _objective(self) -> Objective:
         return ridge_objective([self.alpha], self.fit_intercept, bool(self.positive))

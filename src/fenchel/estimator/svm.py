@@ -22,7 +22,6 @@ from fenchel.problem.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from fenchel.problem.penalties import L2
 from fenchel.problem.problem import lam_from_C
 
 
@@ -153,7 +152,7 @@ class LinearSVR(InterceptParameters, VerboseFitParameters, Regression):
         C, squared = positive_C(self.C), self.loss == "squared_epsilon_insensitive"
         loss = SquaredEpsilonInsensitive(self.epsilon) if squared else EpsilonInsensitive(self.epsilon)
         constant = penalised_constant(self.fit_intercept, self.penalize_intercept, self.intercept_scaling)
-        return Objective(loss, lambda total: L2(lam_from_C(C, total)), self.fit_intercept, constant)
+        return Objective(loss, lambda total: elastic(lam_from_C(C, total), 0.0), self.fit_intercept, constant)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the targets y; a weight of 2 repeats the row."""

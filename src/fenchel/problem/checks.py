@@ -46,8 +46,9 @@ def require_one_of(value: object, known: tuple[str, ...], name: str) -> None:
 
 
 def require_bounded_dual(penalty: Penalty) -> None:
-    """Raise unless the penalty is strongly convex, a norm, or has bounded level sets: D is bounded for these only."""
-    if not (penalty.strong_convexity > 0 or isinstance(penalty, NormPenalty) or penalty.level_radius(1.0) < np.inf):
+    """Raise unless the penalty is zero, strongly convex, a norm, or has bounded level sets: D is bounded for these."""
+    bounded = penalty.is_zero or penalty.strong_convexity > 0 or isinstance(penalty, NormPenalty)
+    if not (bounded or penalty.level_radius(1.0) < np.inf):
         raise TypeError(
             f"{penalty!r} is neither strongly convex nor a norm (a NormPenalty), and has no level_radius: "
             "one of these is needed to bound the dual"
@@ -55,6 +56,6 @@ def require_bounded_dual(penalty: Penalty) -> None:
 
 
 def require_norm_or_curvature(penalty: Penalty) -> None:
-    """Raise unless the penalty is strongly convex or a norm: the bounds for several scores are proven for these."""
-    if not (penalty.strong_convexity > 0 or isinstance(penalty, NormPenalty)):
+    """Raise unless the penalty is 0, strongly convex or a norm: the bounds for several scores are proven for these."""
+    if not (penalty.is_zero or penalty.strong_convexity > 0 or isinstance(penalty, NormPenalty)):
         raise TypeError(f"{penalty!r} must be strongly convex or a norm (a NormPenalty) for several scores per sample")

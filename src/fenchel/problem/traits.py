@@ -16,6 +16,7 @@ class Trait(StrEnum):
     COMPILED_LINK = "a penalty with a compiled link (L2, ElasticNet, LpSquared, SignedEntropy)"
     BLOCK_PENALTY = "a penalty that acts on single weights or on disjoint groups (L1, ElasticNet, GroupL2)"
     QUADRATIC_PENALTY = "a quadratic penalty (L2)"
+    NO_PENALTY = "a problem without a penalty (NoPenalty)"
     NORM_PENALTY = "a penalty that is a norm or seminorm"
     LINK_DERIVATIVE = "a penalty whose link has a derivative (L2, ElasticNet, LpSquared, the entropies)"
     INTERVALS = "sets that are intervals or boxes"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fenchel.certificate import Certificate
+from fenchel.certificate import Certificate, MarginInterval
 from fenchel.certificate.evidence import Evidence
 from fenchel.data.typing import Indices, Vector
 from fenchel.problem.checks import shown
@@ -129,8 +129,10 @@ class Result:
         The solver that found the model.
     status : str
         "certified", or why the run ended before: "max_iter", "max_seconds", "interrupted", "callback", "stalled" (the
-        gap is rounding), "gave_up" (the solver finds no better model; another may), "overflow", or "precision" (the
-        weights are rounded to single precision).
+        gap is rounding), "gave_up" (the solver finds no better model; another may), "overflow", "precision" (the
+        weights are rounded to single precision), or "separated" (no model attains the infimum, which is 0).
+    margin : MarginInterval, optional
+        The proof that the samples are separable, if the status is "separated".
     """
 
     model: Model
@@ -141,6 +143,7 @@ class Result:
     status: str
     multipliers: Vector | None = None
     """alpha; None if computed on demand."""
+    margin: MarginInterval | None = None
 
     @cached_property
     def w(self) -> Vector:

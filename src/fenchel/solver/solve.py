@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import signature
 from typing import Any
 
@@ -23,6 +23,7 @@ from fenchel.problem.checks import require_count, require_flag, shown
 from fenchel.problem.penalties import Penalty
 from fenchel.solver.result import Callback, NotCertifiedWarning, Result, Stop, counted
 from fenchel.solver.run import Carried, Fit, run
+from fenchel.solver.separated import separated
 from fenchel.steps import Solver, Start
 from fenchel.steps.base import Supports
 from fenchel.steps.choose import another, choose, solvers_of
@@ -266,6 +267,9 @@ def follow(
             fit.goes_on, fit.least = fit.n_iter, (np.inf, fit.n_iter)
             found = [replace(found[0], status="max_seconds")] if fit.late else run(fit, carried)
             tried.append(other)
+        if problem.penalty.is_zero and not fit.ended:
+            margins = partial(_widen, request, clock)
+            found = [separated(problem, result, margins) or result for result in found]
         done, last = done + len(found), found[-1]
         yield from found
         if fit.ended:
@@ -276,6 +280,12 @@ def require_solvable(problem: Statement) -> None:
     """Raise if there is nothing to learn."""
     if (reason := problem.unsolvable()) is not None:
         raise ValueError(reason)
+
+
+def _widen(request: Request, clock: Clock, judge: Record, tol: float, steps: int) -> Result:
+    """Look for a larger margin than a judge knows."""
+    asked = Request(tol=tol, max_iter=steps, max_seconds=request.max_seconds, interrupted=request.interrupted)
+    return solve_request(judge.problem, asked, clock=clock, judge=judge)
 
 
 def _suggest(problem: Statement, options: Iterable[str]) -> None:
@@ -320,6 +330,12 @@ def seed_of(random_state: Seed) -> int:
 def not_certified(result: Result) -> str:
     """The text of a NotCertifiedWarning."""
     certificate = result.certificate
+    if result.margin is not None:
+        return (
+            f"a linear classifier separates the samples (the largest margin is between {result.margin.best:.3g} and "
+            f"{result.margin.upper:.3g}): the objective falls to 0 as its weights grow, and no minimiser exists; it is "
+            f"scaled until the objective is at most {certificate.atol:.3g}."
+        )
     reasons = {
         "max_iter": f"stopped after {counted(result.n_iter, 'step')}; raise max_iter, or scale the features",
         "max_seconds": f"stopped after {max(result.trace['seconds'], default=0.0):.2g} seconds",
@@ -331,6 +347,13 @@ def not_certified(result: Result) -> str:
     }
     if not np.isfinite(certificate.gap):
         reasons["stalled"] = "the solver gets no further"
+    elif (
+        certificate.how == "zero" and certificate.evidence is not None and certificate.evidence.problem.penalty.is_zero
+    ):
+        reasons["stalled"] = (
+            "without a penalty multipliers must be orthogonal to every column of X, and none are proven to be, as "
+            "where columns depend on each other up to rounding; a small penalty has a certificate"
+        )
     asked = f"tol={certificate.tol:g}" if certificate.tol or not certificate.atol else f"atol={certificate.atol:g}"
     return (
         f"{result.solver} did not reach {asked}: it is only proven that {certificate.proven} "

@@ -26,6 +26,10 @@ from fenchel.steps.margin.sampling import MarginSampling
 from fenchel.steps.newton.multiclass import MatrixNewton
 from fenchel.steps.newton.newton import Newton
 from fenchel.steps.stochastic.pgs import PGS, SGD, Pegasos
+from fenchel.steps.unpenalised.least_squares import LeastSquares
+from fenchel.steps.unpenalised.multiclass import FreeMatrixNewton
+from fenchel.steps.unpenalised.newton import FreeNewton
+from fenchel.steps.unpenalised.program import FreeProgram
 from fenchel.steps.working_set.primal_cd import PrimalCD
 from fenchel.steps.working_set.sparse_path import SparsePath
 
@@ -42,6 +46,9 @@ __all__ = [
     "DualGradient",
     "Dykstra",
     "EuclideanDescent",
+    "FreeMatrixNewton",
+    "FreeNewton",
+    "FreeProgram",
     "GradientDescent",
     "Growing",
     "HardMargins",
@@ -50,6 +57,7 @@ __all__ = [
     "KernelGrowing",
     "KernelHardMargin",
     "KernelPGS",
+    "LeastSquares",
     "LinearProgram",
     "Margin",
     "MarginSampling",

@@ -24,6 +24,9 @@ from fenchel.steps import (
     DualGradient,
     Dykstra,
     EuclideanDescent,
+    FreeMatrixNewton,
+    FreeNewton,
+    FreeProgram,
     GradientDescent,
     Growing,
     HardMargins,
@@ -32,6 +35,7 @@ from fenchel.steps import (
     KernelGrowing,
     KernelHardMargin,
     KernelPGS,
+    LeastSquares,
     LinearProgram,
     Margin,
     MarginSampling,
@@ -84,9 +88,28 @@ def solvers_of(problem: object) -> Solvers:
 
 
 PROBLEM_SOLVERS = Solvers(
-    (Newton, SparsePath, PrimalCD, SDCA, TotalVariation, Trend, FISTA, PDHG, APPROX),
+    (
+        Newton,
+        SparsePath,
+        PrimalCD,
+        SDCA,
+        TotalVariation,
+        Trend,
+        LeastSquares,
+        FreeNewton,
+        FreeProgram,
+        FISTA,
+        PDHG,
+        APPROX,
+    ),
     (PGS, SGD, Pegasos),
-    ((TotalVariation(),), (Trend(),), (FISTA(),), (SDCA(shrink=False), PDHG())),
+    (
+        (TotalVariation(),),
+        (Trend(),),
+        (LeastSquares(), FreeNewton(), FreeProgram()),
+        (FISTA(),),
+        (SDCA(shrink=False), PDHG()),
+    ),
 )
 
 
@@ -102,7 +125,7 @@ def _(problem: KernelProblem) -> Solvers:
 
 @solvers_of.register
 def _(problem: MulticlassProblem) -> Solvers:
-    return Solvers((MatrixNewton, BlockSDCA), dual=((BlockSDCA(),),))
+    return Solvers((MatrixNewton, BlockSDCA, FreeMatrixNewton), dual=((BlockSDCA(),), (FreeMatrixNewton(),)))
 
 
 @solvers_of.register

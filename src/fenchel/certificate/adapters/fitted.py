@@ -17,7 +17,16 @@ from fenchel.data.design import Design
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.problem import losses
 from fenchel.problem.losses import Loss
-from fenchel.problem.penalties import L1, L2, ElasticNet, GroupL2, NonNegativeElasticNet, NonNegativeL1, Penalty
+from fenchel.problem.penalties import (
+    L1,
+    L2,
+    ElasticNet,
+    GroupL2,
+    NonNegativeElasticNet,
+    NonNegativeL1,
+    NoPenalty,
+    Penalty,
+)
 
 Codes = NDArray[np.intp]
 #: Losses by scikit-learn's names, as functions of epsilon; modified_huber is four times SmoothedHinge(2).
@@ -155,7 +164,7 @@ def require(model: object, condition: bool, because: str) -> None:
 
 def require_free_signs(model: object) -> None:
     """Raise for a constraint w >= 0."""
-    require(model, not getattr(model, "positive", False), "positive=True is a constraint on the weights")
+    require(model, not getattr(model, "positive", False), "positive=True without a penalty has no certificate")
 
 
 def require_no_intercept(model: object, intercept: Vector) -> None:
@@ -164,17 +173,21 @@ def require_no_intercept(model: object, intercept: Vector) -> None:
 
 
 def elastic_net(model: object, lam: float, l1_ratio: float = 0.0) -> Penalty:
-    """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2), for w >= 0 if the model is `positive`; lam = 0 is an error."""
-    require(
-        model,
-        bool(0.0 < lam < np.inf),
-        "it has no penalty; without one the dual gives no certificate (there may be no minimiser)",
-    )
+    """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2), for w >= 0 if the model is `positive`; lam may be 0."""
+    require(model, bool(0.0 <= lam < np.inf), f"the weight of its penalty is {lam}")
+    if lam == 0.0:
+        require_free_signs(model)
+        return NoPenalty()
     if getattr(model, "positive", False):
         return NonNegativeL1(float(lam)) if l1_ratio == 1.0 else NonNegativeElasticNet(float(lam), float(l1_ratio))
     if l1_ratio in (0.0, 1.0):
         return (L1 if l1_ratio else L2)(float(lam))
     return ElasticNet(float(lam), float(l1_ratio))
+
+
+def relative(C: float, first: float) -> float:
+    """C / first, of two that may be infinite."""
+    return 1.0 if first == C else float(C / first)
 
 
 def named_loss(model: object, name: str, epsilon: float = 0.0) -> Loss:

@@ -9,7 +9,7 @@ w, b and sigma is ::
 
     dual     D(a) = -(1/W) sum_i s_i a_i y_i - |v|_2^2 / (2 lam),    v = (1/W) sum_i s_i a_i x_i
              subject to |a_i| <= 2 epsilon,  sum_i s_i (1 - a_i^2 / 4) >= 0  (else D is unbounded in sigma),
-             and sum_i s_i a_i = 0 with an intercept.
+             and sum_i s_i a_i = 0 with an intercept; with lam = 0, v = 0 in place of the last term.
 
 At the optimum a_i = H'(r_i / sigma). All constraints are convex and hold at a = 0, so theta a with theta <= 1 is
 feasible if a is.
@@ -23,7 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from fenchel.certificate.bounds.rounding import DOWN, INPUT, UP, dual_of, gap_between, primal_of
+from fenchel.certificate.bounds.rounding import DOWN, INPUT, UP, DualPoint, dual_of, gap_between, primal_of
+from fenchel.certificate.bounds.unpenalised import FreeDirections
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.certify import certify_weights, search_plan
 from fenchel.data import limits
@@ -34,11 +35,16 @@ from fenchel.data.typing import Vector
 from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.losses import Absolute, Huber
-from fenchel.problem.penalties import L2, Penalty
+from fenchel.problem.penalties import L2, NoPenalty, Penalty
 from fenchel.problem.penalties.base import EVALUATION
 
 #: The most Newton steps; they converge in fewer.
 NEWTON_STEPS = 20
+
+
+def ridge(lam: float) -> Penalty:
+    """lam/2 |w|_2^2; lam may be 0."""
+    return L2(lam) if lam else NoPenalty()
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +66,7 @@ class Scaled:
 
 @dataclass(frozen=True, eq=False)
 class HuberClaim:
-    """w, b and sigma minimise P with an L2 penalty. `slopes` is a dual point a, if one is known."""
+    """w, b and sigma minimise P with an L2 penalty or none. `slopes` is a dual point a, if one is known."""
 
     design: Design
     y: Vector
@@ -113,6 +119,8 @@ class HuberClaim:
 
     def _bound(self, a: Vector, how: str) -> tuple[float, float, str]:
         """D as computed, and a lower bound, at a made feasible."""
+        if self.penalty.is_zero:
+            return self._free_bound(a, how)
         a, shrink = self._feasible(np.clip(a, -2.0 * self.epsilon, 2.0 * self.epsilon))
         with np.errstate(over="ignore", invalid="ignore"):
             linear = -self._mean(a * self.y)
@@ -130,6 +138,19 @@ class HuberClaim:
         if not np.isfinite(lower):
             return 0.0, 0.0, "zero"
         return dual, lower, how if theta == 1.0 else f"{how}, rescaled"
+
+    def _free_bound(self, a: Vector, how: str) -> tuple[float, float, str]:
+        """The same without a penalty: D is linear, at an a with v = 0 in exact arithmetic, as for the Huber loss."""
+        problem = Problem(self.design, self.y, Huber(self.epsilon), self.penalty, self.weights, self.intercept)
+        point = FreeDirections.of(problem).satisfy(problem, DualPoint(-0.5 * a, how=how))
+        alpha, size = point.alpha, np.abs(point.alpha)
+        moved = np.zeros_like(alpha) if point.moved is None else point.moved
+        square = self._mean((size + moved) ** 2) * UP
+        theta = DOWN / np.sqrt(square) if square * UP > 1.0 else 1.0
+        linear = 2.0 * self._mean(alpha * self.y)
+        error = 2.0 * UP * self._mean((moved + (2.0 * EVALUATION + point.shrink) * size) * np.abs(self.y))
+        dual, lower = dual_of(theta * linear, theta * (linear - error), 0.0, 0.0)
+        return (dual, lower, point.how) if lower > 0.0 else (0.0, 0.0, "zero")
 
     def best_scale(self, r: Vector) -> Scaled:
         """The best b and sigma for these weights: the root of mean(1 - a^2 / 4), the derivative in sigma.
@@ -223,7 +244,7 @@ class HuberClaim:
     def _absolute(self, effort: str, tol: float | None) -> tuple[float, float, str]:
         """For epsilon <= 1 the constraint on sum a^2 always holds: the dual is that of 2 epsilon |r|, sigma -> 0."""
         scale = 2.0 * self.epsilon
-        penalty = L2(self.penalty.lam / scale * DOWN)  # rounded down: P* increases in lam
+        penalty = ridge(self.penalty.lam / scale * DOWN)  # rounded down: P* increases in lam
         problem = Problem(self.design, self.y, Absolute(), penalty, self.weights, self.intercept)
         found = certify_weights(problem, self.w, self.b, None, effort, tol)
         lower = scale * (found.primal - found.gap)

@@ -22,6 +22,7 @@ from fenchel.certificate.adapters.fitted import (
     design,
     elastic_net,
     named_loss,
+    relative,
     require,
     require_no_intercept,
 )
@@ -123,7 +124,7 @@ def _claims(
         penalty = elastic_net(model, lam_from_C(C[k], W), l1_ratio[k])
         problem = Problem(matrix, y, loss, penalty, part, intercept=free is not None)
         b = 0.0 if free is None else float(free[k])
-        claims.append(LinearClaim(problem, w, b, scale=C[k] * W / (C[0] * float(s.sum()))))
+        claims.append(LinearClaim(problem, w, b, scale=relative(C[k], C[0]) * W / float(s.sum())))
     return claims
 
 

@@ -5,11 +5,6 @@ from __future__ import annotations
 from fenchel.certificate.adapters.registry import reject
 
 reject(
-    "LinearRegression",
-    package="sklearn.linear_model",
-    because="without a penalty the dual gives no certificate; Ridge with a tiny alpha has one",
-)
-reject(
     "Lars",
     "LarsCV",
     "OrthogonalMatchingPursuit",

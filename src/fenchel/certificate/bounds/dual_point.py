@@ -82,12 +82,15 @@ def zero_bound(problem: Problem) -> LowerBound:
 
 
 def lower_bounds(problem: Problem, point: DualPoint, primal_upper: float) -> list[LowerBound]:
-    """The bounds of a dual point: D(alpha) and, far from the optimum, D at its best multiple if R* is finite; for a
-    norm its best feasible multiple, and the Lipschitzed bound; for other penalties the first two with R* Lipschitzed.
+    """The bounds of a dual point that satisfies the equations: D(alpha) and, far from the optimum, D at its best
+    multiple if R* is finite; for a norm its best feasible multiple, and the Lipschitzed bound; for other penalties the
+    first two with R* Lipschitzed.
     """
     bound = dual_bound(problem, point)
     if not np.isfinite(bound.lower):
         return []
+    if problem.penalty.is_zero:  # the exact point near this one has v = 0 (`FreeDirections`)
+        return [_bound(bound, 0.0, 0.0)]
     if isinstance(problem.penalty, NormPenalty):
         near = {} if point.u is None else {"near": point.u}
         norm = problem.penalty.dual_norm_upper(bound.v, bound.error, **near)

@@ -1,4 +1,4 @@
-"""Unpenalised directions: the intercept, and the null space of a seminorm.
+"""Unpenalised directions: the intercept, weights that are not penalised, and the null space of a seminorm.
 
 Each is an equation that a dual point must satisfy exactly: sum_i s_i alpha_i f_i = 0, with f_i = 1 for the intercept
 and f_i = x_i.n for a null vector n. In floating point it holds up to an error, which is bounded here.
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+from fenchel.certificate.bounds.free_weights import orthogonal_columns
 from fenchel.certificate.bounds.rounding import UP, DualPoint
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
@@ -18,18 +19,36 @@ from fenchel.problem import Problem
 from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties.base import EVALUATION
 
+#: A correction for free weights by more than this part of the way to the ends of the domain proves nothing: its cost
+#: counts as rounding, and rounding ends a run.
+LARGEST_MOVE = 0.01
+#: Multipliers below this part of the largest are tried as 0: the square root of the unit roundoff.
+NEARLY_ZERO = 2.0**-26
+
 
 @dataclass(frozen=True)
 class FreeDirections:
-    """The matrix F (n x k) of unpenalised directions, and a bound on the error of its entries."""
+    """The matrix F (n x k) of unpenalised directions, and a bound on the error of its entries.
+
+    `zero_only` where no other dual point can be shown to satisfy their equations; `many` where F has a column for each
+    unpenalised weight.
+    """
 
     F: Vector
     error: Vector
+    zero_only: bool = False
+    many: bool = False
 
     @classmethod
     def of(cls, problem: Problem) -> FreeDirections:
         """Ones for the intercept, X n for each basis vector n of the penalty's null space."""
         n, d = problem.shape
+        free = problem.penalty.free_weights(d)
+        if free is not None and free.any():
+            found = orthogonal_columns(problem, free)
+            if found is None:
+                return cls(np.zeros((n, 0)), np.zeros((n, 0)), zero_only=True)
+            return cls(*found, many=True)
         columns = [np.ones(n)] if problem.intercept else []
         errors = [np.zeros(n)] if problem.intercept else []
         space = problem.penalty.null_space(d)
@@ -51,7 +70,7 @@ class FreeDirections:
     def best(self, problem: Problem, z: Vector) -> Vector:
         """z + F c with the c that minimises the mean loss."""
         k = self.F.shape[1]
-        if k == 0:
+        if k == 0 or self.many:  # a move of alpha does as much, and costs less
             return z
         if k == 1:
             f = self.F[:, 0]
@@ -70,10 +89,28 @@ class FreeDirections:
         """A dual point near the given one that satisfies the equations; zero if none is found."""
         alpha = problem.in_domain(point.alpha)
         k = self.F.shape[1]
+        if self.zero_only:
+            return DualPoint(np.zeros_like(alpha), how="zero")
         if k == 0:
             return DualPoint(alpha, how=point.how)
         found = self._balance(problem, alpha, point.how) if k == 1 else self._correct(problem, alpha, point.how)
+        if found is None and self.many:
+            found = self._of_few(problem, alpha, point.how)
         return DualPoint(np.zeros_like(alpha), how="zero") if found is None else found
+
+    def _of_few(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
+        """The same for the samples whose multipliers are not nearly zero, with 0 for the others.
+
+        Where the weights of a logistic model go to infinity the multipliers of the samples that it separates go to 0,
+        and the columns of the others may depend on each other.
+        """
+        few = np.abs(alpha) > NEARLY_ZERO * float(np.abs(alpha).max(initial=0.0))
+        if not np.any(~few & (problem.weights > 0.0)):
+            return None
+        part = problem.replace(weights=np.where(few, problem.weights, 0.0))
+        if not np.any(part.weights):
+            return None
+        return FreeDirections.of(part).satisfy(part, DualPoint(np.where(few, alpha, 0.0), how=how))
 
     def _balance(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
         """One equation: scale the positive or the negative terms.
@@ -99,14 +136,17 @@ class FreeDirections:
         The move is slack_i f_i.mu with mu solving (F' S slack F) mu = -residual. The residual left by rounding needs
         one more such move, which is not made but bounded: |mu| <= |residual| / (smallest eigenvalue).
         """
-        for shrink in (0.0, 1e-8, 1e-5, 1e-3, 0.03, 0.3):
+        best, cost = None, np.inf
+        for shrink in (0.0, 1e-8, 3e-7, 1e-5, 1e-3, 0.03, 0.3):
+            if cost <= 3.0 * shrink:
+                break
             trial = (1.0 - shrink) * alpha
             for _ in range(4):
                 trial = move_inside(problem, trial, self.F, np.zeros(self.F.shape[1]))
             point = self._with_error(problem, trial, how)
-            if point is not None:
-                return point
-        return None
+            if point is not None and shrink + point.fraction < cost:
+                best, cost = point, shrink + point.fraction
+        return None if self.many and best is not None and best.fraction > LARGEST_MOVE else best
 
     def _with_error(self, problem: Problem, alpha: Vector, how: str) -> DualPoint | None:
         s, slack = problem.weights, slack_inside(problem, alpha)

@@ -118,6 +118,9 @@ def lower_bounds(problem: MulticlassProblem, point: BlockPoint, primal_upper: fl
     """
     penalty = problem.penalty
     alpha = multipliers(point.off, problem.y)
+    if penalty.is_zero:  # V = 0 exactly, with the other distribution mixed in
+        nothing = np.zeros((problem.n_classes, problem.shape[1]))
+        return [_bound(problem, point, 1.0, nothing, nothing, 0.0, 0.0, alpha)]
     V, error = dual_matrix(problem, alpha, point.mix)
     if not (np.all(np.isfinite(V)) and np.all(np.isfinite(error))):
         return []

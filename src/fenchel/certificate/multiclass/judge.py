@@ -10,6 +10,7 @@ from fenchel.certificate.bounds.rounding import PrimalBound
 from fenchel.certificate.judge import Record, judge_of
 from fenchel.certificate.multiclass.bounds import BlockPoint, balanced, lower_bounds, primal_bound, zero_bound
 from fenchel.certificate.multiclass.consequences import MulticlassEvidence
+from fenchel.certificate.multiclass.free_weights import FreeClasses
 from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem
 from fenchel.problem.losses.multiclass import off_of
@@ -46,13 +47,25 @@ class MulticlassJudge(Record):
             self.w, self.b, self.primal = frozen(w), frozen(b), primal
         return primal
 
+    @cached_property
+    def free(self) -> FreeClasses:
+        """What makes dual points feasible if there is no penalty."""
+        return FreeClasses(self.problem)
+
+    def _feasible(self, off: Vector, how: str) -> BlockPoint | None:
+        """A dual point near this one that satisfies all equations."""
+        if not self.problem.penalty.is_zero:
+            return balanced(self.problem, off, how)
+        found = self.free.balanced(off)
+        return None if found is None else BlockPoint(*found, how)
+
     def try_point(self, point: BlockPoint | None) -> None:
         """Keep the bounds of a dual point where they are better."""
         self.keep(lower_bounds(self.problem, point, self.primal.upper) if point is not None else [])
 
     def try_multipliers(self, alpha: Vector, how: str, u: Vector | None = None) -> None:
         """Make any multipliers feasible and keep their bounds if better; u is not used."""
-        self.try_point(balanced(self.problem, off_of(alpha, self.problem.y), how))
+        self.try_point(self._feasible(off_of(alpha, self.problem.y), how))
 
     def try_gradient(self, z: Vector | None = None) -> None:
         """-alpha_i in the subdifferential at z (by default the best model's scores), at the best intercepts."""
@@ -61,7 +74,7 @@ class MulticlassJudge(Record):
             return
         if problem.intercept:
             Z = Z + problem.loss.best_intercepts(Z, problem.y, problem.weights)
-        self.try_point(balanced(problem, problem.loss.off_class(Z, problem.y), "gradient"))
+        self.try_point(self._feasible(problem.loss.off_class(Z, problem.y), "gradient"))
 
     def fit(self, tol: float) -> None:
         """Nothing: no other point is known near a model."""

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from fenchel.certificate.adapters.huber import HuberClaim
+from fenchel.certificate.adapters.huber import HuberClaim, ridge
 from fenchel.data import Design
 from fenchel.data.convert import as_vector
 from fenchel.data.typing import Mask, MatrixLike, Vector, VectorLike
@@ -21,12 +21,11 @@ from fenchel.estimator.base import (
     warn_short,
 )
 from fenchel.estimator.documentation import documented
-from fenchel.estimator.objective import Objective, positive_alpha
+from fenchel.estimator.objective import Objective, nonnegative_alpha
 from fenchel.estimator.regression import Regression, take_shape_of
 from fenchel.estimator.robust.huber_scale import ScaleSearch
 from fenchel.problem.checks import shown
 from fenchel.problem.losses import Huber
-from fenchel.problem.penalties import L2
 from fenchel.problem.problem import lam_from_sum
 from fenchel.steps.choose import storage_for
 
@@ -82,14 +81,16 @@ class HuberRegressor(VerboseFitParameters, Regression):
     tol: float = 1e-5
 
     def _check_parameters(self) -> None:
-        positive_alpha(self.alpha)
+        nonnegative_alpha(self.alpha)
         if not 1.0 <= self.epsilon < np.inf:
             raise ValueError(f"epsilon must be at least 1 and finite, got {shown(self.epsilon)}")
 
     def _objective(self) -> Objective:
         """For sigma = 1, where the joint objective divided by the sum of the weights is 1 plus twice this one."""
-        alpha = positive_alpha(self.alpha)
-        return Objective(Huber(float(self.epsilon)), lambda total: L2(lam_from_sum(alpha, total)), self.fit_intercept)
+        alpha = nonnegative_alpha(self.alpha)
+        return Objective(
+            Huber(float(self.epsilon)), lambda total: ridge(lam_from_sum(alpha, total)), self.fit_intercept
+        )
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the targets y; a weight of 2 repeats the row."""
@@ -120,7 +121,7 @@ def huber_claim(model: HuberRegressor, X: MatrixLike, y: VectorLike, sample_weig
     design, weights, objective = Design(X), sample_weights(sample_weight, X), model._objective()
     targets, zero = as_vector(y, design.shape[0], "y"), np.zeros(design.shape[1])
     (half,) = objective.penalties([float(weights.sum())])
-    penalty, epsilon = L2(2.0 * half.lam), float(model.epsilon)
+    penalty, epsilon = ridge(2.0 * half.lam), float(model.epsilon)
     return HuberClaim(design, targets, weights, penalty, epsilon, objective.free_intercept, zero, 0.0, 0.0)
 
 

@@ -24,13 +24,12 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fenchel.certificate import Certificate
-from fenchel.certificate.adapters.huber import HuberClaim, Scaled
+from fenchel.certificate.adapters.huber import HuberClaim, Scaled, ridge
 from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Vector
 from fenchel.estimator.base import StartLike
 from fenchel.problem import Problem
 from fenchel.problem.losses import Absolute, Huber, Loss
-from fenchel.problem.penalties import L2
 from fenchel.solver import Check, Result, Stop, Trace, solve
 from fenchel.solver.run import DEFAULT_MAX_ITER
 from fenchel.steps.base import Model
@@ -186,7 +185,7 @@ class ScaleSearch:
     def _solved(self, loss: Loss, lam: float) -> tuple[Problem, Result]:
         """The problem with that loss and L2 penalty, solved from the last result."""
         claim = self.claim
-        problem = Problem(claim.design, claim.y, loss, L2(lam), claim.weights, claim.intercept)
+        problem = Problem(claim.design, claim.y, loss, ridge(lam), claim.weights, claim.intercept)
         solved = solve(problem, start=self.start, warn=False, **self.options, **self._limits())
         self.n_iter, self.solver = self.n_iter + solved.n_iter, solved.solver
         return problem, solved

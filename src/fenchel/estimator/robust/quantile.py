@@ -9,11 +9,10 @@ from typing import ClassVar
 
 from fenchel.estimator.base import VerboseFitParameters
 from fenchel.estimator.documentation import documented
-from fenchel.estimator.objective import Objective, positive_alpha
+from fenchel.estimator.objective import Objective, elastic, nonnegative_alpha
 from fenchel.estimator.regression import Regression
 from fenchel.problem.checks import shown
 from fenchel.problem.losses import Pinball
-from fenchel.problem.penalties import L1
 from fenchel.problem.problem import lam_from_mean
 
 
@@ -54,10 +53,10 @@ class QuantileRegressor(VerboseFitParameters, Regression):
     solver_options: Mapping[str, object] | None = None
 
     def _check_parameters(self) -> None:
-        positive_alpha(self.alpha)
+        nonnegative_alpha(self.alpha)
         if not (isinstance(self.quantile, numbers.Real) and 0.0 < self.quantile < 1.0):
             raise ValueError(f"quantile must lie strictly between 0 and 1, got {shown(self.quantile)}")
 
     def _objective(self) -> Objective:
-        penalty = L1(lam_from_mean(positive_alpha(self.alpha)))
+        penalty = elastic(lam_from_mean(nonnegative_alpha(self.alpha)), 1.0)
         return Objective(Pinball(self.quantile), lambda total: penalty, self.fit_intercept)

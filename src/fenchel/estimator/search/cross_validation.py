@@ -21,7 +21,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from fenchel.data.typing import Matrix, Vector, VectorLike
 from fenchel.estimator.base import Features, LinearEstimator, StartLike, Targets, stored_for, warn_caller, warn_short
-from fenchel.estimator.objective import l1_ratio_of, number, one_of, positive, positive_alpha
+from fenchel.estimator.objective import l1_ratio_of, nonnegative_alpha, number, one_of, positive
 from fenchel.estimator.search.routing import RoutedSearch, of_samples
 from fenchel.problem import MulticlassProblem, Problem
 from fenchel.problem.checks import shown
@@ -227,7 +227,7 @@ def alphas_of(alphas: VectorLike | None, n_alphas: int | None = None) -> int | V
             raise ValueError(f"alphas must be a positive integer or values of alpha, got {alphas!r}")
         return int(alphas)
     require_no_negatives(alphas, "be >= 0.0")
-    values = np.array([positive_alpha(alpha) for alpha in np.ravel(np.asarray(alphas, dtype=object))])
+    values = np.array([nonnegative_alpha(alpha) for alpha in np.ravel(np.asarray(alphas, dtype=object))])
     if not len(values):
         raise ValueError("alphas is empty; pass at least one")
     return np.sort(values)[::-1]

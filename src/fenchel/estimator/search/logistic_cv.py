@@ -135,6 +135,8 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
 
     def _ratios(self) -> NDArray[Any]:
         """The l1_ratios, checked; [None] if there are none, as in scikit-learn."""
+        if self.penalty is None:
+            raise ValueError("penalty=None leaves nothing to choose; use LogisticRegression, or an infinite C in Cs")
         if self.l1_ratios is None:
             resolve_l1_ratio(self.penalty, None)
             return np.array([None])

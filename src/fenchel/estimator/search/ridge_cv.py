@@ -20,7 +20,7 @@ from fenchel.estimator.base import (
     warn_short,
 )
 from fenchel.estimator.documentation import documented
-from fenchel.estimator.objective import Objective, one_of, positive_alpha
+from fenchel.estimator.objective import Objective, nonnegative_alpha, one_of
 from fenchel.estimator.regression import Regression, columns, take_shape_of, target_problems
 from fenchel.estimator.ridge import Ridge, ridge_objective, ridge_penalty, store_steps_and_solver
 from fenchel.estimator.search.cross_validation import (
@@ -109,7 +109,7 @@ class RidgeCV(RoutedSearch, Regression):
         return scorer_of(self, self.scoring)
 
     def _candidates(self) -> list[float]:
-        return [positive_alpha(alpha) for alpha in np.ravel(np.asarray(self.alphas, dtype=object))]
+        return [nonnegative_alpha(alpha) for alpha in np.ravel(np.asarray(self.alphas, dtype=object))]
 
     def _objective(self) -> Objective:
         return ridge_objective(np.ravel(self.alpha_), self.fit_intercept)

@@ -10,10 +10,10 @@ import numpy as np
 from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.estimator.base import VerboseFitParameters
 from fenchel.estimator.documentation import documented
-from fenchel.estimator.objective import Objective, positive_alpha
+from fenchel.estimator.objective import Objective, nonnegative_alpha
 from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.losses import Squared
-from fenchel.problem.penalties import FusedL1
+from fenchel.problem.penalties import FusedL1, NoPenalty
 
 
 @documented("target")
@@ -60,11 +60,11 @@ class FusedLasso(VerboseFitParameters, Regression):
     D: MatrixLike | None = None
 
     def _check_parameters(self) -> None:
-        positive_alpha(self.alpha)
+        nonnegative_alpha(self.alpha)
 
     def _objective(self) -> Objective:
-        alpha = positive_alpha(self.alpha)
-        return Objective(Squared(), lambda total: FusedL1(alpha, self.D), self.fit_intercept)
+        alpha = nonnegative_alpha(self.alpha)
+        return Objective(Squared(), lambda total: FusedL1(alpha, self.D) if alpha else NoPenalty(), self.fit_intercept)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
         """Fit to the targets y; a weight of 2 repeats the row."""

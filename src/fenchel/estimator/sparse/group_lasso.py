@@ -13,10 +13,10 @@ from fenchel.data.typing import VectorLike
 from fenchel.estimator.base import VerboseFitParameters
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.names import resolve_regression_loss
-from fenchel.estimator.objective import Objective, positive_alpha
+from fenchel.estimator.objective import Objective, nonnegative_alpha
 from fenchel.estimator.regression import SparseRegression
 from fenchel.problem.losses import Loss
-from fenchel.problem.penalties import GroupL2
+from fenchel.problem.penalties import GroupL2, NoPenalty, Penalty
 
 Groups: TypeAlias = VectorLike | Sequence[Sequence[int]]
 
@@ -69,22 +69,22 @@ class GroupLasso(VerboseFitParameters, SparseRegression):
     loss: str | Loss = "squared"
 
     def _check_parameters(self) -> None:
-        positive_alpha(self.alpha)
+        nonnegative_alpha(self.alpha)
         resolve_regression_loss(self.loss)
 
     def _objective(self) -> Objective:
-        penalty = grouped(positive_alpha(self.alpha), self.groups, self.weights, self.n_features_in_)
+        penalty = grouped(nonnegative_alpha(self.alpha), self.groups, self.weights, self.n_features_in_)
         return Objective(resolve_regression_loss(self.loss), lambda total: penalty, self.fit_intercept)
 
 
-def grouped(alpha: float, groups: Groups, weights: VectorLike | None, d: int) -> GroupL2:
-    """The penalty for d columns."""
+def grouped(alpha: float, groups: Groups, weights: VectorLike | None, d: int) -> Penalty:
+    """The penalty for d columns; alpha may be 0."""
     labels = groups_of(groups, d)
     if isinstance(weights, str):
         if weights != "sqrt":
             raise ValueError(f"weights must be None, 'sqrt' or one number for each group; got {weights!r}")
         weights = np.sqrt(np.bincount(labels))
-    return GroupL2(alpha, labels, weights)
+    return GroupL2(alpha, labels, weights) if alpha else NoPenalty()
 
 
 def groups_of(groups: Groups, d: int) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@ from fenchel.data.convert import as_numbers, unmasked
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import Features, FitParameters
 from fenchel.estimator.documentation import documented
-from fenchel.estimator.objective import Objective, check_hints, elastic, l1_ratio_of, positive_alpha
+from fenchel.estimator.objective import Objective, check_hints, elastic, l1_ratio_of, nonnegative_alpha
 from fenchel.estimator.regression import SparseRegression, fit_targets, store_zeros
 from fenchel.estimator.sparse.gram import require_gram
 from fenchel.estimator.sparse.lasso_path import elastic_net_path
@@ -62,7 +62,7 @@ class LassoModel(LassoHints, FitParameters, SparseRegression):
         return self
 
     def _objective(self) -> Objective:
-        penalty = elastic(positive_alpha(self.alpha), self._ratio(), bool(self.positive))
+        penalty = elastic(nonnegative_alpha(self.alpha), self._ratio(), bool(self.positive))
         return Objective(Squared(), lambda total: penalty, self.fit_intercept)
 
 
@@ -128,7 +128,7 @@ class Lasso(LassoModel):
         if self.positive:
             raise ValueError("weights cannot be combined with positive=True; scale the columns of X instead")
         factors = factors_of(self.weights)
-        penalty = GroupL2(positive_alpha(self.alpha), np.arange(len(factors)), factors)
+        penalty = GroupL2(nonnegative_alpha(self.alpha), np.arange(len(factors)), factors)
         return Objective(Squared(), lambda total: penalty, self.fit_intercept)
 
     def _check_data(self, X: Features, sample_weight: VectorLike | None) -> None:

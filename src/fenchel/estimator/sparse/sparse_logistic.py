@@ -12,7 +12,7 @@ from fenchel.estimator.base import steps_of
 from fenchel.estimator.classification import fit_classes
 from fenchel.estimator.documentation import documented
 from fenchel.estimator.logistic import LogisticModel
-from fenchel.estimator.objective import Objective, elastic, l1_ratio_of, positive_alpha
+from fenchel.estimator.objective import Objective, elastic, l1_ratio_of, nonnegative_alpha
 from fenchel.problem.losses import Logistic
 from fenchel.solver import Result
 
@@ -68,7 +68,7 @@ class SparseLogisticRegression(SparseLogisticModel):
         self._objective()
 
     def _objective(self) -> Objective:
-        penalty = elastic(positive_alpha(self.alpha), l1_ratio_of(self.l1_ratio))
+        penalty = elastic(nonnegative_alpha(self.alpha), l1_ratio_of(self.l1_ratio))
         return Objective(Logistic(), lambda total: penalty, self.fit_intercept)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:

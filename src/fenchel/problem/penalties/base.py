@@ -101,11 +101,14 @@ class Penalty(ABC):
         The largest known mu with R(x) >= R(w) + g.(x - w) + mu/2 |x - w|_p^2 for subgradients g at w; 0 if none.
     norm : float
         The p of the p-norm in which R is strongly convex.
+    is_zero : bool
+        Whether R = 0 everywhere.
     """
 
     lam: float
     separable = False
     quadratic = False
+    is_zero = False
 
     @property
     def evaluation(self) -> float:
@@ -201,6 +204,10 @@ class Penalty(ABC):
         """The directions along which R is constant, if there are any."""
         return None
 
+    def free_weights(self, d: int) -> Mask | None:
+        """The weights that R does not depend on, if there are any: v_j must be 0 exactly for these."""
+        return None
+
     def kernel(self) -> CompiledLink | None:
         """The compiled version of the link w(u), u = v / mu, if there is one."""
         return None
@@ -243,6 +250,7 @@ class Penalty(ABC):
             Trait.NORM_PENALTY: isinstance(self, NormPenalty),
             Trait.COMPILED_LINK: self.kernel() is not None,
             Trait.QUADRATIC_PENALTY: self.quadratic,
+            Trait.NO_PENALTY: self.is_zero,
             Trait.LINK_DERIVATIVE: type(self).link_derivative is not Penalty.link_derivative,
             Trait.BLOCK_PENALTY: type(self).blocks is not Penalty.blocks,
         }

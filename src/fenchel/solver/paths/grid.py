@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from inspect import signature
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -197,7 +198,14 @@ def along(
     **options: Any,
 ) -> Iterator[Result]:
     """Solve a problem with one penalty after the other, with warm starts and, unless the solver does it, screening."""
-    request, clock = Request.of(**options), clock or Clock(None)  # `path` warns once for all
+    clock = clock or Clock(None)
+    parts = [list(part) for _, part in groupby(penalties, key=lambda penalty: penalty.is_zero)]
+    if len(parts) > 1:  # another solver where there is no penalty
+        for part in parts:
+            one = problem.replace(penalty=part[0])
+            yield from along(one, part, start=start, screen=screen, clock=clock, **options)
+        return
+    request = Request.of(**options)  # `path` warns once for all
     chosen = choose(problem, request.solver, request.options, request.tol, start is not None, len(penalties) > 1)
     if chosen.screens or not screen or not isinstance(problem, Problem):
         yield from follow(problem, penalties, request, start, clock, chosen)

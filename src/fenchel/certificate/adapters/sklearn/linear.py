@@ -30,6 +30,15 @@ def ridge_classifier(fit: ModelFit) -> list[Claim]:
     return _ridge_claims(fit, fit.signs, fit.s * fit.class_weights()[fit.labels])
 
 
+@linear_model("LinearRegression")
+def linear_regression(fit: ModelFit) -> list[Claim]:
+    """sum_i s_i (x_i.w + b - y_i)^2, for each target."""
+    return [
+        LinearClaim(Problem(fit.matrix, y, Squared(), elastic_net(fit.model, 0.0), fit.s, fit.has_intercept), w, b)
+        for y, w, b in zip(targets(fit.y, fit.n, len(fit.coef)), fit.coef, fit.intercept, strict=True)
+    ]
+
+
 def _ridge_claims(fit: ModelFit, columns: list[Vector], s: Vector) -> list[Claim]:
     alphas = np.broadcast_to(np.asarray(chosen(fit.model, "alpha"), dtype=np.float64).reshape(-1), len(fit.coef))
     claims: list[Claim] = []

@@ -15,6 +15,7 @@ from fenchel.certificate.adapters.fitted import (
     chosen,
     class_weights,
     elastic_net,
+    relative,
     require,
     require_no_intercept,
 )
@@ -45,11 +46,6 @@ def logistic_regression_cv(fit: ModelFit) -> list[Claim]:
 def _claims(fit: ModelFit, intercept_scaling: float) -> list[Claim]:
     model, k = fit.model, fit.n_classes
     C, ratio = _parameters(fit)
-    require(
-        model,
-        getattr(model, "penalty", "l2") is not None and bool(np.all(np.isfinite(C))),
-        "it has no penalty; without one the dual gives no certificate (separable data have no minimiser)",
-    )
     scheme = getattr(model, "multi_class", "auto")
     if model.solver == "liblinear":
         by_label = hasattr(model, "C_")  # under cross-validation class weights become sample weights
@@ -69,17 +65,17 @@ def _claims(fit: ModelFit, intercept_scaling: float) -> list[Claim]:
         W = float(part.sum())
         penalty = elastic_net(model, lam_from_C(C_k, W), ratio_k)
         problem = Problem(fit.matrix, signs, Logistic(), penalty, part, fit.has_intercept)
-        claims.append(LinearClaim(problem, w, b, scale=C_k * W / (C[0] * float(fit.s.sum()))))
+        claims.append(LinearClaim(problem, w, b, scale=relative(C_k, C[0]) * W / float(fit.s.sum())))
     return claims
 
 
 def _parameters(fit: ModelFit) -> tuple[Vector, Vector]:
-    """C and l1_ratio of each row of coef_; penalty="l1" or "l2" overrides l1_ratio."""
+    """C and l1_ratio of each row of coef_; penalty="l1" or "l2" overrides l1_ratio, penalty=None C."""
     model, rows = fit.model, len(fit.coef)
     named = getattr(model, "penalty", "deprecated")
     ratio = float(named == "l1") if named in ("l1", "l2") else chosen(model, "l1_ratio")
     ratio = [0.0 if value is None else value for value in np.asarray(ratio, dtype=object).reshape(-1)]
-    C = np.asarray(chosen(model, "C"), dtype=np.float64).reshape(-1)
+    C = np.asarray(np.inf if named is None else chosen(model, "C"), dtype=np.float64).reshape(-1)
     return np.broadcast_to(C, rows), np.broadcast_to(np.asarray(ratio, dtype=np.float64), rows)
 
 

@@ -1,0 +1,1 @@
+"""Problems without a penalty: least squares, Newton steps, linear programs."""
