@@ -27,6 +27,7 @@ from fenchel.steps import (
     GradientDescent,
     Growing,
     HardMargins,
+    InteriorPoint,
     IntervalNewton,
     KernelAscent,
     KernelGrowing,
@@ -76,7 +77,7 @@ def solvers_of(problem: object) -> Solvers:
 
 
 PROBLEM_SOLVERS = Solvers(
-    (Newton, SparsePath, PrimalCD, SDCA, TotalVariation, Trend, FISTA, PDHG, APPROX),
+    (Newton, SparsePath, PrimalCD, SDCA, TotalVariation, Trend, InteriorPoint, FISTA, PDHG, APPROX),
     (PGS, SGD, Pegasos),
     ((TotalVariation(),), (Trend(),), (FISTA(),), (SDCA(shrink=False), PDHG())),
 )
