@@ -15,6 +15,7 @@ from fenchel.steps.interpolation.newton import IntervalNewton
 from fenchel.steps.interpolation.separation import SquaredHinge
 from fenchel.steps.kernel.ascent import KernelAscent
 from fenchel.steps.kernel.pgs import KernelPGS
+from fenchel.steps.linear_program.interior import InteriorPoint
 from fenchel.steps.margin.baselines import BatchPerceptron, Sublinear
 from fenchel.steps.margin.descent import GradientDescent, Margin, NormalizedGradient
 from fenchel.steps.margin.finisher import NearestPoints
@@ -52,6 +53,7 @@ __all__ = [
     "GradientDescent",
     "Growing",
     "HardMargins",
+    "InteriorPoint",
     "IntervalNewton",
     "KernelAscent",
     "KernelGrowing",

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 
 from fenchel._core import CompiledLoss
 from fenchel.data.typing import Vector
 from fenchel.problem.traits import Trait
+
+
+@dataclass(frozen=True)
+class Piece:
+    """max { a (target - z) : low <= a <= high } of every sample: slopes -high and -low left and right of the target."""
+
+    target: Vector
+    low: Vector
+    high: Vector
 
 
 class Loss(ABC):
@@ -126,6 +136,12 @@ class Loss(ABC):
         ends = (self.value(z + 1.25 * side * error, y) for side in (-1.0, 1.0))
         return np.maximum(*ends) - self.value(z, y)
 
+    def pieces(self, y: Vector) -> tuple[Piece, ...]:
+        """Terms with phi(z; y) = sum_k max { a (t_k - z) : low_k <= a <= high_k } (less a constant, the least value of
+        phi); none unless phi is piecewise linear.
+        """
+        return ()
+
     def kernel(self) -> CompiledLoss | None:
         """The compiled version of this loss, if there is one."""
         return None
@@ -138,5 +154,6 @@ class Loss(ABC):
             Trait.SMOOTH_LOSS: np.isfinite(self.smoothness),
             Trait.LIPSCHITZ_LOSS: np.isfinite(self.lipschitz),
             Trait.COMPILED_LOSS: self.kernel() is not None,
+            Trait.STRAIGHT_LOSS: bool(self.pieces(np.ones(1))),
         }
         return frozenset(trait for trait, holds in conditions.items() if holds)

@@ -9,7 +9,7 @@ from scipy.special import wrightomega, xlogy
 
 from fenchel._core import CompiledLoss, kernels
 from fenchel.data.typing import Vector
-from fenchel.problem.losses.base import Loss
+from fenchel.problem.losses.base import Loss, Piece
 from fenchel.problem.vectors import inside, set_positive
 
 
@@ -57,6 +57,10 @@ class Hinge(MarginLoss):
 
     def conjugate(self, u: Vector, y: Vector) -> Vector:
         return inside((u * y >= -1.0) & (u * y <= 0.0), u * y)
+
+    def pieces(self, y: Vector) -> tuple[Piece, ...]:
+        """max { a (y - z) } over the domain."""
+        return (Piece(y, *self.domain(y)),)
 
     def dual_step(self, a: Vector, z: Vector, q: Vector | float, y: Vector) -> Vector:
         """1 - m - q (t' - t) = 0 gives t' = t + (1 - m) / q, clipped to [0, 1]."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from fenchel._core import CompiledLoss, kernels
 from fenchel.data.typing import Vector
-from fenchel.problem.losses.base import Loss
+from fenchel.problem.losses.base import Loss, Piece
 from fenchel.problem.vectors import inside, set_nonnegative, set_number, set_positive, soft
 
 
@@ -85,6 +85,10 @@ class Pinball(Loss):
     def domain(self, y: Vector) -> tuple[Vector, Vector]:
         return np.broadcast_to(self.tau - 1.0, y.shape), np.broadcast_to(self.tau, y.shape)
 
+    def pieces(self, y: Vector) -> tuple[Piece, ...]:
+        """max { a (y - z) } over the domain."""
+        return (Piece(y, *self.domain(y)),)
+
     def dual_step(self, a: Vector, z: Vector, q: Vector | float, y: Vector) -> Vector:
         """y - z - q (a' - a) = 0, clipped to [tau - 1, tau]."""
         return np.clip(a + (y - z) / q, self.tau - 1.0, self.tau)
@@ -125,6 +129,13 @@ class InsensitiveLoss(ResidualLoss):
 
     def conjugate(self, u: Vector, y: Vector) -> Vector:
         return inside(np.abs(u) <= 1.0, u * y + self.epsilon * np.abs(u))
+
+    def pieces(self, y: Vector) -> tuple[Piece, ...]:
+        """(y - epsilon - z)+ and (z - y - epsilon)+; together if epsilon is 0."""
+        one, none = np.ones_like(y), np.zeros_like(y)
+        if not self.epsilon:
+            return (Piece(y, -one, one),)
+        return (Piece(y - self.epsilon, none, one), Piece(y + self.epsilon, -one, none))
 
     def dual_step(self, a: Vector, z: Vector, q: Vector | float, y: Vector) -> Vector:
         """y - epsilon sign(a') - z - q (a' - a) = 0, clipped to [-1, 1]."""

@@ -87,6 +87,15 @@ class LinkDerivative:
         return K
 
 
+@dataclass(frozen=True, eq=False)
+class Straight:
+    """R(w) = sum_k max { u (D w)_k : low_k <= u <= high_k }, D the identity if it is None."""
+
+    D: sp.csr_array | None
+    low: Vector
+    high: Vector
+
+
 class Penalty(ABC):
     """A convex function R(w) with a weight lam > 0, as NumPy functions of the vector w.
 
@@ -216,6 +225,10 @@ class Penalty(ABC):
         """R as a sum of group norms and a ridge term, if it is one."""
         return None
 
+    def straight(self, d: int) -> Straight | None:
+        """R of d weights as a sum of piecewise linear functions, if it is one."""
+        return None
+
     def check(self, d: int) -> None:  # noqa: B027 - most penalties fit any d
         """Raise if the penalty does not fit d weights."""
 
@@ -252,6 +265,7 @@ class Penalty(ABC):
             Trait.QUADRATIC_PENALTY: self.quadratic,
             Trait.NO_PENALTY: self.is_zero,
             Trait.LINK_DERIVATIVE: type(self).link_derivative is not Penalty.link_derivative,
+            Trait.STRAIGHT_PENALTY: type(self).straight is not Penalty.straight,
             Trait.BLOCK_PENALTY: type(self).blocks is not Penalty.blocks,
         }
         return frozenset(trait for trait, holds in conditions.items() if holds)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from fenchel._core import kernels
 from fenchel.data.products import gamma
 from fenchel.data.typing import Vector
-from fenchel.problem.penalties.base import EVALUATION, NormPenalty, NullSpace, Penalty, Subgradients
+from fenchel.problem.penalties.base import EVALUATION, NormPenalty, NullSpace, Penalty, Straight, Subgradients
 from fenchel.problem.penalties.differences import Differences, GeneralDifferences, PowerDifferences
 from fenchel.problem.penalties.graphs import GraphDifferences, PixelGrid, grid_matrix
 from fenchel.problem.penalties.l1 import L1
@@ -149,6 +149,11 @@ class FusedL1(NormPenalty):
         if self.chain is None:
             raise TypeError("FusedL1 with a general D has no proximal map; the solver 'pdhg' splits it")
         return kernels.total_variation(np.ascontiguousarray(w), float(np.min(t)) * self.lam * abs(self.chain))
+
+    def straight(self, d: int) -> Straight:
+        D = self.on(d).matrix
+        ends = np.full(D.shape[0], self.lam)
+        return Straight(D, -ends, ends)
 
     def null_space(self, d: int) -> NullSpace | None:
         return self.on(d).null_space()

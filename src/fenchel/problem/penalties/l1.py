@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.data.typing import Mask, Vector
-from fenchel.problem.penalties.base import EVALUATION, LinkDerivative, NormPenalty, Penalty, Subgradients
+from fenchel.problem.penalties.base import EVALUATION, LinkDerivative, NormPenalty, Penalty, Straight, Subgradients
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.penalties.strongly_convex import signs_and_intervals
 from fenchel.problem.vectors import p_norm, set_number, set_positive, soft, square_over, times_square
@@ -36,6 +36,9 @@ class L1(NormPenalty):
 
     def blocks(self, d: int) -> Blocks:
         return Blocks.single(d, self.lam)
+
+    def straight(self, d: int) -> Straight:
+        return Straight(None, np.full(d, -self.lam), np.full(d, self.lam))
 
     def value(self, w: Vector) -> float:
         return self.lam * float(np.abs(w).sum())
@@ -67,6 +70,9 @@ class NonNegativeL1(NormPenalty):
 
     def __post_init__(self) -> None:
         set_positive(self, "lam")
+
+    def straight(self, d: int) -> Straight:
+        return Straight(None, np.full(d, -np.inf), np.full(d, self.lam))
 
     def value(self, w: Vector) -> float:
         return self.lam * float(w.sum()) if np.all(w >= 0.0) else np.inf

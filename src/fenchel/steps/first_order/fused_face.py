@@ -98,7 +98,7 @@ class FusedFace:
         With w = Q c, A the centred scores of the columns of Q and r the centred targets, both times sqrt(s / W), it
         solves A'A c = A'r - lam Q'D'sign.
         """
-        problem, Q = self.problem, _basis(self.D, sign == 0.0)
+        problem, Q = self.problem, face_basis(self.D, sign == 0.0)
         if Q is None:
             return None
         k = Q.shape[1]
@@ -117,14 +117,19 @@ class FusedFace:
         return Q @ c, level - float(centre @ c)
 
 
-def _basis(D: Differences, flat: Mask) -> sp.csr_array | None:
+def face_basis(D: Differences, flat: Mask) -> sp.csr_array | None:
     """A basis of the w with (D w)_k = 0 for all flat k: indicators of connected components if D is a graph."""
     d = D.shape[1]
     if not np.any(flat):
         return sp.eye_array(d, format="csr")
     rows = D.matrix[np.flatnonzero(flat)]
-    if isinstance(D, GraphDifferences) or (isinstance(D, PowerDifferences) and D.order == 1):
+    if joins_pairs(D):
         count, label = connected_components(abs(rows).T @ abs(rows), directed=False)
         return sp.csr_array((np.ones(d), (np.arange(d), label)), shape=(d, count))
     # singular vectors cost about thirty times as much as a factor
     return sp.csr_array(scipy.linalg.null_space(rows.toarray())) if limits.may_factor(3 * d) else None
+
+
+def joins_pairs(D: Differences) -> bool:
+    """Whether every row of D is a multiple of the difference of two weights."""
+    return isinstance(D, GraphDifferences) or (isinstance(D, PowerDifferences) and D.order == 1)
