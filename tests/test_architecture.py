@@ -27,6 +27,7 @@ def test_public_names():
         "ElasticNet",
         "ElasticNetCV",
         "FusedLasso",
+        "GapMonitor",
         "GroupLasso",
         "GroupLassoCV",
         "HuberRegressor",

@@ -2,6 +2,7 @@
 
 from fenchel.estimator import claims as _claims  # noqa: F401 - registers the estimators for certify
 from fenchel.estimator.denoising import Denoised, TotalVariationDenoiser, denoise
+from fenchel.estimator.exchange.callbacks import GapMonitor
 from fenchel.estimator.general import LinearClassifier, LinearRegressor
 from fenchel.estimator.interpolation.max_margin import MaxMarginClassifier
 from fenchel.estimator.interpolation.min_norm import MinNormRegressor
@@ -28,6 +29,7 @@ __all__ = [
     "ElasticNet",
     "ElasticNetCV",
     "FusedLasso",
+    "GapMonitor",
     "GroupLasso",
     "GroupLassoCV",
     "HuberRegressor",

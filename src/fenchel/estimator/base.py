@@ -281,7 +281,7 @@ def solver_options(model: LinearEstimator) -> dict[str, Any]:
     options["progress"] = bool(own.get("progress") or own.get("verbose"))
     if "n_jobs" in own:
         options["n_threads"] = threads(own["n_jobs"])
-    return {**options, **(own.get("solver_options") or {})}
+    return {**options, **(own.get("solver_options") or {}), **vars(model).get("_watching", {})}
 
 
 # A fit ------------------------------------------------------------------------------------------------------------
@@ -423,7 +423,7 @@ def combined_certificate(results: Sequence[Result]) -> Certificate:
 def warn_short(results: Sequence[Result], of: str, count: int | None = None) -> None:
     """One warning for all results that miss the tolerance, out of `count` (by default the number of results)."""
     count = len(results) if count is None else count
-    short = [result for result in results if result.status != "certified"]
+    short = [result for result in results if result.status not in ("certified", "callback")]
     if not short:
         return
     worst = max(short, key=lambda result: result.certificate.relative_gap)

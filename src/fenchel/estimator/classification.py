@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -28,6 +29,7 @@ from fenchel.estimator.base import (
     validated,
     warn_caller,
 )
+from fenchel.estimator.exchange.callbacks import watched
 from fenchel.estimator.names import resolve_loss
 from fenchel.estimator.objective import Objective
 from fenchel.problem import MulticlassProblem, Problem
@@ -102,7 +104,7 @@ def fit_classes(model: Classification, X: MatrixLike, y: VectorLike, sample_weig
     features, codes = encoded(model, X, y)
     problems = class_problems(model, features, codes, sample_weight)
     warn_empty(model.classes_, problems)
-    return fit_problems(model, problems)
+    return watched(model, X, y, sample_weight, len(problems), partial(fit_problems, model, problems))
 
 
 def encoded(model: LabelScores, X: MatrixLike, y: VectorLike) -> tuple[Features, Codes]:

@@ -8,6 +8,7 @@ from functools import partial
 from fenchel.estimator.base import FitParameters
 from fenchel.estimator.classification import LogisticProbabilities
 from fenchel.estimator.documentation import documented
+from fenchel.estimator.exchange.callbacks import Watched
 from fenchel.estimator.names import resolve_loss, resolve_penalty, resolve_regression_loss
 from fenchel.estimator.objective import Objective
 from fenchel.estimator.regression import Regression
@@ -28,7 +29,7 @@ class GeneralParameters(FitParameters):
 
 
 @documented("classes")
-class LinearClassifier(GeneralParameters, LogisticProbabilities):
+class LinearClassifier(Watched, GeneralParameters, LogisticProbabilities):
     """A linear classifier with any loss and any penalty, certified.
 
     Minimises the weighted mean loss plus the penalty, with an unpenalised intercept; one-vs-rest for more than two
@@ -66,7 +67,7 @@ class LinearClassifier(GeneralParameters, LogisticProbabilities):
 
 
 @documented("target")
-class LinearRegressor(GeneralParameters, Regression):
+class LinearRegressor(Watched, GeneralParameters, Regression):
     """A linear regression with any loss and any penalty, certified.
 
     Minimises the weighted mean loss plus the penalty, with an unpenalised intercept.

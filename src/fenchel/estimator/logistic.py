@@ -12,6 +12,7 @@ from fenchel.data.typing import Matrix, MatrixLike, VectorLike
 from fenchel.estimator.base import InterceptParameters, SparseWeights, steps_of
 from fenchel.estimator.classification import Classification, fit_classes, one_against_rest_probabilities
 from fenchel.estimator.documentation import documented
+from fenchel.estimator.exchange.callbacks import Watched
 from fenchel.estimator.objective import Objective, elastic, l1_ratio_of, one_of, penalised_constant, positive_C
 from fenchel.problem.losses import Logistic, Multinomial
 from fenchel.problem.problem import lam_from_C
@@ -77,7 +78,7 @@ def check_softmax_penalty(l1_ratio: float, constant: float, count: int) -> None:
 
 
 @documented("classes")
-class LogisticRegression(InterceptParameters, LogisticModel):
+class LogisticRegression(Watched, InterceptParameters, LogisticModel):
     """Logistic regression, certified.
 
     Minimises, as scikit-learn's class of this name does, ::

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from fenchel.data import Design
 from fenchel.data.convert import as_vector
 from fenchel.data.typing import Matrix, MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import Features, LinearEstimator, fit_problems, sample_weights, validated
+from fenchel.estimator.exchange.callbacks import watched
 from fenchel.estimator.exchange.interface import as_csr
 from fenchel.estimator.objective import Objective
 from fenchel.problem import Problem
@@ -66,7 +68,9 @@ def fit_targets(
     features, targets = validated(model, X, y, multi_output=model._several_targets, **checks)
     model._check_data(features, sample_weight)
     weights = sample_weights(sample_weight, features)
-    results = fit_problems(model, target_problems(model._objective(), features, targets, weights), of="targets")
+    problems = target_problems(model._objective(), features, targets, weights)
+    fit = partial(fit_problems, model, problems, of="targets")
+    results = watched(model, X, y, sample_weight, len(problems), fit)
     take_shape_of(model, targets)
     return results
 

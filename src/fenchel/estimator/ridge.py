@@ -14,6 +14,7 @@ from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.estimator.base import VerboseFitParameters, sample_weights, steps_of
 from fenchel.estimator.classification import Classification, fit_classes
 from fenchel.estimator.documentation import documented
+from fenchel.estimator.exchange.callbacks import Watched
 from fenchel.estimator.objective import Objective, elastic, nonnegative_alpha
 from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem import Problem
@@ -66,7 +67,7 @@ class RidgeParameters(VerboseFitParameters):
 
 
 @documented("targets")
-class Ridge(RidgeParameters, Regression):
+class Ridge(Watched, RidgeParameters, Regression):
     """Least squares with an L2 penalty, certified.
 
     Minimises, as scikit-learn's class of this name does, ::
@@ -127,7 +128,7 @@ def _each(alpha: VectorLike) -> list[object]:
 
 
 @documented("classes")
-class RidgeClassifier(RidgeParameters, Classification):
+class RidgeClassifier(Watched, RidgeParameters, Classification):
     """Ridge regression on labels -1 and +1, certified.
 
     Minimises sum_i s_i c_i (x_i.w + b - y_i)^2 + alpha |w|_2^2 for each class against the rest (once for two classes),

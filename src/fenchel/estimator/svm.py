@@ -11,6 +11,7 @@ from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.estimator.base import InterceptParameters, SparseWeights, VerboseFitParameters
 from fenchel.estimator.classification import Classification, fit_classes
 from fenchel.estimator.documentation import documented
+from fenchel.estimator.exchange.callbacks import Watched
 from fenchel.estimator.objective import Objective, elastic, one_of, penalised_constant, positive_C
 from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.losses import (
@@ -26,7 +27,7 @@ from fenchel.problem.problem import lam_from_C
 
 
 @documented("classes")
-class LinearSVC(InterceptParameters, VerboseFitParameters, SparseWeights, Classification):
+class LinearSVC(Watched, InterceptParameters, VerboseFitParameters, SparseWeights, Classification):
     """A linear support vector machine, certified.
 
     Minimises, as scikit-learn's class of this name does, ::
@@ -106,7 +107,7 @@ class LinearSVC(InterceptParameters, VerboseFitParameters, SparseWeights, Classi
 
 
 @documented("target")
-class LinearSVR(InterceptParameters, VerboseFitParameters, Regression):
+class LinearSVR(Watched, InterceptParameters, VerboseFitParameters, Regression):
     """Linear support vector regression, certified.
 
     Minimises, as scikit-learn's class of this name does, ::

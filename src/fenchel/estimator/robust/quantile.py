@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from fenchel.estimator.base import VerboseFitParameters
 from fenchel.estimator.documentation import documented
+from fenchel.estimator.exchange.callbacks import Watched
 from fenchel.estimator.objective import Objective, elastic, nonnegative_alpha
 from fenchel.estimator.regression import Regression
 from fenchel.problem.checks import shown
@@ -17,7 +18,7 @@ from fenchel.problem.problem import lam_from_mean
 
 
 @documented("target")
-class QuantileRegressor(VerboseFitParameters, Regression):
+class QuantileRegressor(Watched, VerboseFitParameters, Regression):
     """Linear regression of a quantile, certified.
 
     Minimises, as scikit-learn's class of this name does, ::

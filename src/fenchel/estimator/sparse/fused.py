@@ -10,6 +10,7 @@ import numpy as np
 from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.estimator.base import VerboseFitParameters
 from fenchel.estimator.documentation import documented
+from fenchel.estimator.exchange.callbacks import Watched
 from fenchel.estimator.objective import Objective, nonnegative_alpha
 from fenchel.estimator.regression import Regression, fit_targets
 from fenchel.problem.losses import Squared
@@ -17,7 +18,7 @@ from fenchel.problem.penalties import FusedL1, NoPenalty
 
 
 @documented("target")
-class FusedLasso(VerboseFitParameters, Regression):
+class FusedLasso(Watched, VerboseFitParameters, Regression):
     """Least squares with a penalty on differences of weights, certified.
 
     Minimises, with the constants of scikit-learn's Lasso, ::

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fenchel.data.typing import VectorLike
 from fenchel.estimator.base import VerboseFitParameters
 from fenchel.estimator.documentation import documented
+from fenchel.estimator.exchange.callbacks import Watched
 from fenchel.estimator.names import resolve_regression_loss
 from fenchel.estimator.objective import Objective, nonnegative_alpha
 from fenchel.estimator.regression import SparseRegression
@@ -22,7 +23,7 @@ Groups: TypeAlias = VectorLike | Sequence[Sequence[int]]
 
 
 @documented("targets", "zeros", "sparse")
-class GroupLasso(VerboseFitParameters, SparseRegression):
+class GroupLasso(Watched, VerboseFitParameters, SparseRegression):
     """The group Lasso, certified: weights are zero in whole groups.
 
     Minimises ::

@@ -11,6 +11,7 @@ from fenchel.data.convert import as_numbers, unmasked
 from fenchel.data.typing import MatrixLike, Vector, VectorLike
 from fenchel.estimator.base import Features, FitParameters
 from fenchel.estimator.documentation import documented
+from fenchel.estimator.exchange.callbacks import Watched
 from fenchel.estimator.objective import Objective, check_hints, elastic, l1_ratio_of, nonnegative_alpha
 from fenchel.estimator.regression import SparseRegression, fit_targets, store_zeros
 from fenchel.estimator.sparse.gram import require_gram
@@ -31,7 +32,7 @@ class LassoHints:
 
 
 @dataclass(eq=False, repr=False)
-class LassoModel(LassoHints, FitParameters, SparseRegression):
+class LassoModel(Watched, LassoHints, FitParameters, SparseRegression):
     """The Lasso and the elastic net, for any number of targets."""
 
     _several_targets: ClassVar[bool] = True

@@ -11,6 +11,7 @@ from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.estimator.base import steps_of
 from fenchel.estimator.classification import fit_classes
 from fenchel.estimator.documentation import documented
+from fenchel.estimator.exchange.callbacks import Watched
 from fenchel.estimator.logistic import LogisticModel
 from fenchel.estimator.objective import Objective, elastic, l1_ratio_of, nonnegative_alpha
 from fenchel.problem.losses import Logistic
@@ -31,7 +32,7 @@ def store_zeros_and_steps(model: SparseLogisticModel, results: list[Result]) -> 
 
 
 @documented("classes", "zeros")
-class SparseLogisticRegression(SparseLogisticModel):
+class SparseLogisticRegression(Watched, SparseLogisticModel):
     """Logistic regression with an L1 penalty or an elastic net, certified.
 
     Minimises ::
