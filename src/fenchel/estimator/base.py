@@ -263,7 +263,8 @@ def sample_weights(sample_weight: VectorLike | None, X: MatrixLike, may_vanish: 
         return np.ones(len(X))
     require_unmasked(sample_weight=sample_weight)
     count = np.shape(X)[0]
-    if may_vanish and np.shape(sample_weight) == (count,) and not np.any(np.asarray(sample_weight)):
+    vanishing = sample_weight is not None and np.shape(sample_weight) == (count,) and not np.any(sample_weight)
+    if may_vanish and vanishing:
         return np.zeros(count)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.any():
