@@ -29,6 +29,7 @@ from fenchel.steps.unpenalised.least_squares import LeastSquares
 from fenchel.steps.unpenalised.multiclass import FreeMatrixNewton
 from fenchel.steps.unpenalised.newton import FreeNewton
 from fenchel.steps.unpenalised.program import FreeProgram
+from fenchel.steps.working_set.nonnegative import NonNegativeNewton
 from fenchel.steps.working_set.primal_cd import PrimalCD
 from fenchel.steps.working_set.sparse_path import SparsePath
 
@@ -63,6 +64,7 @@ __all__ = [
     "MatrixNewton",
     "Mirror",
     "Newton",
+    "NonNegativeNewton",
     "NormalizedGradient",
     "Overflow",
     "Pegasos",
