@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.optimize
 import sklearn.linear_model
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
@@ -75,3 +76,38 @@ def test_weights_of_features_are_the_lasso_on_scaled_columns():
     assert fl.certify(adaptive, X, Y).ok
     with pytest.raises(ValueError, match="weights"):
         fl.Lasso(weights=np.ones(9)).fit(X, Y)
+
+
+@pytest.mark.parametrize("model", [fl.Lasso(1e-8), fl.Ridge(1e-8), fl.ElasticNet(1e-8)], ids=str)
+@pytest.mark.parametrize("shape", [(20, 40), (40, 20), (20, 20)])
+def test_small_penalties_are_certified_in_a_few_steps(model, shape):
+    rng = np.random.default_rng(0)
+    features, targets = rng.normal(size=shape), rng.normal(size=shape[0])
+    model = clone(model).set_params(positive=True).fit(features, targets)
+    assert model.certificate_.ok
+    assert np.max(model.n_iter_) <= 10
+    theirs = scipy.optimize.nnls(features - features.mean(axis=0), targets - targets.mean())[0]
+    np.testing.assert_allclose(
+        model.predict(features), features @ theirs + (targets - features @ theirs).mean(), atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("loss", [fl.losses.Squared(), fl.losses.Logistic(), fl.losses.Huber(0.5)], ids=str)
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("shape", [(60, 8), (50, 400)])
+def test_paths_of_weights_that_are_not_negative(loss, intercept, shape):
+    """Several lams at once, or one after the other: no certificate is below what first-order steps find."""
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=shape) + 0.5
+    z = features[:, :3] @ np.array([1.0, 0.5, -1.0]) + rng.normal(size=shape[0])
+    targets = np.sign(z) if loss.is_classification else z + 2.0
+    problem = fl.Problem(features, targets, loss, fl.penalties.NonNegativeL1(1.0), rng.random(shape[0]), intercept)
+    path = fl.path(problem, n_lams=25, eps=1e-2, tol=1e-6)
+    assert {result.solver for result in path} == {"nonnegative_newton"}
+    for k in (5, 15, 24):
+        lam, result = path.lams[k], path[k]
+        other = fl.solve(problem.with_lam(lam), solver="fista", tol=1e-5)
+        assert result.status == "certified"
+        assert np.all(result.w >= 0.0)
+        assert result.certificate.gap >= problem.with_lam(lam).primal(result.w, result.b) - other.certificate.primal
+        assert result.certificate.primal <= other.certificate.primal * (1.0 + 2e-6)

@@ -61,7 +61,9 @@ class Objective:
 
 def elastic(lam: float, l1_ratio: float, nonnegative: bool = False) -> Penalty:
     """lam (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|_2^2), lam >= 0, for all weights or for those that are not negative."""
-    if lam == 0.0 and not nonnegative:
+    if lam == 0.0:
+        if nonnegative:
+            raise ValueError("positive=True needs a positive alpha; use a small one such as 1e-8")
         return NoPenalty()
     if nonnegative:
         return NonNegativeL1(lam) if l1_ratio == 1.0 else NonNegativeElasticNet(lam, l1_ratio)

@@ -19,6 +19,7 @@ class Trait(StrEnum):
     STRAIGHT_PENALTY = "a piecewise linear penalty (L1, NonNegativeL1, FusedL1)"
     QUADRATIC_PENALTY = "a quadratic penalty (L2)"
     NO_PENALTY = "a problem without a penalty (NoPenalty)"
+    NONNEGATIVE_PENALTY = "a penalty for weights that are not negative (NonNegativeL1, NonNegativeElasticNet)"
     NORM_PENALTY = "a penalty that is a norm or seminorm"
     LINK_DERIVATIVE = "a penalty whose link has a derivative (L2, ElasticNet, LpSquared, the entropies)"
     INTERVALS = "sets that are intervals or boxes"

@@ -31,6 +31,7 @@ from fenchel.steps.unpenalised.least_squares import LeastSquares
 from fenchel.steps.unpenalised.multiclass import FreeMatrixNewton
 from fenchel.steps.unpenalised.newton import FreeNewton
 from fenchel.steps.unpenalised.program import FreeProgram
+from fenchel.steps.working_set.nonnegative import NonNegativeNewton
 from fenchel.steps.working_set.primal_cd import PrimalCD
 from fenchel.steps.working_set.sparse_path import SparsePath
 
@@ -67,6 +68,7 @@ __all__ = [
     "Mirror",
     "NearestPoints",
     "Newton",
+    "NonNegativeNewton",
     "NormalizedGradient",
     "Overflow",
     "Pegasos",

@@ -217,6 +217,11 @@ class Penalty(ABC):
         """The weights that R does not depend on, if there are any: v_j must be 0 exactly for these."""
         return None
 
+    @property
+    def nonnegative(self) -> tuple[float, float] | None:
+        """(l1, l2) if R(w) = l1 sum_j w_j + l2/2 |w|_2^2 for w >= 0, and infinite elsewhere."""
+        return None
+
     def kernel(self) -> CompiledLink | None:
         """The compiled version of the link w(u), u = v / mu, if there is one."""
         return None
@@ -264,6 +269,7 @@ class Penalty(ABC):
             Trait.COMPILED_LINK: self.kernel() is not None,
             Trait.QUADRATIC_PENALTY: self.quadratic,
             Trait.NO_PENALTY: self.is_zero,
+            Trait.NONNEGATIVE_PENALTY: type(self).nonnegative is not Penalty.nonnegative,
             Trait.LINK_DERIVATIVE: type(self).link_derivative is not Penalty.link_derivative,
             Trait.STRAIGHT_PENALTY: type(self).straight is not Penalty.straight,
             Trait.BLOCK_PENALTY: type(self).blocks is not Penalty.blocks,

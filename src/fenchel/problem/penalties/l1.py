@@ -74,6 +74,10 @@ class NonNegativeL1(NormPenalty):
     def straight(self, d: int) -> Straight:
         return Straight(None, np.full(d, -np.inf), np.full(d, self.lam))
 
+    @property
+    def nonnegative(self) -> tuple[float, float]:
+        return self.lam, 0.0
+
     def value(self, w: Vector) -> float:
         return self.lam * float(w.sum()) if np.all(w >= 0.0) else np.inf
 
@@ -125,6 +129,10 @@ class NonNegativeElasticNet(Penalty):
     def l2(self) -> float:
         """Weight of |w|_2^2 / 2."""
         return self.lam * (1.0 - self.l1_ratio)
+
+    @property
+    def nonnegative(self) -> tuple[float, float]:
+        return self.l1, self.l2
 
     @property
     def strong_convexity(self) -> float:
