@@ -11,6 +11,7 @@ import fenchel as fl
 from fenchel.certificate.interpolation.certificate import InterpolationCertificate
 from fenchel.certificate.interpolation.equations import Equations, smallest_eigenvalue
 from fenchel.certificate.interpolation.rational import null_vector
+from fenchel.certificate.interpolation.triangular import Triangular
 from fenchel.certificate.judge import judge_of
 
 
@@ -104,6 +105,48 @@ def test_equations_are_bounded_by_their_exact_solution(seed):
     assert sum(x * x for x in apart) <= Fraction(c.weights_radius) ** 2
     worst = max(abs(s - Fraction(float(t))) for s, t in zip(exact_scores(X, result.w), y, strict=True))
     assert worst <= Fraction(c.violation)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e4, 1e7, 1e10])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_distance_to_a_solution_is_bounded_without_squares_of_the_condition(condition, seed):
+    rng = np.random.default_rng(seed)
+    m, d = 5, 8
+    left, right = np.linalg.qr(rng.normal(size=(m, m)))[0], np.linalg.qr(rng.normal(size=(d, m)))[0]
+    F = left * np.geomspace(1.0, 1.0 / condition, m) @ right.T * 10.0 ** rng.integers(-3, 4, size=(m, 1))
+    x, metric = rng.normal(size=d), np.exp(rng.normal(size=d))
+    f = F @ x + 1e-8 * rng.normal(size=m) * np.linalg.norm(F, axis=1)
+    equations = Equations(F, f)
+    rows = [[a * Fraction(float(g)) for a, g in zip(exact(row), metric, strict=True)] for row in F]
+    missed = [Fraction(float(f[i])) - sum(a * b for a, b in zip(exact(F[i]), exact(x), strict=True)) for i in range(m)]
+    table = [[sum(a * b for a, b in zip(rows[i], exact(F[j]), strict=True)) for j in range(m)] for i in range(m)]
+    shortest = float(sum(a * b for a, b in zip(missed, solution(table, missed), strict=True))) ** 0.5
+    found = Triangular.of(F, metric)
+    assert found is not None
+    length = float((found.moves(equations.residual(x), metric) / np.sqrt(metric))[0])
+    assert shortest <= length <= 10.0 * shortest
+    assert Triangular.of(np.vstack([F, F[:1]]), metric) is None
+    assert equations.moves(x, metric) is not None
+
+
+def solution(table, right):
+    """By elimination, of fractions."""
+    table = [[*row, r] for row, r in zip(table, right, strict=True)]
+    for i in range(len(table)):
+        table[i] = [x / table[i][i] for x in table[i]]
+        for k in range(len(table)):
+            if k != i:
+                table[k] = [x - table[k][i] * y for x, y in zip(table[k], table[i], strict=True)]
+    return [row[-1] for row in table]
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_gaps_of_equations_with_an_intercept_do_not_depend_on_the_scale_of_features(scale):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 100)), rng.normal(size=30)
+    for storage in (np.asarray, np.asfortranarray, sp.csr_array):
+        result = solved(fl.Interpolation(storage(scale * X), fl.sets.Point(y), intercept=True), tol=1e-9)
+        assert result.certificate.relative_gap < 3e-10
 
 
 @pytest.mark.parametrize("m", [1, 3, 20, 60])

@@ -198,7 +198,7 @@ def test_squares_that_overflow_end_a_run(solver):
 
 def test_contradictions_are_proven(rounds):
     X, y = separable()
-    X[1], y[1] = X[0], -y[0]
+    X[1], y[1] = 2.0 * X[0], -y[0]
     with pytest.raises(fl.Infeasible) as caught:
         fl.solve(fl.Interpolation(sp.csr_array(X), fl.sets.HalfLine(1.0, y)))
     assert rounds

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer
 
 import fenchel as fl
 from fenchel.data import limits
@@ -23,3 +24,48 @@ def test_more_rows_than_a_factorisation_takes_are_met_up_to_rounding_within_few_
     assert result.n_iter <= 3
     assert result.certificate.violation < 1e-11
     np.testing.assert_allclose(result.w, exact, atol=1e-10)
+
+
+def with_condition(n, d, condition, seed=0):
+    rng = np.random.default_rng(seed)
+    left, right = np.linalg.qr(rng.normal(size=(n, n)))[0], np.linalg.qr(rng.normal(size=(d, n)))[0]
+    return left * np.geomspace(1.0, 1.0 / condition, n) @ right.T, rng.normal(size=n)
+
+
+def pseudo_inverse(X, y, intercept):
+    w = np.linalg.lstsq(X - intercept * X.mean(axis=0), y - intercept * y.mean(), rcond=None)[0]
+    return w, intercept * (y - X @ w).mean()
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("condition", [1e3, 1e5, 1e6, 1e9])
+def test_nearly_dependent_equations_have_the_weights_of_the_pseudo_inverse(condition, intercept):
+    X, y = with_condition(20, 60, condition)
+    result = fl.solve(fl.Interpolation(X, fl.sets.Point(y), intercept=intercept), tol=1e-6, warn=False)
+    w, b = pseudo_inverse(X, y, intercept)
+    length = float(np.linalg.norm(w))
+    np.testing.assert_allclose(result.w, w, atol=1e-15 * condition * length)
+    missed, theirs = (np.abs(X @ u + c - y).max() for u, c in ((result.w, result.b), (w, b)))
+    assert missed < 10.0 * max(theirs, 1e-15 * length)
+    if condition < 1e6:
+        assert result.status == "certified"
+        assert result.certificate.relative_gap < 3e-7
+
+
+def test_features_of_any_size_are_interpolated_and_certified():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:25], y[:25] + np.random.default_rng(0).normal(size=25)
+    for intercept in (False, True):
+        model = fl.MinNormRegressor(fit_intercept=intercept).fit(X, y)
+        np.testing.assert_allclose(model.coef_, pseudo_inverse(X, y, intercept)[0], rtol=1e-6)
+        assert model.certificate_.ok
+
+
+def test_dependent_equations_that_agree_are_met_with_the_shortest_weights():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(12, 4)) @ rng.normal(size=(4, 30))
+    y = X @ rng.normal(size=30)
+    for intercept in (False, True):
+        result = fl.solve(fl.Interpolation(X, fl.sets.Point(y + 3.0 * intercept), intercept=intercept), warn=False)
+        w, _ = pseudo_inverse(X, y, intercept)
+        np.testing.assert_allclose(result.w, w, atol=1e-10)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,13 +11,17 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fenchel.certificate.bounds.rounding import UNDERFLOW
 from fenchel.certificate.interpolation.rational import implied_rows
-from fenchel.data.limits import is_factorable
-from fenchel.data.products import EVALUATION, gamma
+from fenchel.certificate.interpolation.triangular import Triangular
+from fenchel.data.limits import blocks, fits, is_factorable
+from fenchel.data.products import gamma
 from fenchel.data.typing import Matrix, StoredMatrix, Vector
 from fenchel.kernel.semidefinite import eigenvalues_above
 from fenchel.problem import Interpolation
 from fenchel.problem.penalties.base import LinkDerivative
 from fenchel.problem.vectors import p_norm
+
+#: Below it the smallest eigenvalue of rows of length 1, whose root counts, has less than half of its digits.
+SQUARED = 2.0**-26
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,9 @@ class Equations:
     With T = diag(F D F')^(-1/2), y = T x, |x| <= |T r| / lambda, lambda the smallest eigenvalue of T F D F' T: entry j
     moves by at most D_j |(T F)_j| |T r| / lambda, where (T F)_j is a column.
 
+    In the metric of D the shortest way is no longer than |T r| / sqrt(lambda): entry j moves by at most sqrt(D_j) times
+    that. Where lambda is small, and its own rounding counts, triangular factors take its place (`triangular`).
+
     lambda is bounded below: the computed matrix C is off by gamma_(columns + 8) in each entry, whose sizes are at most
     1 after the scaling; and if the Cholesky factorisation of C - c I succeeds in floating point, its smallest
     eigenvalue is at least c - (m + 2) m u (Rump 2006; m rows, u the unit roundoff).
@@ -37,6 +44,7 @@ class Equations:
     f: Vector
     summed: int = 1  # how many rows of X an equation adds up, at most
     cancels: bool = False  # whether they cancel in part: then F is not exact enough
+    factors: dict[bytes, Triangular | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, problem: Interpolation) -> Equations:
@@ -83,11 +91,15 @@ class Equations:
         """A bound on |F x - f|, entry by entry."""
         if sp.issparse(self.F):
             size, depth = abs(self.F) @ np.abs(x), int(np.diff(self.F.indptr).max(initial=0)) + 4
-        else:
-            lengths = np.sqrt(np.einsum("ij,ij->i", self.F, self.F))  # by Cauchy and Schwarz
-            size, depth = lengths * p_norm(x, 2) * (1.0 + EVALUATION), self.F.shape[1] + 4
-        rounding = gamma(depth + self.summed) * (size + np.abs(self.f)) + UNDERFLOW
-        return np.asarray(np.abs(self.F @ x - self.f) + rounding)
+            rounding = gamma(depth + self.summed) * (size + np.abs(self.f)) + UNDERFLOW
+            return np.asarray(np.abs(self.F @ x - self.f) + rounding)
+        value, size = np.empty(self.count), np.empty(self.count)
+        for block in blocks(*self.F.shape):
+            terms = np.multiply(self.F[block], x, order="C")
+            value[block], size[block] = terms.sum(axis=1), np.abs(terms).sum(axis=1)
+        # NumPy adds pairwise: at most 32 + log2(d) additions per term
+        rounding = gamma(64 + np.log2(self.F.shape[1] + 1) + self.summed) * (size + np.abs(self.f))
+        return np.asarray(np.abs(value - self.f) + rounding + self.F.shape[1] * UNDERFLOW)
 
     def moves(self, x: Vector, metric: Vector, gram: Matrix | None = None) -> Vector | None:
         """How far each entry of x is from an exact solution near x, at most; None if that cannot be proven."""
@@ -104,12 +116,27 @@ class Equations:
             return None
         T = 1.0 / np.sqrt(diagonal)
         smallest = smallest_eigenvalue(gram * T[:, None] * T, d + 2 * self.summed)
-        if not smallest > 0.0:
-            return None if self.independent is None else self.independent.moves(x, metric)
-        length = p_norm(T * self.residual(x), 2) / smallest
+        if not smallest > SQUARED:
+            moves = self._without_squares(x, metric)
+            if moves is not None or not smallest > 0.0:
+                return moves if moves is not None or self.independent is None else self.independent.moves(x, metric)
+        length = p_norm(T * self.residual(x), 2)
         F, weights = self.F, T * T
         squares = F.power(2).T @ weights if sp.issparse(F) else np.einsum("ij,ij,i->j", F, F, weights)
-        return np.asarray(metric * (np.sqrt(squares) + 1e-150) * length * (1.0 + 1e-9))
+        columns = metric * (np.sqrt(squares) + 1e-150) * (length / smallest)
+        return np.asarray(np.minimum(columns, np.sqrt(metric) * (length / np.sqrt(smallest))) * (1.0 + 1e-9))
+
+    def _without_squares(self, x: Vector, metric: Vector) -> Vector | None:
+        """By triangular factors, which are kept for the last metric."""
+        if not fits(*self.F.shape):
+            return None
+        key = metric.tobytes()
+        if key not in self.factors:
+            self.factors.clear()
+            F = self.F.toarray() if sp.issparse(self.F) else self.F
+            self.factors[key] = Triangular.of(F, metric, self.summed)
+        found = self.factors[key]
+        return None if found is None else found.moves(self.residual(x), metric)
 
 
 def _cancels(M: sp.csr_array, F: StoredMatrix, problem: Interpolation) -> bool:

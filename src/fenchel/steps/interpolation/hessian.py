@@ -34,7 +34,8 @@ class MultiplierHessian:
     pull: float
     rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # of the last system
     inverse: Callable[[Vector], Vector] = np.asarray  # solves the last system
-    near: Vector = field(default_factory=lambda: np.zeros(0))  # where conjugate gradients begin, if that is nearer
+    near: Vector = field(default_factory=lambda: np.zeros(0))  # where conjugate gradients begin, if that is nearer,
+    level: float = 0.0  # and a residual that is small enough, if a relative one is not
 
     @classmethod
     def of(cls, problem: Interpolation, derivative: LinkDerivative, damping: float) -> MultiplierHessian:
@@ -146,6 +147,6 @@ class MultiplierHessian:
         left = right - times(start)
         if not np.linalg.norm(left) < size:
             start, left = np.zeros_like(right), right
-        goal = (ROUNDING * size) ** 2
+        goal = max(ROUNDING * size, self.level) ** 2
         x, _, _ = conjugate_gradients(times, lambda r: r / diagonal, left, residual_goal=goal)
         return start + x

@@ -35,6 +35,7 @@ from fenchel.steps.interpolation.hessian import MultiplierHessian
 from fenchel.steps.interpolation.pivoting import Quadratic, States
 from fenchel.steps.interpolation.semismooth import stages
 from fenchel.steps.interpolation.state import Iterates
+from fenchel.steps.linear_algebra.orthogonal import ShortestChange
 from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY, Damping, Patience, backtracked
 
 
@@ -69,6 +70,8 @@ class MultiplierState:
     v: Vector = field(default_factory=lambda: np.zeros(0))
     w: Vector = field(default_factory=lambda: np.zeros(0))
     z: Vector = field(default_factory=lambda: np.zeros(0))
+    plain: bool = False  # whether all is linear: equations, and a quadratic penalty
+    direct: bool = False  # whether orthogonal factors have been tried
     ascent: ActivePasses | Iterates | None = None  # while passes of dual ascent are quick
     seed: int = 0
     passes: float = 0.0  # or what a step is worth in them
@@ -78,10 +81,10 @@ class MultiplierState:
     stuck: Patience = field(default_factory=lambda: Patience(times=3))  # with steps that do not halve the violation
     steps: int = 0  # of dual ascent
 
-    def evaluate(self) -> None:
-        """v, w and the scores at the multipliers."""
+    def evaluate(self, w: Vector | None = None) -> None:
+        """v, w (unless it is known to more digits) and the scores at the multipliers."""
         self.v = self.problem.X.rmatvec(self.beta)
-        self.w = self.penalty.grad_conjugate(self.v)
+        self.w = self.penalty.grad_conjugate(self.v) if w is None else w
         self.z = self.problem.X.matvec(self.w) + self.shift
         if not (np.all(np.isfinite(self.w)) and np.all(np.isfinite(self.z))):
             raise Overflow("the multipliers overflow")
@@ -172,9 +175,9 @@ class IntervalNewton(Solver[MultiplierState]):
         states = np.sign(beta).astype(np.int8)
         b = np.atleast_1d(np.asarray(start.b, dtype=np.float64)).copy()
         dependent = problem.X.shape[0] > problem.X.shape[1] + problem.outputs * problem.intercept
-        factored = MultiplierHessian.fits(problem, problem.X.shape[0])
-        damping = Damping() if dependent else Damping(TINY if factored else ROUNDING)
-        state = MultiplierState(problem, way[0], way[1:], beta, b, states, damping, seed=seed)
+        plain = problem.penalty.quadratic and _all_points(problem)  # refined, or by conjugate gradients
+        damping = Damping() if dependent else Damping(ROUNDING if plain else TINY)
+        state = MultiplierState(problem, way[0], way[1:], beta, b, states, damping, plain=plain, seed=seed)
         if _begins_with_passes(problem):
             state.ascent = ActivePasses.of(problem, start, seed)
         if state.ascent is None:
@@ -231,6 +234,9 @@ class IntervalNewton(Solver[MultiplierState]):
             slope = max(float(derivative.diagonal.max(initial=0.0)), 1.0 / state.penalty.strong_convexity)
             derivative = LinkDerivative(np.full(len(state.v), slope))
         hessian = MultiplierHessian.of(state.problem, derivative, state.damping.value)
+        if state.plain:
+            self._solve_equations(state, hessian)
+            return state
         found, before = self._model_step(state, hessian), np.inf
         # proximal-point steps with one factor, as long as they help
         while found and state.penalty.quadratic and not state.is_rounding:
@@ -241,6 +247,58 @@ class IntervalNewton(Solver[MultiplierState]):
         if not found:  # rows depend on each other too much
             state.damping.learn(False)
         return state
+
+    def _solve_equations(self, state: MultiplierState, hessian: MultiplierHessian) -> None:
+        """Proximal-point steps with one factor as long as they help; then by orthogonal factors, once.
+
+        The weights are a sum of changes, each for what the equations still miss: multipliers grow as the square of the
+        condition number of the rows, and X'b has that many digits less.
+        """
+        before = np.inf
+        while True:
+            self._equations_step(state, hessian)
+            last, before = before, max(state.violation, state.imbalance)
+            if state.is_rounding or not before < 0.5 * last:
+                break
+        problem = state.problem
+        n, d = problem.X.shape
+        dense = problem.is_stored and problem.is_scalar and (not problem.design.is_sparse or limits.fits(n, d))
+        if state.direct or state.is_rounding or not (dense and limits.is_factorable(n, d)):
+            return
+        state.direct = True
+        rows = np.flatnonzero(problem.counts)
+        change = ShortestChange.of(problem.X.rows(rows), problem.intercept)
+        kept = state.beta, state.w, state.b, state.z, state.v
+        off = max(state.violation, state.imbalance)
+        self._restart(state)
+        step, u = change.solve((problem.intervals[0] - state.z)[rows])
+        state.beta[rows] = u / hessian.derivative.diagonal[0]
+        state.evaluate(state.w + step)
+        state.balance()
+        if not max(state.violation, state.imbalance) < off:
+            state.beta, state.w, state.b, state.z, state.v = kept
+
+    def _equations_step(self, state: MultiplierState, hessian: MultiplierHessian) -> None:
+        problem, totals = state.problem, state.problem.totals
+        rows = np.flatnonzero(problem.fractions.ravel() > 0.0)
+        pulled = np.tile(hessian.pull * totals(state.beta), problem.n_samples)
+        missed = problem.intervals[0] - state.z - pulled
+        hessian.level = ROUNDING * float(np.linalg.norm(problem.intervals[0][rows]))
+        change = np.zeros_like(state.beta)
+        change[rows] = hessian.solve(rows, missed[rows])
+        state.beta = state.beta + change
+        state.states = np.where(problem.fractions.ravel() > 0.0, np.int8(1), np.int8(0))
+        if problem.intercept:
+            state.b = state.b + hessian.pull * totals(state.beta)
+        state.evaluate(state.w + hessian.derivative.diagonal[0] * problem.X.rmatvec(change))
+        state.balance()
+        self._account(state, self._objective(state, hessian, state.beta, state.b))
+
+    @staticmethod
+    def _restart(state: MultiplierState) -> None:
+        """At multipliers of zero, with the intercept as it is."""
+        state.beta = np.zeros_like(state.beta)
+        state.evaluate()
 
     def _model_step(self, state: MultiplierState, hessian: MultiplierHessian) -> bool:
         """To the minimum of the quadratic model, as far as F falls; whether it was found."""
@@ -314,8 +372,11 @@ class IntervalNewton(Solver[MultiplierState]):
 
 def _begins_with_passes(problem: Interpolation) -> bool:
     """Whether passes of dual ascent are compiled and cheap beside a factorisation, and not all sets are points."""
-    ends = problem.constraints.ends
-    assert ends is not None
-    points = bool(np.all(ends[0] == ends[1]))
     plain = problem.penalty.quadratic and problem.is_scalar and problem.is_stored and problem.design.by_rows
-    return plain and not points and problem.n_samples >= TUNING.many
+    return plain and not _all_points(problem) and problem.n_samples >= TUNING.many
+
+
+def _all_points(problem: Interpolation) -> bool:
+    """Whether all sets are points, of samples that count."""
+    low, high = problem.intervals
+    return bool(np.all((low == high) | (problem.fractions.ravel() == 0.0)))
