@@ -9,9 +9,9 @@ from scipy.optimize import linprog
 
 import fenchel as fl
 from fenchel.certificate.bounds.differences import denoising_bound
-from fenchel.problem.penalties.differences import GeneralDifferences, PowerDifferences
-from fenchel.problem.penalties.fused import FusedL1
-from fenchel.problem.penalties.graphs import GraphDifferences
+from fenchel.problem.penalties.fused.differences import GeneralDifferences, PowerDifferences
+from fenchel.problem.penalties.fused.fused import FusedL1
+from fenchel.problem.penalties.fused.graphs import GraphDifferences
 
 N = 12
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel._core import kernels
-from fenchel.problem.penalties.fused import FusedL1
+from fenchel.problem.penalties.fused.fused import FusedL1
 from tests.helpers.conic import reliable_optimum
 
 

@@ -23,7 +23,7 @@ from fenchel.problem.checks import require_count, require_flag, shown
 from fenchel.problem.penalties import Penalty
 from fenchel.solver.result import Callback, NotCertifiedWarning, Result, Stop, counted
 from fenchel.solver.run import Carried, Fit, run
-from fenchel.solver.separated import separated
+from fenchel.solver.separation.separated import separated
 from fenchel.steps import Solver, Start
 from fenchel.steps.base import Supports
 from fenchel.steps.choose import another, choose, solvers_of

@@ -13,7 +13,7 @@ from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
 from fenchel.problem.penalties import FusedL1
 from fenchel.problem.penalties.base import EVALUATION
-from fenchel.problem.penalties.differences import PowerDifferences
+from fenchel.problem.penalties.fused.differences import PowerDifferences
 
 
 def denoising_bound(problem: Problem, u: Vector, how: str) -> LowerBound | None:

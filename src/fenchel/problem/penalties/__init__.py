@@ -1,7 +1,7 @@
 """Penalties: convex functions R(w) of the weights."""
 
 from fenchel.problem.penalties.base import Penalty, Subgradients
-from fenchel.problem.penalties.fused import FusedL1
+from fenchel.problem.penalties.fused.fused import FusedL1
 from fenchel.problem.penalties.groups import GroupL2, SparseGroup
 from fenchel.problem.penalties.l1 import L1, NonNegativeElasticNet, NonNegativeL1
 from fenchel.problem.penalties.lp import LpSquared

@@ -17,7 +17,7 @@ from fenchel._core import kernels
 from fenchel.data import limits
 from fenchel.data.typing import Vector
 from fenchel.problem import Problem, Trait
-from fenchel.problem.penalties.differences import Differences, PowerDifferences
+from fenchel.problem.penalties.fused.differences import Differences, PowerDifferences
 from fenchel.steps.base import Candidate, Overflow, Progress, Solver, Start
 from fenchel.steps.denoising.total_variation import fused_penalty, not_denoising
 from fenchel.steps.linear_algebra.safeguards import TINY, Patience

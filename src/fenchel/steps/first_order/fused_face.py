@@ -18,8 +18,8 @@ from fenchel.data.typing import Mask, Vector
 from fenchel.problem import Problem
 from fenchel.problem.losses import Squared
 from fenchel.problem.penalties import FusedL1
-from fenchel.problem.penalties.differences import Differences, PowerDifferences
-from fenchel.problem.penalties.graphs import GraphDifferences
+from fenchel.problem.penalties.fused.differences import Differences, PowerDifferences
+from fenchel.problem.penalties.fused.graphs import GraphDifferences
 from fenchel.problem.vectors import sum_of_squares
 from fenchel.steps.base import Candidate
 from fenchel.steps.linear_algebra import safeguards

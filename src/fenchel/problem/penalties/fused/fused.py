@@ -15,8 +15,8 @@ from fenchel._core import kernels
 from fenchel.data.products import gamma
 from fenchel.data.typing import Vector
 from fenchel.problem.penalties.base import EVALUATION, NormPenalty, NullSpace, Penalty, Straight, Subgradients
-from fenchel.problem.penalties.differences import Differences, GeneralDifferences, PowerDifferences
-from fenchel.problem.penalties.graphs import GraphDifferences, PixelGrid, grid_matrix
+from fenchel.problem.penalties.fused.differences import Differences, GeneralDifferences, PowerDifferences
+from fenchel.problem.penalties.fused.graphs import GraphDifferences, PixelGrid, grid_matrix
 from fenchel.problem.penalties.l1 import L1
 from fenchel.problem.vectors import set_positive
 

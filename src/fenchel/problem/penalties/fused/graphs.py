@@ -14,7 +14,7 @@ from scipy.sparse.linalg import lsqr
 
 from fenchel.data.typing import Vector
 from fenchel.problem.penalties.base import NullSpace
-from fenchel.problem.penalties.differences import Differences
+from fenchel.problem.penalties.fused.differences import Differences
 
 
 @dataclass(frozen=True, eq=False)
