@@ -363,7 +363,7 @@ def test_html_has_the_text():
             ValueError,
             "not positive semidefinite",
         ),
-        (lambda: fl.margin_interval(SVC().fit(*iris), *iris), TypeError, "margins are for two"),
+        (lambda: fl.margin_interval(SVC().fit(*iris), *iris), TypeError, "votes among pairs"),
         (lambda: fl.margin_interval(SVC().fit(X2, y2), X2[1:], y2[1:]), ValueError, "data of its fit"),
         (lambda: fl.margin_interval(SVC().fit(X2, y2), X2, y2, p=1.0), ValueError, "2-norm only"),
         (lambda: fl.margin_interval(SVC(kernel="linear").fit(*iris), *iris), TypeError, "votes among pairs"),

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import make_moons
+from sklearn.datasets import load_iris, make_moons
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC, NuSVC
 
@@ -13,7 +13,7 @@ import fenchel as fl
 from fenchel.certificate.margin import MarginJudge
 from fenchel.certificate.margin.bounds import exceeded_by_none, margin_of
 from fenchel.kernel import RBF, Gram, Linear, Polynomial, Precomputed, kernel_of
-from fenchel.problem.margin import FunctionBall, KernelMargin, Model
+from fenchel.problem.margin import FunctionBall, KernelMargin, LargestMargin, Model
 from tests.helpers.margins import best_margin, random_classes
 
 X, y = make_moons(200, noise=0.1, random_state=0)
@@ -281,12 +281,56 @@ def test_parameters_are_checked(model, words):
         model.fit(X, y)
 
 
-def test_kernels_are_for_two_classes():
-    with pytest.raises(ValueError, match="OneVsRestClassifier"):
-        fl.MaxMarginClassifier(kernel="rbf").fit(X, np.arange(200) % 3)
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_several_classes_have_one_margin_in_the_kernels_space(seed, intercept):
+    Z, labels = random_classes(np.random.default_rng([77, seed]), True, 3)
+    labels = labels.astype(np.int64)
+    found = fl.solve(KernelMargin.of(Gram(Z, Linear()), labels, intercept, 3), tol=1e-6, warn=False)
+    linear = fl.solve(LargestMargin(fl.Design(Z), labels, 3, intercept), tol=1e-8, warn=False)
+    assert -found.certificate.dual >= -linear.certificate.primal
+    assert found.certificate.primal >= linear.certificate.dual
+    if linear.certificate.primal < 0.0:
+        assert found.certificate.primal == pytest.approx(linear.certificate.primal, rel=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [{"kernel": "rbf"}, {"kernel": "poly", "degree": 2, "coef0": 1.0}])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_several_classes_are_judged_by_their_own_functions(kernel, fit_intercept):
+    Z, labels = load_iris(return_X_y=True)
+    model = fl.MaxMarginClassifier(fit_intercept=fit_intercept, **kernel).fit(Z, labels)
+    interval = model.margin_interval_
+    assert model.separable_ == "proven"
+    assert interval.ok
+    assert model.dual_coef_.shape == (3, len(model.support_))
+    assert model.score(Z, labels) == 1.0
+    scores = model.decision_function(Z)
+    own = np.take_along_axis(scores, labels[:, None], axis=1)
+    least = np.min(np.delete(own - scores, 0, axis=1)[labels == 0])
+    assert least >= 1.0 - 1e-6
+    again = fl.margin_interval(model, Z, labels, multipliers=interval.multipliers, effort="low")
+    assert again.lower == pytest.approx(interval.lower, rel=1e-6)
+    assert again.upper == pytest.approx(interval.upper, rel=1e-9)
+
+
+def test_several_classes_that_no_functions_separate_have_a_model_all_the_same():
+    Z, labels = load_iris(return_X_y=True)
+    with pytest.warns(fl.InseparableWarning, match="No separating"):
+        model = fl.MaxMarginClassifier(kernel="poly", degree=1, coef0=1.0).fit(Z, labels)
+    assert model.separable_ == "unknown"
+    assert model.score(Z, labels) > 0.8
+
+
+def test_the_data_of_the_fit_are_needed():
     fitted = fl.MaxMarginClassifier(kernel="rbf").fit(X, y)
     with pytest.raises(ValueError, match="pass the data of the"):
         fl.margin_interval(fitted, X[:20], y[:20])
+
+
+def test_machines_that_vote_among_pairs_have_no_margin():
+    Z, labels = load_iris(return_X_y=True)
+    with pytest.raises(TypeError, match="votes among pairs"):
+        fl.margin_interval(SVC().fit(Z, labels), Z, labels)
 
 
 def test_the_ball_of_functions():

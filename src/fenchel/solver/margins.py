@@ -66,8 +66,8 @@ def margin_interval(
         scikit-learn's and fenchel's linear classifiers (SVC with a linear kernel and two classes), also in pipelines,
         searches and OneVsRestClassifier; or weights, a row for each class if there are more than two, in the order of
         the sorted labels. With a pair (w, b), or a model with an intercept, all classifiers have a free one. Or SVC
-        (any kernel but "sigmoid"), KernelClassifier and MaxMarginClassifier with a kernel and two classes: then X are
-        the data of the fit, and the margin is min_i y_i (f(x_i) + b) / |f|_H among all functions f of the kernel.
+        (any kernel but "sigmoid", two classes), KernelClassifier and MaxMarginClassifier with a kernel: then X are the
+        data of the fit, and the margin is min_i y_i (f(x_i) + b) / |f|_H among all functions f of the kernel.
     X, y
         Any samples and their labels. X is not copied for p = 2.
     p : float, default 2.0
@@ -110,7 +110,7 @@ def margin_interval(
     judge.keep_model(found.model, own)
     if given is not None:
         judge.try_multipliers(given, "given multipliers")
-    if isinstance(problem, KernelMargin):
+    if isinstance(problem, KernelMargin) and problem.is_binary:
         judge.try_multipliers(problem.y * found.model.w, "the model's coefficients")
     judge.try_gradient(own.differences)
     search(judge, plan, clock, callback=callback, progress=progress)
@@ -124,7 +124,7 @@ def _problem(found: JudgedModel, p: float) -> LargestMargin:
         return LargestMargin(design, found.codes, found.k, found.intercept, p)
     if p != 2.0:
         raise ValueError(f"functions of a kernel have a 2-norm only, got p={p:g}")
-    return KernelMargin.of(found.X, found.codes, found.intercept)
+    return KernelMargin.of(found.X, found.codes, found.intercept, found.k)
 
 
 def search(

@@ -151,7 +151,7 @@ def _(problem: LargestMargin) -> Solvers:
 
 @solvers_of.register
 def _(problem: KernelMargin) -> Solvers:
-    return Solvers((KernelGrowing, KernelHardMargin))
+    return Solvers((KernelGrowing, NearestPoints, KernelHardMargin))
 
 
 def choose(

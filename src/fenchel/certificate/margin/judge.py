@@ -157,7 +157,10 @@ class MarginJudge(Record):
         With a kernel their price is that of the whole Gram matrix: of the best model only its coefficients are tried.
         """
         if not self.problem.is_stored:
-            self.try_multipliers(self.problem.y * self.w, "the model's coefficients")
+            if self.problem.is_binary:
+                self.try_multipliers(self.problem.y * self.w, "the model's coefficients")
+            elif self.upper == np.inf:
+                self.try_multipliers(np.ones(self.problem.n_constraints), "equal multipliers")
             return
         m = np.ravel(self.primal.z if z is None else z)
         self.try_multipliers(np.ones(len(m)), "equal multipliers")

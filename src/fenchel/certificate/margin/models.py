@@ -113,11 +113,15 @@ def _fitted(subject: Any, X: MatrixLike, y: VectorLike) -> JudgedModel:
 def _of_kernel(model: Any, X: MatrixLike, y: VectorLike) -> JudgedModel:
     """Coefficients at the samples of the fit, which X must be."""
     name = type(model).__name__
-    if len(model.classes_) != 2:
-        raise TypeError(f"{name} has {len(model.classes_)} classes; with a kernel margins are for two")
+    k = len(model.classes_)
+    if k != 2 and not (hasattr(model, "kernel_") and len(model.dual_coef_) == k):
+        raise TypeError(
+            f"{name} has {k} classes, and votes among pairs of them, so that it has no margin; MaxMarginClassifier has "
+            "one function for each class, and OneVsRestClassifier(SVC()) models of two classes"
+        )
     labels = codes(model.classes_, y, len(np.asarray(y)))
-    if len(np.unique(labels)) < 2:
-        raise ValueError("y has one class only; a margin needs two")
+    if len(np.unique(labels)) < k:
+        raise ValueError(f"y has {len(np.unique(labels))} of the {k} classes; pass the data of the fit of {name}")
     if hasattr(model, "kernel_"):  # fenchel's
         gram, support = Gram(X, model.kernel_, float(model.cache_size)), model.support_
         intercept = bool(model.fit_intercept)
@@ -134,10 +138,11 @@ def _of_kernel(model: Any, X: MatrixLike, y: VectorLike) -> JudgedModel:
         if np.any((taken != vectors).data if sp.issparse(taken) else taken != vectors):
             raise ValueError(f"the support vectors of {name} are not in X: pass the data of its fit")
     coef = model.dual_coef_
-    beta = np.zeros(len(gram))
-    beta[support] = np.ravel(coef.toarray() if sp.issparse(coef) else coef)
+    beta = np.zeros((1 if k == 2 else k, len(gram)))
+    beta[:, support] = coef.toarray() if sp.issparse(coef) else coef
     b = np.asarray(model.intercept_, dtype=np.float64).ravel()
-    return JudgedModel(Model(beta, b), gram, np.asarray(labels, dtype=np.int64), 2, intercept)
+    weights = beta[0] if k == 2 else beta
+    return JudgedModel(Model(weights, b), gram, np.asarray(labels, dtype=np.int64), k, intercept)
 
 
 def _last(model: FittedModel, X: MatrixLike) -> tuple[FittedModel, MatrixLike]:

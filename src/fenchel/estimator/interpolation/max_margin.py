@@ -44,8 +44,8 @@ class MaxMarginClassifier(LabelScores):
 
     Maximises min_i y_i (x_i.w + b) / |w|_p: a support vector machine without slack. With more than two classes the
     margin is the least difference between the score of the right class and that of another one, divided by the p-norm
-    of all weights. With a kernel, for two classes, it is min_i y_i (f(x_i) + b) / |f|_H over the functions f of the
-    kernel. Sample weights would have no meaning: every sample must be on its side.
+    of all weights. With a kernel, it is min_i y_i (f(x_i) + b) / |f|_H over the functions f of the kernel, of which
+    several classes have one each. Sample weights would have no meaning: every sample must be on its side.
 
     Parameters
     ----------
@@ -99,12 +99,7 @@ class MaxMarginClassifier(LabelScores):
         if self._is_linear:
             design = Design(X, threads=1).stored_by_rows()
             return LargestMargin(design, labels, k, intercept, exponent(self.p))
-        if k != 2:
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is multiclass, with "
-                f"{k} classes and a kernel; use sklearn.multiclass.OneVsRestClassifier"
-            )
-        return KernelMargin.of(Gram(X, self._kernel(), self.cache_size), labels, intercept)
+        return KernelMargin.of(Gram(X, self._kernel(), self.cache_size), labels, intercept, k)
 
     def fit(self, X: MatrixLike, y: VectorLike) -> Self:
         """Fit to the labels y."""
@@ -146,8 +141,9 @@ class MaxMarginClassifier(LabelScores):
             self.__dict__.pop(name, None)  # of an earlier fit
         if isinstance(problem, KernelMargin):
             gram = problem.X.gram
-            self.support_, self.kernel_ = np.flatnonzero(w), gram.kernel
-            self.dual_coef_ = w[None, self.support_]
+            beta = np.atleast_2d(w)
+            self.support_, self.kernel_ = np.flatnonzero(np.any(beta != 0.0, axis=0)), gram.kernel
+            self.dual_coef_ = beta[:, self.support_]
             given = isinstance(gram.kernel, Precomputed)
             self.support_vectors_ = np.zeros((0, 0)) if given else gram.samples.take(self.support_).matrix
         else:
@@ -179,7 +175,6 @@ class MaxMarginClassifier(LabelScores):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = is_pairwise(self.kernel)
-        tags.classifier_tags.multi_class = self._is_linear
         return tags
 
 
@@ -188,11 +183,14 @@ def _least_violation(problem: LargestMargin, seconds: float | None) -> Model:
     a kernel, and next to no penalty.
     """
     if isinstance(problem, KernelMargin):
-        gram = problem.X.gram
+        gram, clock, parts = problem.X.gram, Clock(seconds), []
         penalty = L2(TINY * max(float(np.mean(gram.diagonal)), TINY))
-        squared = KernelProblem(gram, problem.y, SquaredHinge(), penalty, intercept=problem.intercept)
-        found = solve(squared, tol=1e-2, max_iter=SWEEPS, max_seconds=seconds, warn=False)
-        return Model(np.asarray(found.w), np.atleast_1d(found.b))
+        for own in (1,) if problem.is_binary else range(problem.k):  # each of several classes beside all others
+            y = np.where(problem.codes == own, 1.0, -1.0)
+            squared = KernelProblem(gram, y, SquaredHinge(), penalty, intercept=problem.intercept)
+            parts.append(solve(squared, tol=1e-2, max_iter=SWEEPS, max_seconds=clock.left, warn=False))
+        w, b = np.stack([part.w for part in parts]), np.array([float(part.b) for part in parts])
+        return Model(w[0] if problem.is_binary else w, b)
     hard = problem.hard_margin.replace(on_infeasible="least_violation")
     result = solve(hard, tol=1e-3, max_seconds=seconds, warn=False)
     w = np.asarray(result.w)

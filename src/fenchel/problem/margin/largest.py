@@ -188,7 +188,7 @@ class LargestMargin(Statement):
         """What the intercepts add to the differences."""
         if self.is_binary:
             return np.asarray(self.y * float(np.ravel(b)[0]))
-        return self.pairs.differences(np.broadcast_to(b, (self.design.shape[0], self.k)))
+        return self.pairs.differences(np.broadcast_to(b, (len(self.codes), self.k)))
 
     def _product(self, w: Vector) -> tuple[Vector, Vector]:
         product = self.X.matvec_bounded(w)

@@ -106,7 +106,10 @@ class FinisherState:
     def model(self) -> Model:
         """Of features divided by the power of two, so that nothing underflows: weights and intercepts."""
         problem, w = self.problem, self.point.w
-        w = (w if self.basis is None else self.basis @ w).reshape(problem.weights_shape)
+        if problem.is_stored:
+            w = (w if self.basis is None else self.basis @ w).reshape(problem.weights_shape)
+        else:
+            w = np.ldexp(problem.combination(self.q), -self.exponent)
         b = self.point.b[:-1] if problem.intercept else np.zeros(1 if problem.is_binary else problem.k)
         return Model(w, np.ldexp(b, self.exponent))
 
@@ -121,6 +124,7 @@ class NearestPoints(Solver[FinisherState]):
     steps_per_check = 1
     passes_per_step = 1
     any_storage = True
+    needs_storage = False
 
     def obstacle(self, problem: LargestMargin) -> str | None:
         return None if problem.p == 2.0 else "is for p = 2"

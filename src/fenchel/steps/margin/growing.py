@@ -45,6 +45,10 @@ def nearest_mean(problem: LargestMargin) -> Model:
     """The class whose mean is nearest; without intercepts, the one with the largest inner product."""
     k, X = problem.k, problem.X
     counts = np.maximum(np.bincount(problem.codes, minlength=k), 1)
+    if isinstance(problem, KernelMargin) and not problem.is_binary:
+        B = (problem.codes == np.arange(k)[:, None]) / counts[:, None]
+        squares = [float(each @ X.matvec(each)) for each in B]
+        return Model(B, -0.5 * np.array(squares) if problem.intercept else np.zeros(k))
     if isinstance(problem, KernelMargin):  # between the means of the scores, as for linear classifiers
         beta = problem.y / counts[problem.codes]
         f = X.matvec(beta)

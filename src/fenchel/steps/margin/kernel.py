@@ -271,6 +271,9 @@ class KernelGrowing(Solver[KernelGrowingState]):
     passes_per_step = 1
     needs_storage = False
 
+    def obstacle(self, problem: KernelMargin) -> str | None:
+        return None if problem.is_binary else "is for two classes"
+
     def begin(self, problem: KernelMargin, start: Start, seed: int) -> KernelGrowingState:
         return KernelGrowingState.of(problem, start, seed)
 
@@ -314,6 +317,9 @@ class KernelHardMargin(Solver[KernelHardState]):
     steps_per_check = 1  # by its own count
     passes_per_step = 1
     needs_storage = False
+
+    def obstacle(self, problem: KernelMargin) -> str | None:
+        return None if problem.is_binary else "is for two classes"
 
     def begin(self, problem: KernelMargin, start: Start, seed: int) -> KernelHardState:
         gram, n = problem.X.gram, len(problem.codes)
