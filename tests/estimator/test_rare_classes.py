@@ -327,3 +327,28 @@ def test_a_fold_without_any_weight_is_an_error_that_says_so(model):
     weights[[0, 1, 2]] = 1.0
     with pytest.raises(ValueError, match="all training samples of a fold have weight zero"):
         model.fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_folds_without_a_score_count_for_no_mean_of_the_best_models():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    y = np.sort((X[:, 0] > 0).astype(int))  # test samples of most folds are of one class
+    model = fl.LogisticRegressionCV(Cs=3, cv=KFold(5), scoring="roc_auc", refit=False).fit(X, y)
+    scored = ~np.isnan(model.scores_[1]).all(axis=1)
+    assert 0 < scored.sum() < 5
+    best = np.argmax(model.scores_[1][scored], axis=1)
+    np.testing.assert_allclose(model.C_, np.mean(model.Cs_[best]))
+    means = model.coefs_paths_[1][scored, best].mean(axis=0)
+    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), means, rtol=1e-6)
+    assert model.score(X, y, np.ones(60)) == model.score(X, y, sample_weight=np.ones(60))
+
+
+def test_the_rank_of_an_earlier_fit_is_gone():
+    model = fl.Ridge(alpha=0.0).fit(X, Y)
+    assert model.rank_ == X.shape[1]
+    assert not hasattr(model.set_params(alpha=1.0).fit(X, Y), "rank_")
+
+
+def test_a_truth_value_of_numpy_is_no_gram_matrix():
+    assert fl.Lasso(0.1, precompute=np.True_).fit(X, Y).certificate_.ok
+    assert fl.LassoCV(alphas=3, precompute=np.False_).fit(X, Y).certificate_.ok

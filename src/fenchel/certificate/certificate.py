@@ -136,6 +136,8 @@ class Certificate:
     @property
     def proven(self) -> str:
         """What is proven, as a clause for messages."""
+        if self.relative_gap > self.tol and self.gap <= self.atol:
+            return f"no model lowers the objective by more than {rounded_up(self.gap, 2)}"
         return f"no model lowers the objective by more than {closeness(self.relative_gap)}"
 
     @property

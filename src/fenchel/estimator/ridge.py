@@ -45,6 +45,7 @@ def store_steps_and_solver(model: Regression | Classification, results: list[Res
 
 def store_rank(model: Ridge, X: MatrixLike, sample_weight: VectorLike | None) -> None:
     """Set `rank_` where there is no penalty: of the columns, centred if there is an intercept."""
+    model.__dict__.pop("rank_", None)  # of an earlier fit
     if any(nonnegative_alpha(alpha) == 0.0 for alpha in _each(model.alpha)):
         s = sample_weights(sample_weight, X)
         problem = Problem(Design(X), np.zeros(len(s)), Squared(), NoPenalty(), s, model.fit_intercept)

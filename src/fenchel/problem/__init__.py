@@ -4,7 +4,7 @@ from fenchel.problem import losses, penalties, sets
 from fenchel.problem.interpolation import Interpolation
 from fenchel.problem.kernel import KernelProblem
 from fenchel.problem.multiclass import MulticlassProblem
-from fenchel.problem.problem import Problem
+from fenchel.problem.problem import Problem, lam_from_C, lam_from_mean, lam_from_sum
 from fenchel.problem.statement import Statement
 from fenchel.problem.traits import Trait
 
@@ -15,6 +15,9 @@ __all__ = [
     "Problem",
     "Statement",
     "Trait",
+    "lam_from_C",
+    "lam_from_mean",
+    "lam_from_sum",
     "losses",
     "penalties",
     "sets",

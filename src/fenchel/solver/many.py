@@ -24,8 +24,8 @@ from fenchel.solver.result import NotCertifiedWarning, Result
 from fenchel.solver.solve import Clock, Request, not_certified, solve_request
 from fenchel.steps.choose import choose
 
-# Seconds between looks for a signal: one that arrives as the main thread begins to wait for a lock does not wake it.
-LOOK = 0.1
+#: A wait without end may miss a Ctrl-C that comes as it begins, so the main thread waits for so long at a time.
+POLL_SECONDS = 0.1
 
 
 def solve_many(
@@ -92,7 +92,7 @@ def solve_many(
             try:
                 for k in range(len(futures), len(problems)):
                     futures.append(pool.submit(one, k, 1))
-                while wait(futures, timeout=LOOK).not_done:
+                while wait(futures, timeout=POLL_SECONDS).not_done:
                     pass
                 return [future.result() for future in futures]
             except KeyboardInterrupt:  # in the main thread: every run ends at its next check

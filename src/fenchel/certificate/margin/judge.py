@@ -25,10 +25,7 @@ from fenchel.steps import Scores
 
 @dataclass(frozen=True)
 class MarginJudgeTuning:
-    """`python -m benchmarks.tuning certificate.margin.judge contradiction 0.01 0.1 --rows "separable|digits 4 p=2"`.
-
-    1.03 and 3.18 of the time.
-    """
+    """`python -m benchmarks.tuning all certificate.margin.judge`: figures in docs/performance/tuning.md."""
 
     contradiction: float = 0.03  # |A'q| beside its terms from which multipliers may prove that no model separates
 

@@ -105,7 +105,7 @@ class LassoSearch(LassoHints, SparseRegressionCV):
         super()._check_parameters()
 
     def _check_data(self, X: Features, sample_weight: VectorLike | None) -> None:
-        if not isinstance(self.precompute, bool | str | None):
+        if not isinstance(self.precompute, bool | np.bool_ | str | None):
             require_gram(self.precompute, X, sample_weight)
 
     def _penalty(self, alpha: float, ratio: float) -> Penalty:

@@ -189,7 +189,10 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
             self.C_, self.l1_ratio_ = self.Cs_[i], self.l1_ratios_[j]
             best = [grid[i][j] for grid in grids]
         else:
-            best = self._best_of_folds(grids, comparable(scores))
+            missing = np.isnan(scores).all(axis=(1, 2))
+            kept = [k for k, useless in enumerate(missing) if not useless or missing.all()]
+            best = self._best_of_folds([grids[k] for k in kept], comparable(scores))
+            folds = [folds[k] for k in kept]
         start = mean_start(best, folds, len(codes))
         problems = weighted_problems(self._objective(), features, codes, full, len(self.classes_))
         if self.refit:
@@ -256,6 +259,7 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
         self.scores_ = {label: scores.copy() for label in keys}
         self.coefs_paths_ = {label: coefs[..., k, :] for k, label in enumerate(keys)}
 
-    def score(self, X: MatrixLike, y: VectorLike, **params: Any) -> float:
-        """The score by `scoring`, the accuracy by default; keywords, such as sample_weight, are for the scorer."""
+    def score(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None, **params: Any) -> float:
+        """The score by `scoring`, the accuracy by default; other keywords are for the scorer."""
+        params |= {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(scorer_of(self, self.scoring or "accuracy")(self, X, y, **routed_score(self, params)))

@@ -48,7 +48,7 @@ class LassoModel(Watched, LassoHints, FitParameters, SparseRegression):
         self._objective()
 
     def _check_data(self, X: Features, sample_weight: VectorLike | None) -> None:
-        if not isinstance(self.precompute, bool | str | None):
+        if not isinstance(self.precompute, bool | np.bool_ | str | None):
             require_gram(self.precompute, X, sample_weight)
 
     def fit(

@@ -80,7 +80,7 @@ def elastic_net_path(
     require_ends(asked, [ratio], eps)
     features = check_array(X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
     check_consistent_length(features, y)
-    if not isinstance(precompute, bool | str | None):
+    if not isinstance(precompute, bool | np.bool_ | str | None):
         require_gram(precompute, features)
     if np.ndim(y) != 1:
         raise ValueError(f"y must be a vector of targets, got shape {np.shape(y)}; follow one path for each target")
