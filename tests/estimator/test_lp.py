@@ -271,6 +271,17 @@ def test_an_error_of_a_batch_keeps_its_kind(make):
     assert vars(model) == vars(make(lam=0.01))
 
 
+@pytest.mark.parametrize("p", [2.0, 1.5, 1.05])
+@pytest.mark.parametrize("lam", [0.1, 1e-3, "auto"])
+def test_the_exponential_loss_is_learnt_with_an_intercept(p, lam):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(600, 20))
+    y = np.sign(A @ rng.normal(size=20) + rng.normal(size=600) + 1.0)
+    model = learnt(fl.LpClassifier("exponential", p=p, lam=lam), A[:300], y[:300], 100, classes=[-1.0, 1.0])
+    assert np.isfinite([*model.coef_[0], model.intercept_[0]]).all()
+    assert model.score(A[300:], y[300:]) > (0.6 if lam == "auto" else 0.5)
+
+
 @pytest.mark.parametrize("make", [fl.LpClassifier, fl.LpRegressor])
 def test_a_batch_of_huge_numbers_is_named_and_changes_nothing(make):
     y, first = DIGITS.target[TWO], {} if make is fl.LpRegressor else {"classes": [0, 1]}

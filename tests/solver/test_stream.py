@@ -2,6 +2,8 @@
 
 import itertools
 import pickle
+import tracemalloc
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -209,6 +211,8 @@ def nan_in(A):
         (lambda: (X[:9], Y[:9], -np.ones(9)), r"batch 3: .*negative"),
         (lambda: X[:9], r"batch 3: expected a tuple"),
         (lambda: (np.array([["a"] * D]), [1.0]), r"batch 3: "),
+        (lambda: (np.ma.masked_less(X[:9], 0.0), Y[:9]), r"batch 3: X has a masked entry"),
+        (lambda: (X[:9], np.ma.masked_less(Y[:9], 0.0)), r"batch 3: y has a masked entry"),
     ],
 )
 def test_a_bad_batch_is_named_and_the_model_before_it_is_kept(bad, message):
@@ -253,6 +257,44 @@ def test_a_batch_with_which_the_weights_diverge_leaves_the_model():
         np.testing.assert_array_equal(learner.result().w, before.w)
         assert (learner.n_batches, learner.result().progressive_loss) == (k + 1, before.progressive_loss)
     np.testing.assert_array_equal(learner.result().w, fl.stream(good, fl.losses.Squared(), L2).w)
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5])
+@pytest.mark.parametrize("lam", [None, "auto"])
+@pytest.mark.parametrize("constant", [0.0, 2.0])
+def test_a_batch_of_few_entries_is_undone_if_it_fails(p, lam, constant, monkeypatch):
+    """Only what it has touched is copied before; entry by entry the models are what they were."""
+    wide = sp.random_array((60, 500), density=0.01, format="csr", rng=np.random.default_rng(0))
+    learner = Learner(
+        fl.losses.Squared(), fl.penalties.LpSquared(0.01, p), lam == "auto", batch_size=2, constant=constant
+    )
+    learner.learn(wide[:30], T[:30])
+    arrays = ("table", "w", "sum", "numbers", "t", "radius")
+    before = [{name: copy(getattr(models, name)) for name in arrays} for models in learner.models]
+    with monkeypatch.context() as patch:
+        patch.setattr(Learner, "_are_finite", lambda self, rows=None: np.zeros(len(self.kept), dtype=bool))
+        with pytest.raises(OverflowError):
+            learner.learn(wide[30:40], T[30:40])
+    for models, known in zip(learner.models, before, strict=True):
+        for name in arrays:
+            np.testing.assert_array_equal(getattr(models, name), known[name])
+    learner.learn(wide[30:], T[30:60])
+    assert learner.n_samples == 60
+
+
+def test_a_batch_costs_what_it_touches():
+    """No array of all features is copied or checked for a sample of a sparse stream."""
+    wide = sp.random_array((20, 100_000), density=1e-4, format="csr", rng=np.random.default_rng(0))
+    learner, most = Learner(LOGISTIC, L2, intercept=True), []
+    learner.learn(wide[:1], Y[:1])
+    tracemalloc.start()
+    for k in range(1, 20):
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        learner.learn(wide[k : k + 1], Y[k : k + 1])
+        most.append(tracemalloc.get_traced_memory()[1] - before)
+    tracemalloc.stop()
+    assert max(most) < 100_000  # bytes; a copy of the state has 1.6 million
 
 
 class Own(fl.losses.Logistic):
@@ -399,6 +441,14 @@ def test_the_unit_of_the_weights_does_not_matter():
     assert one.recent_error == pytest.approx(other.recent_error)
 
 
+def test_a_batch_may_be_a_design():
+    whole = fl.stream(pieces(100), LOGISTIC, L2, constant=2.0)
+    designs = ((fl.Design(A, constant=2.0), y) for A, y in pieces(100))
+    np.testing.assert_array_equal(fl.stream(designs, LOGISTIC, L2, constant=2.0).w, whole.w)
+    with pytest.raises(fl.StreamError, match="batch 1: X has constant=2, but the stream has constant=0"):
+        fl.stream([(fl.Design(X, constant=2.0), Y)], LOGISTIC, L2)
+
+
 def test_a_batch_without_weight_is_counted_and_changes_nothing():
     good = list(pieces(100))[:2]
     nothing = (X[:5], Y[:5], np.zeros(5))
@@ -410,7 +460,9 @@ def test_a_batch_without_weight_is_counted_and_changes_nothing():
 @pytest.mark.parametrize("scale", [0.1, 1.0, 1e3])
 def test_models_that_diverge_are_an_error(scale):
     with pytest.raises(fl.StreamError, match="batch 1: the weights diverge"):
-        fl.stream([(scale * X, Y)], fl.losses.Exponential(), lam="auto", intercept=True)
+        fl.stream([(scale * X, Y)], fl.losses.Exponential(), fl.penalties.L2(1e-12), intercept=True)
+    learnt = fl.stream([(scale * X, Y)], fl.losses.Exponential(), lam="auto", intercept=True)
+    assert np.isfinite([*learnt.w, learnt.b]).all()
 
 
 def test_features_out_of_range_are_refused():

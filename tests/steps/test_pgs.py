@@ -8,10 +8,11 @@ import scipy.sparse as sp
 
 import fenchel as fl
 from fenchel.problem.vectors import p_norm
+from fenchel.solver.solve import seed_of
 from fenchel.steps import PGS, Pegasos
 from fenchel.steps.base import Start
 from fenchel.steps.stochastic.models import GradientModels, GradientRule
-from fenchel.steps.stochastic.pgs import containing_ball
+from fenchel.steps.stochastic.pgs import containing_ball, default_batch
 
 N, D, LAM = 200, 30, 0.05
 RNG = np.random.default_rng(0)
@@ -179,7 +180,8 @@ def test_steps_in_numpy_are_those_of_the_compiled_pass(p, of, classes, count, ba
     codes = np.random.default_rng(3).integers(0, 3, size=N).astype(float)
     design = fl.Design(STORAGES[storage](X), constant=0.7 if classes is None else 0.0)
     s, order = np.random.default_rng(4).random(N) + 0.1, np.random.default_rng(5).permutation(N)
-    rule = GradientRule(p, constant=design.constant, intercept_step=0.0 if design.constant else 0.5)
+    step = 0.0 if design.constant else 0.5
+    rule = GradientRule(p, constant=design.constant, intercept_step=step, intercept_limit=0.1)
     found = []
     for loss in (of, InNumpy(of)):
         labels = None if classes is None else np.arange(3.0)
@@ -209,7 +211,8 @@ def test_a_random_iterate_is_one_of_all_with_the_same_probability():
         state = solver.begin(problem, Start(np.zeros(D), 0.0, np.zeros(20)), seed)
         for _ in range(5):
             state = solver.step(state)
-        found.append(solver.candidates(state)[1].w)
+        (drawn,) = solver.candidates(state)
+        found.append(drawn.w)
     (last, _), orders = run(
         fl.Problem(X[:20], Y[:20], fl.losses.Hinge(), fl.penalties.L2(LAM)), PGS(sampling="cyclic"), 5
     )
@@ -225,15 +228,68 @@ def test_a_random_iterate_is_one_of_all_with_the_same_probability():
     np.testing.assert_allclose(last, every[-1], rtol=1e-10)
 
 
+@pytest.mark.parametrize("output", ["last", "average", "random"])
+@pytest.mark.parametrize("passes", [1, 5])
+def test_the_certificate_is_that_of_the_output(output, passes):
+    problem = fl.Problem(X, Y, fl.losses.Hinge(), fl.penalties.L2(LAM))
+    with pytest.warns(fl.NotCertifiedWarning):
+        result = fl.solve(
+            problem, solver="pgs", output=output, max_iter=passes, check_every=passes, tol=1e-12, random_state=3
+        )
+    solver = PGS(output=output)
+    state = solver.begin(problem, Start(np.zeros(D), 0.0, np.zeros(N)), seed_of(3))
+    for _ in range(passes):
+        state = solver.step(state)
+    certified = [problem.primal(candidate.w) for candidate in solver.candidates(state)]
+    assert len(certified) == (2 if output == "average" else 1)
+    assert result.certificate.primal == pytest.approx(min(certified), rel=1e-12)
+    if output == "random":
+        assert abs(certified[0] - problem.primal(state.models.last()[:D, 0])) > 1e-6
+
+
 def test_pegasos_is_the_solver_without_the_offset_and_with_projections_that_stay():
     problem = fl.Problem(X, Y, fl.losses.Hinge(), fl.penalties.L2(1e-3))
     radius = 1.0 / np.sqrt(1e-3)
     assert containing_ball(problem) == pytest.approx(radius)
-    (last,), orders = run(problem, Pegasos(), 3)
-    models = GradientModels(GradientRule(2.0, 0.0, eager=True), np.array([1e-3]), D, np.array([radius]), averages=False)
-    for order in orders:
-        models.learn(problem.loss, problem.design, problem.y, problem.weights, order, 1.0)
-    np.testing.assert_allclose(models.last()[:D, 0], last, rtol=1e-12)
+    for batch in (1, 8):
+        (last,), orders = run(problem, Pegasos(batch_size=batch), 3)
+        w, t = np.zeros(D), 0  # Figure 2 of Shalev-Shwartz, Singer, Srebro and Cotter (2011)
+        for order in orders:
+            for first in range(0, N, batch):
+                rows, t = order[first : first + batch], t + 1
+                wrong = rows[Y[rows] * (X[rows] @ w) < 1.0]
+                w = (1.0 - 1.0 / t) * w + Y[wrong] @ X[wrong] / (1e-3 * t * len(rows))
+                w *= min(1.0, radius / max(np.linalg.norm(w), 1e-300))
+        np.testing.assert_allclose(last, w, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5])
+@pytest.mark.parametrize("ball", [0.2, 3])
+@pytest.mark.parametrize("batch", [1, 50])
+@pytest.mark.parametrize("storage", ["C", "csr", "csr float32"])
+def test_a_ball_that_is_asked_for_is_that_of_figure_2(p, ball, batch, storage):
+    """For a loss with no Lipschitz constant as well, whose own ball is larger."""
+    for loss, y in ((fl.losses.Logistic(), Y), (fl.losses.Squared(), Y)):
+        problem = fl.Problem(STORAGES[storage](X), y, loss, fl.penalties.LpSquared(LAM, p))
+        (last, average), orders = run(problem, PGS(batch_size=batch, ball=ball), 1000 * batch // N)
+        iterates = figures_1_and_2(problem, p, orders, batch, ball)
+        weights = np.arange(len(iterates)) + 2.0
+        np.testing.assert_allclose(last, iterates[-1], rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(average, weights @ iterates / weights.sum(), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(("p", "expected"), [(2.0, 1), (1.5, 20)])
+def test_the_default_batch_is_as_long_as_the_weights_or_one_sample(p, expected):
+    """d over the mean number of entries of a row: 2000 / 100; sixteen at least in NumPy."""
+    A = sp.random_array((50, 2000), density=0.05, format="csr", rng=np.random.default_rng(0))
+    penalty = fl.penalties.LpSquared(LAM, p)
+    for loss, least in ((fl.losses.Logistic(), 1), (InNumpy(fl.losses.Logistic()), 16)):
+        problem = fl.Problem(A, np.where(np.arange(50) % 2, 1.0, -1.0), loss, penalty)
+        state = PGS().begin(problem, Start(np.zeros(2000), 0.0, np.zeros(50)), 0)
+        assert state.batch == max(expected, least)
+        assert state.batch == default_batch(loss, p, problem.design)
+    with_constant = fl.Design(A[:, :100], constant=1.0)
+    assert default_batch(fl.losses.Hinge(), 1.5, with_constant) == int(100 * 50 / A[:, :100].nnz)
 
 
 @pytest.mark.parametrize("loss", [fl.losses.Squared(), fl.losses.SquaredHinge(), fl.losses.Exponential()], ids=str)
@@ -259,6 +315,29 @@ def test_models_are_certified_and_approach_the_optimum(p, loss, intercept):
     assert result.status == "certified"
     assert result.certificate.primal - best.certificate.dual >= -1e-12
     assert result.certificate.primal - best.certificate.primal <= result.certificate.gap
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5, 1.05])
+@pytest.mark.parametrize("loss", [fl.losses.Exponential(), InNumpy(fl.losses.Exponential())], ids=["compiled", "numpy"])
+@pytest.mark.parametrize("lam", [1.0, 0.1, 1e-3])
+def test_the_exponential_loss_has_an_intercept(p, loss, lam):
+    """Steps of the intercept are limited, so that it does not diverge."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(300, 20))
+    y = np.sign(A @ rng.normal(size=20) + 2.0 * rng.normal(size=300) + 1.0)
+    problem = fl.Problem(A, y, loss, fl.penalties.LpSquared(lam, p), intercept=True)
+    with np.errstate(all="ignore"), pytest.warns(fl.NotCertifiedWarning):
+        result = fl.solve(problem, solver="pgs", max_iter=10, tol=1e-8)
+    assert result.status == "max_iter"
+    if lam == 1.0:
+        best = fl.solve(problem.replace(loss=fl.losses.Exponential()), tol=1e-8).certificate.primal
+        assert result.certificate.primal - best < 0.01 * best
+    state = PGS().begin(problem, Start(np.zeros(20), 0.0, np.zeros(300)), 0)
+    for _ in range(3):
+        with np.errstate(all="ignore"):  # the average of what was far away
+            state = PGS().step(state)
+        assert abs(state.models.numbers[2, 0]) < 10.0 * containing_ball(problem) + 10.0
+        assert np.isfinite(state.models.last()).all()
 
 
 def test_a_constant_column_is_inside_the_norm():
@@ -326,6 +405,9 @@ def test_models_side_by_side_are_those_alone(p, models):
         ({"batch_size": 0}, "pgs: batch_size"),
         ({"ball": -1.0}, "pgs: ball must be positive"),
         ({"ball": "large"}, "pgs: ball must be"),
+        ({"ball": True}, "pgs: ball must be positive"),
+        ({"ball": [1.0]}, "pgs: ball must be positive"),
+        ({"ball": np.nan}, "pgs: ball must be positive"),
         ({"output": "best"}, "pgs: output must be one of"),
         ({"sampling": "importance"}, "pgs: sampling must be one of"),
     ],

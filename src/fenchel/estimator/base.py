@@ -262,10 +262,10 @@ def sample_weights(sample_weight: VectorLike | None, X: MatrixLike, may_vanish: 
     if sample_weight is None and isinstance(X, np.ndarray):
         return np.ones(len(X))
     require_unmasked(sample_weight=sample_weight)
-    count = np.shape(X)[0]
-    vanishing = sample_weight is not None and np.shape(sample_weight) == (count,) and not np.any(sample_weight)
-    if may_vanish and vanishing:
-        return np.zeros(count)
+    if may_vanish and sample_weight is not None:
+        given = np.asarray(sample_weight)
+        if given.ndim == 1 and len(given) == np.shape(X)[0] and not np.any(given):
+            return np.zeros(len(given))
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.any():
         raise ValueError("sample_weight is zero everywhere; at least one sample needs a positive weight")

@@ -13,14 +13,14 @@ import numpy as np
 
 from fenchel.data.convert import as_vector, as_weights
 from fenchel.data.design import Design
-from fenchel.data.typing import Indices, Mask, Matrix, MatrixLike, Vector, VectorLike
+from fenchel.data.typing import Array, Indices, Mask, Matrix, MatrixLike, Vector, VectorLike
 from fenchel.problem.checks import require_count, require_instance
 from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
-from fenchel.steps.stochastic.choice import LamChoice, chosen
+from fenchel.steps.stochastic.choice import LamChoice, Recent
 from fenchel.steps.stochastic.comparison import Comparison, products
 from fenchel.steps.stochastic.models import SUMS, GradientModels, GradientRule, gradient_penalty
-from fenchel.steps.stochastic.pgs import default_batch, intercept_step
+from fenchel.steps.stochastic.pgs import default_batch, intercept_limit, intercept_step
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class StreamTuning:
 
     `python -m benchmarks.stream --rows orders` checks `clear` and `mistakes`: in twenty orders each, errors are those
     without the rule but for one order of texts (hinge, 1.9 % more) and one of a regression (Huber, 0.9 % of the loss).
-    `--rows auto` set `alone`: 3, 4 and 5 take the same time, within its noise.
+    Those that still learn lie side by side: one by one, three of them take 1.5 times as long on w8a (`--rows auto`).
 
     `python -m benchmarks.tuning all solver.learner`: the loss of later samples is 1.28 and 1.07 times as large with
     half and with double of `largest`; with 3 and 12 of the `family` it is the same, in 0.79 and 1.71 of the time.
@@ -39,13 +39,14 @@ class StreamTuning:
     largest: float = 10.0**-1.5  # from this times the mean squared length of a sample
     clear: float = 2.5  # standard deviations by which a lam is worse than the best if it is dropped,
     mistakes: int = 32  # and the recent mistakes of the best before any smaller lam is
-    alone: int = 3  # so many lams learn one by one, more of them side by side
 
 
 TUNING = StreamTuning()
 
 #: Which of `SUMS` have the weights of the samples as factors.
-IS_WEIGHTED = np.array([name != "slopes" for name in SUMS])
+IS_WEIGHTED = np.array([name != "slopes" for name in SUMS])[:, None, None]
+#: Where the sums over every fourth sample are.
+MISTAKES, LOSS, WEIGHT = (SUMS.index(f"average_{name}") for name in ("mistakes", "loss", "weight"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +133,11 @@ class Window:
         return Window(self.sums[:, lams], self.products[:, places[:, None], places])
 
 
+def joined(parts: list[Array], axis: int) -> Array:
+    """The parts along an axis; no copy of a single one."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=axis)
+
+
 class Learner:
     """Linear models that learn from batches of samples, one for each class and lam; the state of a stream.
 
@@ -193,18 +199,20 @@ class Learner:
         """Begin at given models, a row of w for each class, as if so many samples had led there; before any batch."""
         self.start = w, b, samples
 
-    def learn(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> None:
+    def learn(self, X: MatrixLike | Design, y: VectorLike, sample_weight: VectorLike | None = None) -> None:
         """Predict a batch of samples, then learn it; nothing changes if that fails."""
-        before = dict(self.__dict__)
-        before["models"] = [models.copy() for models in self.models]
+        design = self._design(X).stored_by_rows()
+        rows, before = _touched(design), dict(self.__dict__)
+        saved = [(models, models.saved(rows)) for models in self.models]
         try:
-            self._learn(X, y, sample_weight)
+            self._learn(design, y, sample_weight, rows)
         except BaseException:
             self.__dict__.update(before)
+            for models, state in saved:
+                models.restore(state)
             raise
 
-    def _learn(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None) -> None:
-        design = Design(X, constant=self.constant).stored_by_rows()
+    def _learn(self, design: Design, y: VectorLike, sample_weight: VectorLike | None, rows: Indices | None) -> None:
         n = design.shape[0]
         targets = as_vector(y, n, "y")
         if self.loss.is_classification and self.classes is None and np.any(np.abs(targets) != 1.0):
@@ -227,18 +235,28 @@ class Learner:
         if self.intercept:
             step = intercept_step(self.loss, self.sizes / self.weight)
             for models in self.models:
-                models.rule = replace(models.rule, intercept_step=step)
+                models.rule = replace(
+                    models.rule, intercept_step=step, intercept_limit=intercept_limit(self.loss, step)
+                )
         if not np.isfinite(self.loss.lipschitz) and self.form.p > 1.0:
             self._move_balls(targets, weights)
         done = 0
-        while done < len(order):
-            part = order[done : done + self._room()]
-            mean_weight = self.weight / (self.n_samples - done + len(order))
-            self._account(self._learn_part(design, targets, weights, part, mean_weight), len(part))
-            done += len(part)
-        if not self._are_finite().any():
+        with np.errstate(over="ignore", invalid="ignore"):  # of lams that diverge
+            while done < len(order):
+                part = order[done : done + self._room()]
+                mean_weight = self.weight / (self.n_samples - done + len(order))
+                self._account(self._learn_part(design, targets, weights, part, mean_weight), len(part))
+                done += len(part)
+        if not self._are_finite(rows).any():
             raise OverflowError("the weights diverge: scale the features, take a larger lam, or a Lipschitz loss")
-        self.best = self._choose()
+        self.best = self._recent().best()
+
+    def _design(self, X: MatrixLike | Design) -> Design:
+        if not isinstance(X, Design):
+            return Design(X, constant=self.constant)
+        if X.constant != self.constant:
+            raise ValueError(f"X has constant={X.constant:g}, but the stream has constant={self.constant:g}")
+        return X
 
     def _weights(self, sample_weight: VectorLike | None, n: int) -> Vector:
         """Weights, which may all be zero in one batch of many; extreme ones over a power of two, the same for all."""
@@ -266,14 +284,12 @@ class Learner:
             sums.append(found)
             if table is not None:
                 each.append(table.reshape(len(table), 2, -1, classes))
-        total = np.hstack(sums).reshape(len(SUMS), -1, classes)
-        total[IS_WEIGHTED] *= mean_weight / self.unit  # the mean changes from part to part
+        total = joined(sums, axis=1).reshape(len(SUMS), -1, classes)
+        total *= np.where(IS_WEIGHTED, mean_weight / self.unit, 1.0)  # the mean changes from part to part
         if not several:
             return Window(total, None)
         kinds = slice(None, None, -1) if self.loss.is_classification else slice(1)  # mistakes and losses, or losses
-        values = np.concatenate(each, axis=2)[:, kinds]
-        with np.errstate(over="ignore", invalid="ignore"):  # of lams that diverge
-            return Window(total, products(values, weights[part[::4]] / self.unit))
+        return Window(total, products(joined(each, axis=2)[:, kinds], weights[part[::4]] / self.unit))
 
     def _begin(self, design: Design, weights: Vector) -> GradientModels:
         p = self.form.p
@@ -328,18 +344,18 @@ class Learner:
         if len(self.kept) > 1:
             self._drop()
 
-    def _are_finite(self) -> Mask:
-        """Whether the weights are, for each lam that still learns."""
-        found = np.concatenate([models.are_finite() for models in self.models])
+    def _are_finite(self, rows: Indices | None = None) -> Mask:
+        """Whether the weights are, for each lam that still learns; rows: where they may have changed."""
+        found = np.concatenate([models.are_finite(rows) for models in self.models])
         return np.asarray(found.reshape(len(self.kept), -1).all(axis=1))
 
     def _drop(self) -> None:
         """The lams that were clearly worse than the best one in the window that ends now, or diverge, learn no more."""
-        best, window = self._choose(), self.windows[0]
+        recent, window = self._recent(), self.windows[0]
+        best = recent.best()
         assert window.products is not None
-        errors, losses = (window.sums[SUMS.index(name)].mean(axis=1) for name in (self._measure, "average_loss"))
-        weight = float(window.sums[SUMS.index("average_weight"), best, 0])
-        comparison = Comparison(errors, losses, window.products, weight, self.sums.shape[2])
+        errors, losses = recent.errors * recent.weight, recent.losses * recent.weight
+        comparison = Comparison(errors, losses, window.products, recent.weight, self.sums.shape[2])
         worse = comparison.worse(best, TUNING.clear, TUNING.mistakes, inside=bool(self.kept[0] > 0))
         if not np.isfinite(losses).all():
             worse |= ~self._are_finite()
@@ -347,20 +363,19 @@ class Learner:
         if not worse.any():
             return
         stay = np.flatnonzero(~worse)
-        scores, means = self._scores(), self._recent("average_loss")
-        gone = {int(self.kept[k]): (self.n_samples, float(scores[k]), float(means[k])) for k in np.flatnonzero(worse)}
+        gone = {
+            int(self.kept[k]): (self.n_samples, float(recent.errors[k]), float(recent.losses[k]))
+            for k in np.flatnonzero(worse)
+        }
         self.dropped = self.dropped | gone
-        self.models = self._models_of(stay)
+        self.models = [self._models_of(stay)]
         self.kept = self.kept[stay]
         self.sums, self.windows = self.sums[:, stay], [window.of(stay) for window in self.windows]
 
-    def _models_of(self, lams: Indices) -> list[GradientModels]:
-        """Of some lams: side by side, so that each read of a row serves all; one by one if they are few."""
+    def _models_of(self, lams: Indices) -> GradientModels:
+        """Of some lams, side by side, so that each read of a row serves all."""
         count = self.sums.shape[2]
-        if len(self.models) > 1:
-            return [self.models[k] for k in lams]
-        parts = [lams] if len(lams) > TUNING.alone else np.split(lams, len(lams))
-        return [self.models[0].of((part[:, None] * count + np.arange(count)).ravel()) for part in parts]
+        return self.models[0].of((lams[:, None] * count + np.arange(count)).ravel())
 
     # Results ------------------------------------------------------------------------------------------------------
 
@@ -369,30 +384,20 @@ class Learner:
         """Gradient steps so far."""
         return self.models[0].t if self.models else 0
 
-    @property
-    def _window(self) -> Matrix:
-        """The sums of the last half of the stream or more."""
-        sums = self.windows[0].sums
-        return sums if sums[SUMS.index("average_weight"), 0, 0] > 0.0 else self.sums
-
-    def _recent(self, name: str) -> Vector:
-        """The mean over the classes, for each lam that still learns."""
-        window = self._window
-        weight = np.maximum(window[SUMS.index("average_weight")], 1e-300)
-        return np.asarray(np.sum(window[SUMS.index(name)] / weight, axis=1) / window.shape[2])
-
-    @property
-    def _measure(self) -> str:
-        return "average_mistakes" if self.loss.is_classification else "average_loss"
-
-    def _scores(self) -> Vector:
-        return self._recent(self._measure)
+    def _recent(self) -> Recent:
+        """Of the lams that still learn, in the last half of the stream or more."""
+        window = self.windows[0]
+        means = window.sums[:, :, 0] if window.sums.shape[2] == 1 else window.sums.mean(axis=2)
+        weight = max(float(means[WEIGHT, 0]), 1e-300)
+        squares = 0.0 if window.products is None else float(window.products[-1, -1, -1])
+        labels = self.loss.is_classification
+        return Recent(means[MISTAKES if labels else LOSS] / weight, means[LOSS] / weight, weight, squares, labels)
 
     @property
     def choice(self) -> LamChoice:
         """Which lam is taken now, and why; errors and losses are means over the classes."""
-        found = np.empty((2, len(self.lams)))
-        found[:, self.kept] = self._scores(), self._recent("average_loss")
+        found, recent = np.empty((2, len(self.lams))), self._recent()
+        found[:, self.kept] = recent.errors, recent.losses
         for position, (_, *values) in self.dropped.items():
             found[:, position] = values
         lams = self.lams.tolist()
@@ -400,22 +405,7 @@ class Learner:
         dropped = {float(self.lams[k]): count for k, (count, *_) in sorted(self.dropped.items())}
         if not self.loss.is_classification:
             return LamChoice(self.lam, losses, dropped=dropped)
-        return LamChoice(self.lam, losses, errors, self._deviation(), dropped)
-
-    def _choose(self) -> int:
-        """The lam to take, of those that still learn."""
-        if len(self.kept) == 1:
-            return 0
-        losses = self._recent("average_loss")
-        return chosen(losses, self._scores(), self._deviation()) if self.loss.is_classification else chosen(losses)
-
-    def _deviation(self) -> float:
-        """The standard deviation of the least recent error, sqrt(e (1 - e) sum_i s_i^2) / sum_i s_i."""
-        least, window = float(self._scores().min()), self.windows[0]
-        if window.products is None:
-            return 0.0
-        weight = float(window.sums[SUMS.index("average_weight"), 0, 0])
-        return float(np.sqrt(least * (1.0 - least) * window.products[-1, -1, -1])) / weight
+        return LamChoice(self.lam, losses, errors, recent.deviation, dropped)
 
     @property
     def lam(self) -> float:
@@ -424,9 +414,8 @@ class Learner:
 
     def model(self, output: str = "average") -> tuple[Matrix, Vector]:
         """Weights, a row for each class, and intercepts, of the chosen lam."""
-        count, one_by_one = self.sums.shape[2], len(self.models) > 1
-        models = self.models[self.best if one_by_one else 0]
-        place = 0 if one_by_one else self.best * count
+        count, models = self.sums.shape[2], self.models[0]
+        place = self.best * count
         found = models.average() if output == "average" else models.last()
         part = found[:, place : place + count]
         return np.ascontiguousarray(part[: models.width].T), part[-1] + self.constant * part[-2]
@@ -452,7 +441,7 @@ class Learner:
         """What was learnt so far, for one target; None before the first batch."""
         if not self.models:
             return None
-        w, b = self.model(output)
+        (w, b), recent = self.model(output), self._recent()
         return StreamResult(
             w=w[0],
             b=float(b[0]),
@@ -461,8 +450,15 @@ class Learner:
             n_batches=self.n_batches,
             n_steps=self.n_steps,
             progressive_loss=self.progressive_loss,
-            recent_loss=float(self._recent("average_loss")[self.best]),
-            recent_error=float(self._scores()[self.best]) if self.loss.is_classification else np.nan,
+            recent_loss=float(recent.losses[self.best]),
+            recent_error=float(recent.errors[self.best]) if self.loss.is_classification else np.nan,
             regret_bound=self.regret_bound,
             choice=self.choice,
         )
+
+
+def _touched(design: Design) -> Indices | None:
+    """The features of a batch with fewer entries than features, and the place of the constant; else None, for all."""
+    if not design.is_sparse or design.nnz >= design.n_features:
+        return None
+    return np.append(np.unique(design.matrix.indices), design.n_features).astype(np.int64)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.data.design import Design
 from fenchel.data.typing import MatrixLike, VectorLike
 from fenchel.problem.checks import require_flag, require_one_of
 from fenchel.problem.losses import Loss, Squared
@@ -17,7 +18,7 @@ from fenchel.solver.learner import Learner, StreamResult
 from fenchel.solver.progress import Bar
 
 #: (X, y) or (X, y, sample_weight).
-Batch = tuple[MatrixLike, VectorLike] | tuple[MatrixLike, VectorLike, VectorLike]
+Batch = tuple[MatrixLike | Design, VectorLike] | tuple[MatrixLike | Design, VectorLike, VectorLike]
 
 
 class StreamError(ValueError):
@@ -52,8 +53,8 @@ def stream(
     Parameters
     ----------
     batches : iterable of (X, y) or (X, y, sample_weight)
-        Files, readers in pieces, generators. y is -1 or +1 for classification losses. X as in `Design`. Weights count
-        relative to the mean of those so far.
+        Files in pieces (`batches`), generators. y is -1 or +1 for classification losses. X as in `Design`, or a
+        `Design`. Weights count relative to the mean of those so far.
     loss : Loss, default Squared()
     penalty : L2, LpSquared or SignedEntropy, optional
         By default L2(lam).

@@ -124,7 +124,7 @@ def _(problem: Problem) -> Solvers:
 
 @solvers_of.register
 def _(problem: KernelProblem) -> Solvers:
-    return Solvers((KernelAscent,), (KernelPGS,), dual=((KernelAscent(),),))
+    return Solvers((KernelAscent, KernelPGS), dual=((KernelAscent(),),))
 
 
 @solvers_of.register
@@ -285,5 +285,6 @@ def _require_fit(problem: Statement, solver: Solver[Any]) -> Solver[Any]:
     reason = solver.hindrance(problem)
     if reason is not None:
         able = ", ".join(repr(kind.name) for kind in _able(problem))
-        raise TypeError(f"the solver {solver.name!r} {reason}; {able} would work")
+        instead = f"{able} would work" if able else f"no solver takes {problem.described}"
+        raise TypeError(f"the solver {solver.name!r} {reason}; {instead}")
     return solver

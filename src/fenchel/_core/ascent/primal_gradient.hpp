@@ -11,7 +11,8 @@
 // after every batch.
 //
 // Models that differ in lam or in their labels lie side by side, entry j of model c at [j stride + c]: a row is read once for all.
-// The weight of a constant column is stored after the other entries. An intercept without a penalty has steps intercept_step / sqrt(t).
+// The weight of a constant column is stored after the other entries. An intercept without a penalty has steps intercept_step / sqrt(t), and
+// moves by at most intercept_limit in each.
 //
 // Averages have the weights t + offset (Lacoste-Julien, Schmidt and Bach 2012): for p = 2 the sum of f v over the steps, stored as
 // total v - held, because a row counts from the step in which it enters v. For p = 2 the entries of held lie behind those of v, in the
@@ -29,7 +30,7 @@ struct GradientOptions {
     const double *radius;   // of each model, infinite for none
     const double *classes;  // the label of each model, which has y = 1 where the label is this and -1 elsewhere; null: y as it is
     Index models, batch;
-    double p, offset, constant, intercept_step;
+    double p, offset, constant, intercept_step, intercept_limit;
     double W;    // mean weight of a sample, so that s_i / W has the mean 1
     bool eager;  // whether a projection shortens v
 };
@@ -72,6 +73,25 @@ void with_count(Index models, F &&f) {
             return f(std::integral_constant<Index, 10>{});
         case 12:
             return f(std::integral_constant<Index, 12>{});
+        default:
+            return f(std::integral_constant<Index, 0>{});
+    }
+}
+
+// The same for the counts of models whose passes are compiled on their own.
+template <class F>
+void with_few(Index models, F &&f) {
+    switch (models) {
+        case 2:
+            return f(std::integral_constant<Index, 2>{});
+        case 3:
+            return f(std::integral_constant<Index, 3>{});
+        case 4:
+            return f(std::integral_constant<Index, 4>{});
+        case 5:
+            return f(std::integral_constant<Index, 5>{});
+        case 6:
+            return f(std::integral_constant<Index, 6>{});
         default:
             return f(std::integral_constant<Index, 0>{});
     }
@@ -173,6 +193,23 @@ void add_to_many(const Line &x, const double *a, double *values, Index stride) {
     });
 }
 
+// x . v_c of M models and |x|_2^2 in one loop; entry j of model c is values[2 M j + c].
+template <Index M, class Line>
+inline double dots_and_square(const Line &x, const double *values, double *out) {
+    double even[M] = {}, odd[M] = {}, squares[2] = {};
+    const auto add = [&](Index k, double *sums, double &square) {
+        const double value = static_cast<double>(x.value[k]), *row = values + 2 * M * x.index(k);
+        square += value * value;
+#pragma omp simd
+        for (Index c = 0; c < M; ++c) sums[c] += value * row[c];
+    };
+    Index k = 0;
+    for (; k + 1 < x.size; k += 2) add(k, even, squares[0]), add(k + 1, odd, squares[1]);
+    if (k < x.size) add(k, even, squares[0]);
+    for (Index c = 0; c < M; ++c) out[c] = even[c] + odd[c];
+    return squares[0] + squares[1];
+}
+
 // phi'(z; y), of the logistic loss with one exponential and without branches.
 template <class Loss>
 inline double slope(const Loss &loss, double z, double y) {
@@ -192,6 +229,35 @@ inline double value(const Logistic &, double z, double y) {
     return log1p_of_fraction(exp_nonpositive(-std::fabs(m))) + std::max(-m, 0.0);
 }
 
+// out = phi'(z; y) and out = phi(z; y) of several scores.
+template <class Loss>
+inline void slopes_of(const Loss &loss, const double *z, const double *y, double *out, Index size) {
+#pragma omp simd
+    for (Index c = 0; c < size; ++c) out[c] = slope(loss, z[c], y[c]);
+}
+template <class Loss>
+inline void values_of(const Loss &loss, const double *z, const double *y, double *out, Index size) {
+#pragma omp simd
+    for (Index c = 0; c < size; ++c) out[c] = value(loss, z[c], y[c]);
+}
+
+// A loss of any kind, called for the scores of several models at a time: passes over several models are compiled once for all losses.
+class AnyLoss {
+  public:
+    template <class Loss>
+    explicit AnyLoss(const Loss &loss)
+        : loss_(&loss),
+          slopes_([](const void *own, const double *z, const double *y, double *out, Index size) { slopes_of(*static_cast<const Loss *>(own), z, y, out, size); }),
+          values_([](const void *own, const double *z, const double *y, double *out, Index size) { values_of(*static_cast<const Loss *>(own), z, y, out, size); }) {}
+    friend void slopes_of(const AnyLoss &loss, const double *z, const double *y, double *out, Index size) { loss.slopes_(loss.loss_, z, y, out, size); }
+    friend void values_of(const AnyLoss &loss, const double *z, const double *y, double *out, Index size) { loss.values_(loss.loss_, z, y, out, size); }
+
+  private:
+    using Function = void (*)(const void *, const double *, const double *, double *, Index);
+    const void *loss_;
+    Function slopes_, values_;
+};
+
 // Sums of losses and of the weights of mistakes over samples. Scores are collected until there are many, because several logarithms
 // at once cost little more than one.
 template <class Loss>
@@ -199,7 +265,7 @@ class LossSums {
   public:
     // each: see `GradientState`
     LossSums(const Loss &loss, Index models, double *losses, double *mistakes, double *each = nullptr)
-        : loss_(loss), m_(models), losses_(losses), mistakes_(mistakes), each_(each), z_(room * models), y_(room * models), s_(room) {}
+        : loss_(loss), m_(models), losses_(losses), mistakes_(mistakes), each_(each), z_(room * models), y_(room * models), values_(room * models), s_(room) {}
 
     // Where the scores of the next sample go, for each model, and where its targets.
     std::pair<double *, double *> next(double weight) {
@@ -210,21 +276,19 @@ class LossSums {
     }
     // Adds what has been collected.
     void sum() {
-        double *z = z_.data(), *y = y_.data();
+        const double *z = z_.data();
+        double *y = y_.data(), *values = values_.data();
         const Index size = m_ * std::exchange(count_, 0);
+        values_of(loss_, z, y, values, size);
 #pragma omp simd
-        for (Index e = 0; e < size; ++e) {
-            const double score = z[e], target = y[e];
-            z[e] = value(loss_, score, target);
-            y[e] = score * target > 0 ? 0.0 : 1.0;  // NaN is a mistake
-        }
+        for (Index e = 0; e < size; ++e) y[e] = z[e] * y[e] > 0 ? 0.0 : 1.0;  // NaN is a mistake
         for (Index c = 0; c < m_; ++c) {
             double losses = 0, mistakes = 0;
-            for (Index k = 0, e = c; e < size; ++k, e += m_) losses += s_[k] * z[e], mistakes += s_[k] * y[e];
+            for (Index k = 0, e = c; e < size; ++k, e += m_) losses += s_[k] * values[e], mistakes += s_[k] * y[e];
             losses_[c] += losses, mistakes_[c] += mistakes;
         }
         for (Index e = 0; each_ && e < size; e += m_) {
-            each_ = std::copy(z + e, z + e + m_, each_);
+            each_ = std::copy(values + e, values + e + m_, each_);
             each_ = std::copy(y + e, y + e + m_, each_);
         }
     }
@@ -234,7 +298,7 @@ class LossSums {
     const Loss &loss_;
     const Index m_;
     double *losses_, *mistakes_, *each_;
-    std::vector<double> z_, y_, s_;
+    std::vector<double> z_, y_, values_, s_;
     Index count_ = 0;
 };
 
@@ -344,7 +408,7 @@ struct Count<0> {
     operator Index() const { return value; }
 };
 
-// M models with p = 2 and steps of one sample each; any of them if M = 0.
+// M models with p = 2 and steps of one sample each, with averages if there are several; any of them if M = 0.
 template <Index M, class Loss, class Matrix>
 class PrimalGradient {
   public:
@@ -420,12 +484,15 @@ class PrimalGradient {
         const auto x = rows_.line(i);
         const double weight = s_[i] / o_.W, share = weight / static_cast<double>(count), length = measure(x, raw);
         const auto [scores, targets] = losses_.next(weight);
+        const double *scale = scale_.data(), *b = state_.b, y = y_[i];
+#pragma omp simd
+        for (Index c = 0; c < m_; ++c) scores[c] = scale[c] * raw[c] + b[c];
+        for (Index c = 0; c < m_; ++c) targets[c] = target(y, c);
+        slopes_of(loss_, scores, targets, slopes, m_);
 #pragma omp simd
         for (Index c = 0; c < m_; ++c) {
-            const double z = scale_[c] * raw[c] + state_.b[c], own = target(y_[i], c);
-            slopes[c] = share * slope(loss_, z, own);
+            slopes[c] *= share;
             sizes[c] += std::fabs(slopes[c]) * length;
-            scores[c] = z, targets[c] = own;
         }
         if (state_.averages && visits_++ % 4 == 0) evaluate_average(x, weight, y_[i], raw);
     }
@@ -436,6 +503,11 @@ class PrimalGradient {
         if constexpr (M == 1 && requires { x.indices; }) {
             const auto [product, square] = w_.stride == 1 ? dot_and_square(x, w_.values) : dot_and_square(x, Every<2>{w_.values});
             raw[0] = product + o_.constant * w_.row(width_)[0];
+            return std::sqrt(square + own);
+        }
+        if constexpr (M > 1) {
+            const double square = dots_and_square<M>(x, w_.values, &raw[0]);
+            for (Index c = 0; c < M; ++c) raw[c] += o_.constant * w_.row(width_)[c];
             return std::sqrt(square + own);
         }
         products(x, w_, raw);
@@ -495,25 +567,21 @@ class PrimalGradient {
 
     // After a step: intercepts, projections, weights, averages.
     void settle(const double *slopes, Index count, Numbers<M> &sizes) {
-        const double step = static_cast<double>(state_.t);
-        for (Index c = 0; c < m_; ++c) {
-            state_.slopes[c] += sizes[c] * sizes[c] / step;
-            if (o_.intercept_step > 0) {
+        const double step = static_cast<double>(state_.t), now = time();
+        double *sums = state_.slopes, *b = state_.b, *b_total = state_.b_total;
+#pragma omp simd
+        for (Index c = 0; c < m_; ++c) sums[c] += sizes[c] * sizes[c] / step;
+        if (o_.intercept_step > 0) {
+            const double rate = o_.intercept_step / std::sqrt(step), limit = o_.intercept_limit;
+            for (Index c = 0; c < m_; ++c) {
                 double slope = 0;
                 for (Index k = 0; k < count; ++k) slope += slopes[k * m_ + c];
-                state_.b[c] -= o_.intercept_step / std::sqrt(step) * slope;
+                b[c] -= std::min(std::max(rate * slope, -limit), limit);
             }
-            state_.b_total[c] += time() * state_.b[c];
-            if (!p2_) continue;
-            double factor = shortening(c);
-            if (o_.eager) {
-                state_.f[c] *= factor, factor = 1;
-                if (state_.f[c] < 1e-3) fold(c);  // total v - held would cancel
-                inverse_[c] = 1 / state_.f[c];
-            }
-            state_.total[c] += state_.f[c] * factor;
-            scale_[c] = state_.f[c] * factor / (o_.lam[c] * time());
         }
+#pragma omp simd
+        for (Index c = 0; c < m_; ++c) b_total[c] += now * b[c];
+        if (p2_) lengthen(now);
         if (!p2_) {
             const Index entries = width_ + (o_.constant != 0);
             if (o_.p > 1) power_.weights(state_.v, state_.w, entries, o_.lam, time());
@@ -522,6 +590,27 @@ class PrimalGradient {
                 for (Index k = 0; k < (width_ + 1) * m_; ++k) state_.held[k] += time() * state_.w[k];
         }
         if (state_.drawn && state_.t == state_.draw) draw();
+    }
+
+    // The factors of v for p = 2.
+    void lengthen(double now) {
+        double *f = state_.f, *total = state_.total, *scale = scale_.data();
+        const double *lam = o_.lam;
+        if (!bounded_) {
+#pragma omp simd
+            for (Index c = 0; c < m_; ++c) total[c] += f[c], scale[c] = f[c] / (lam[c] * now);
+            return;
+        }
+        for (Index c = 0; c < m_; ++c) {
+            double factor = shortening(c);
+            if (o_.eager) {
+                f[c] *= factor, factor = 1;
+                if (f[c] < 1e-3) fold(c);  // total v - held would cancel
+                inverse_[c] = 1 / f[c];
+            }
+            total[c] += f[c] * factor;
+            scale[c] = f[c] * factor / (lam[c] * now);
+        }
     }
 
     void fold(Index c) {
@@ -540,7 +629,7 @@ class PrimalGradient {
         std::copy(state_.b, state_.b + m_, state_.drawn + (width_ + 1) * m_);
     }
 
-    const Loss &loss_;
+    const Loss loss_;
     const Matrix &rows_;
     const double *y_, *s_;
     const GradientOptions &o_;

@@ -21,7 +21,7 @@ double *data_of(const std::optional<Table> &table) { return table ? table->data(
 
 // The options that all passes of a run share.
 struct GradientRule {
-    double p, offset, constant, intercept_step;
+    double p, offset, constant, intercept_step, intercept_limit;
     bool eager;
 };
 
@@ -64,16 +64,23 @@ struct GradientArrays {
         const Index models = Index(lam.size());
         const GradientOptions options{
             lam.data(), radius.data(), classes ? classes->data() : nullptr, models, batch, rule.p, rule.offset, rule.constant, rule.intercept_step,
-            W,          rule.eager};
+            rule.intercept_limit, W, rule.eager};
         const auto number = [&](Index k) { return numbers.data() + k * models; };
         const auto sum = [&](Index k) { return sums.data() + k * models; };
         GradientState state{v.data(), data_of(w), data_of(held), averages, data_of(drawn), number(0), number(1), number(2), number(3),
                             sum(0),   sum(1),     sum(2),        sum(3),   sum(4),         sum(5),    t,         draw,      squared,   data_of(each)};
-        const bool single = models == 1 && batch == 1 && rule.p == 2;
+        const auto run = [&]<class Phi>(auto fixed, const Phi &phi) {
+            PrimalGradient<decltype(fixed)::value, Phi, Rows>(phi, rows, y.data(), s.data(), options, state).pass(order.data(), Index(order.size()));
+        };
+        const bool plain = batch == 1 && rule.p == 2, single = plain && models == 1;
         std::visit(
-            [&]<class Phi>(const Phi &phi) {
-                if (single) PrimalGradient<1, Phi, Rows>(phi, rows, y.data(), s.data(), options, state).pass(order.data(), Index(order.size()));
-                else PrimalGradient<0, Phi, Rows>(phi, rows, y.data(), s.data(), options, state).pass(order.data(), Index(order.size()));
+            [&](const auto &phi) {
+                if (single) return run(std::integral_constant<Index, 1>{}, phi);
+                const AnyLoss any(phi);
+                if constexpr (!std::is_same_v<Rows, GramRows>) {
+                    if (plain && averages) return with_few(models, [&](auto fixed) { run(fixed, any); });
+                }
+                run(std::integral_constant<Index, 0>{}, any);
             },
             loss);
         return state.t;
@@ -86,11 +93,11 @@ void bind_primal_gradient(nb::module_ &m) {
     nb::class_<GradientRule>(m, "GradientRule")
         .def(
             "__init__",
-            [](GradientRule *self, double p, double offset, double constant, double intercept_step, bool eager) {
+            [](GradientRule *self, double p, double offset, double constant, double intercept_step, double intercept_limit, bool eager) {
                 if (!(p >= 1 && p <= 2) || (eager && p < 2)) throw std::invalid_argument("p must lie in [1, 2], and be 2 for eager projections");
-                new (self) GradientRule{p, offset, constant, intercept_step, eager};
+                new (self) GradientRule{p, offset, constant, intercept_step, intercept_limit, eager};
             },
-            "p"_a, "offset"_a, "constant"_a, "intercept_step"_a, "eager"_a);
+            "p"_a, "offset"_a, "constant"_a, "intercept_step"_a, "intercept_limit"_a, "eager"_a);
     m.def(
         "primal_gradient",
         [](const GradientRule &rule, const Loss &loss, const Lines &lines, Vector<double> y, Vector<double> s, Vector<Index> order, double W,

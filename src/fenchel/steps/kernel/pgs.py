@@ -14,11 +14,13 @@ import numpy as np
 from fenchel._core import CompiledLoss, kernels
 from fenchel.data.typing import Indices, Matrix, Vector
 from fenchel.kernel import Gram
-from fenchel.problem import KernelProblem, Problem, Trait
+from fenchel.problem import KernelProblem, Problem
+from fenchel.problem.losses import Loss
 from fenchel.problem.penalties import Penalty
 from fenchel.steps.kernel.ascent import TUNING
 from fenchel.steps.stochastic.models import SUMS, GradientModels, GradientRule
 from fenchel.steps.stochastic.pgs import PGS, DescentState
+from fenchel.steps.stochastic.pgs import TUNING as NUMPY
 
 
 @dataclass(kw_only=True)
@@ -71,6 +73,36 @@ class KernelModels(GradientModels):
                 found[np.append(where, n + 1)] = drawn
         return found
 
+    def learn_in_numpy(
+        self, loss: Loss, y: Vector, share: Vector, order: Indices, batch: int, draw: int
+    ) -> Matrix | None:
+        """The same steps for a loss without a compiled version; `share` are the weights over their mean."""
+        n, rule, found = self.width, self.rule, None
+        for first in range(0, len(order), batch):
+            samples = order[first : first + batch]
+            columns = np.union1d(np.flatnonzero(np.any(self.table[:n] != 0.0, axis=1)), samples).astype(np.int64)
+            rows, own = self.gram.block(samples, columns), np.searchsorted(columns, samples)
+            f, total, b, b_total = self.numbers
+            products = rows @ self.v[columns]
+            scale = f * self._shortening() / (self.lam * (self.t + rule.offset)) if self.t else np.zeros(self.count)
+            z = products * scale + b
+            targets = np.repeat(y[samples, None], self.count, axis=1)
+            slopes = loss.derivative(z.ravel(), targets.ravel()).reshape(z.shape)
+            slopes *= share[samples, None] / len(samples)
+            moves = -slopes / f
+            self.squared += np.sum(moves * (2.0 * products + rows[:, own] @ moves), axis=0)
+            np.add.at(self.v, samples, moves)
+            if self.averages:
+                np.add.at(self.table[:, self.count :], samples, moves * total)
+            self.t += 1
+            moved = rule.intercept_step / np.sqrt(self.t) * slopes.sum(axis=0)
+            b -= np.clip(moved, -rule.intercept_limit, rule.intercept_limit)
+            b_total += (self.t + rule.offset) * b
+            total += f * self._shortening()
+            if self.t == draw:
+                found = self.last()
+        return found
+
     def _lengths(self) -> Vector:
         return np.sqrt(np.maximum(self.squared, 0.0))
 
@@ -93,20 +125,27 @@ class KernelPGS(PGS):
     Parameters
     ----------
     batch_size : int or "auto", default "auto"
-        Samples per gradient step; "auto" is 1.
+        Samples per gradient step; "auto" is 1, and 16 for a loss without a compiled version.
     ball, sampling, output
         As for `PGS`, with |f|_H for the norm.
     """
 
     summary = "functions of a kernel: stochastic gradients"
-    requires = frozenset({Trait.COMPILED_LOSS})
+    requires = frozenset()
     needs_storage = False
 
     def obstacle(self, problem: Problem) -> str | None:
         return None
 
+    @staticmethod
+    def suits(problem: Problem, tol: float) -> bool:
+        """Only if no other does: a gap falls like 1 / t."""
+        return False
+
     def _batch(self, problem: Problem) -> int:
-        return 1 if self.batch_size == "auto" else int(self.batch_size)
+        if self.batch_size != "auto":
+            return int(self.batch_size)
+        return 1 if problem.loss.kernel() is not None else NUMPY.numpy_batch
 
     def _models(self, problem: Problem, rule: GradientRule, lam: Vector, radius: Vector) -> GradientModels:
         assert isinstance(problem, KernelProblem)
@@ -116,6 +155,7 @@ class KernelPGS(PGS):
     def _learn(self, state: DescentState, order: Indices, mean_weight: float, draw: int) -> Matrix | None:
         problem, models = state.problem, state.models
         assert isinstance(models, KernelModels)
-        loss = problem.loss.kernel()
-        assert loss is not None
-        return models.learn_samples(loss, problem.y, problem.weights, order, mean_weight, state.batch, draw)
+        loss, y, weights = problem.loss.kernel(), problem.y, problem.weights
+        if loss is None:
+            return models.learn_in_numpy(problem.loss, y, weights / mean_weight, order, state.batch, draw)
+        return models.learn_samples(loss, y, weights, order, mean_weight, state.batch, draw)

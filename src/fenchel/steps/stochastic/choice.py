@@ -9,15 +9,45 @@ import numpy as np
 from fenchel.data.typing import Vector
 
 
-def chosen(losses: Vector, errors: Vector | None = None, deviation: float = 0.0) -> int:
-    """The position of the least loss, of those with an error within one standard deviation of the least error.
+@dataclass(frozen=True, eq=False)
+class Recent:
+    """Errors and losses of several lams over the same samples, by progressive validation; means over the classes.
 
-    errors: None for a regression. A loss that is not finite is never the least, unless all are.
+    Parameters
+    ----------
+    errors, losses : array
+        Weighted means for each lam; for a regression both are the losses.
+    weight, squares : float
+        Of the samples: sum s_i and sum s_i^2, which is needed for more than one lam.
+    has_labels : bool
+        Whether errors are fractions of wrong signs.
     """
-    finite = np.where(np.isfinite(losses), losses, np.inf)
-    if errors is None:
-        return int(np.argmin(finite))
-    return int(np.argmin(np.where(errors <= errors.min() + deviation, finite, np.inf)))
+
+    errors: Vector
+    losses: Vector
+    weight: float
+    squares: float
+    has_labels: bool
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the least error, sqrt(e (1 - e) sum_i s_i^2) / sum_i s_i; 0 for a regression."""
+        if not self.has_labels:
+            return 0.0
+        least = float(self.errors.min())
+        return float(np.sqrt(max(least * (1.0 - least), 0.0) * self.squares)) / self.weight
+
+    def best(self) -> int:
+        """The position of the least loss, of those with an error within one standard deviation of the least error.
+
+        A loss that is not finite is never the least, unless all are.
+        """
+        losses = self.losses
+        if not np.isfinite(losses).all():
+            losses = np.where(np.isfinite(losses), losses, np.inf)
+        if self.has_labels and len(losses) > 1:
+            losses = np.where(self.errors <= self.errors.min() + self.deviation, losses, np.inf)
+        return int(losses.argmin())
 
 
 @dataclass(frozen=True)

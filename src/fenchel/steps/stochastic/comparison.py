@@ -23,7 +23,8 @@ def products(each: Array, weights: Vector) -> Matrix:
     scaled, found = np.empty((count + 1, samples)), np.empty((kinds, count + 1, count + 1))
     scaled[-1] = weights
     for k in range(kinds):
-        np.multiply(each[:, k].sum(axis=2).T, weights / classes, out=scaled[:-1])
+        values = each[:, k, :, 0] if classes == 1 else each[:, k].sum(axis=2)
+        np.multiply(values.T, weights / classes, out=scaled[:-1])
         found[k] = np.einsum("ji,ki->jk", scaled, scaled)  # not by BLAS, whose threads wait on a busy machine
     return found
 
@@ -64,8 +65,8 @@ class Comparison:
         inside: whether a larger lam has gone already. As long as none has, the best may only be as good as a model that
         always predicts the same, and no smaller lam goes.
         """
-        by_error = self._above(self.errors, self.products[0], best, clear)
-        by_loss = self._above(self.losses, self.products[-1], best, clear) & (self.errors >= self.errors[best])
+        above = self._above(best, clear)
+        by_error, by_loss = above[0], above[-1] & (self.errors >= self.errors[best])
         found: Mask = by_error | by_loss
         found[best : best + 2] = False
         found[best + 2 : -1] = False
@@ -76,12 +77,11 @@ class Comparison:
             found[best + 1 :] = False
         return found
 
-    def _above(self, sums: Vector, products: Matrix, best: int, clear: float) -> Mask:
-        """Whether a sum exceeds that of the best by so many standard deviations; one mistake's, at least."""
-        square = np.diag(products)[:-1]
-        with np.errstate(over="ignore", invalid="ignore"):
-            difference = square + square[best] - 2.0 * products[best, :-1]
-            if len(self.products) > 1:
-                least = products[-1, -1] / (self.weight * self.classes)
-                difference = np.maximum(difference, least * least)
-            return np.asarray(sums - sums[best] > clear * np.sqrt(np.maximum(difference, 0.0)))
+    def _above(self, best: int, clear: float) -> Mask:
+        """Whether errors and losses exceed those of the best by so many standard deviations; least, one mistake's."""
+        products, square = self.products, self.products.diagonal(axis1=1, axis2=2)[:, :-1]
+        sums = np.stack([self.errors, self.losses])[-len(products) :]
+        difference = square + square[:, best, None] - 2.0 * products[:, best, :-1]
+        least = products[-1, -1, -1] / (self.weight * self.classes) if len(products) > 1 else 0.0
+        deviation = np.sqrt(np.maximum(difference, least * least))
+        return np.asarray(sums - sums[:, best, None] > clear * deviation)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -27,23 +28,36 @@ class GradientRule:
     """The steps of a run.
 
     offset = 1 is the paper's. offset = 0 makes steps 1/(lam t) for p = 2, and an `eager` projection shortens v together
-    with w. A positive `intercept_step` c moves intercepts without a penalty by c / sqrt(t) times the slope.
+    with w. A positive `intercept_step` c moves intercepts without a penalty by c / sqrt(t) times the slope, and by
+    `intercept_limit` at most.
     """
 
     p: float = 2.0  # 1: the signed entropy
     offset: float = 1.0
     constant: float = 0.0  # entry of a constant column
     intercept_step: float = 0.0
+    intercept_limit: float = np.inf
     eager: bool = False
 
     def kernel(self) -> kernels.GradientRule:
         """For a pass."""
-        return kernels.GradientRule(self.p, self.offset, self.constant, self.intercept_step, self.eager)
+        intercept = self.intercept_step, self.intercept_limit
+        return kernels.GradientRule(self.p, self.offset, self.constant, *intercept, self.eager)
 
 
 #: Sums over the samples of a pass, each before its step: loss, weight of mistakes, sum_t |g_t|_q^2 / t from above, with
 #: g_t the subgradient of step t; and of every fourth sample the loss, mistakes and weight of the average.
 SUMS = ("loss", "mistakes", "slopes", "average_loss", "average_mistakes", "average_weight")
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """Models before some steps: all attributes, and copies of what steps change in place."""
+
+    fields: dict[str, Any]
+    arrays: dict[str, Matrix]
+    rows: Indices | None  # of the table that may change; None: all
+    part: Matrix  # of the table: these rows
 
 
 @dataclass
@@ -81,13 +95,19 @@ class GradientModels:
         """How many models."""
         return len(self.lam)
 
-    def copy(self) -> GradientModels:
-        """The same models, which do not change with these."""
-        other = copy(self)
-        other.table, other.numbers = self.table.copy(), self.numbers.copy()
-        other.w = None if self.w is None else self.w.copy()
-        other.sum = None if self.sum is None else self.sum.copy()
-        return other
+    def saved(self, rows: Indices | None = None) -> Saved:
+        """What `restore` needs after steps on samples with entries in these columns only; None: in any."""
+        rows = None if self.w is not None else rows  # for p < 2 a step changes all weights
+        arrays = {name: array.copy() for name, array in (("w", self.w), ("sum", self.sum)) if array is not None}
+        part = self.table.copy() if rows is None else self.table[rows]
+        return Saved(dict(self.__dict__), {**arrays, "numbers": self.numbers.copy()}, rows, part)
+
+    def restore(self, saved: Saved) -> None:
+        """The models as they were."""
+        self.__dict__.update(saved.fields)
+        for name, values in saved.arrays.items():
+            getattr(self, name)[:] = values
+        self.table[slice(None) if saved.rows is None else saved.rows] = saved.part
 
     def of(self, columns: Indices) -> GradientModels:
         """Some of the models, which do not change with these."""
@@ -103,12 +123,14 @@ class GradientModels:
         other.sum = None if self.sum is None else np.ascontiguousarray(self.sum[:, columns])
         return other
 
-    def are_finite(self) -> Mask:
-        """Whether the last weights and intercepts of each model are, up to an overflow of their sums."""
+    def are_finite(self, rows: Indices | None = None) -> Mask:
+        """Whether the last weights and intercepts of each model are, up to an overflow of their sums; rows: of v."""
         if self.w is not None:
             weights = self.w.sum(axis=0)
         else:
-            weights = self.v.sum(axis=0) * (self.numbers[0] / (self.lam * max(self.t + self.rule.offset, 1.0)))
+            weights = (self.v if rows is None else self.v[rows]).sum(axis=0) * (
+                self.numbers[0] / (self.lam * max(self.t + self.rule.offset, 1.0))
+            )
         return np.asarray(np.isfinite(weights + self.numbers[2]))
 
     def learn(
@@ -205,7 +227,8 @@ class GradientModels:
         for c in range(self.count):
             move[: X.shape[1], c] = X.rmatvec(slope[:, c]) / -numbers[0, c]
         self.v[:] += move
-        numbers[2] -= rule.intercept_step / np.sqrt(self.t) * slope.sum(axis=0)
+        moved = rule.intercept_step / np.sqrt(self.t) * slope.sum(axis=0)
+        numbers[2] -= np.clip(moved, -rule.intercept_limit, rule.intercept_limit)
         time = self.t + rule.offset
         numbers[3] += time * numbers[2]
         if self.w is None:

@@ -6,13 +6,17 @@ The mean loss + lam/2 |w|_p^2, 1 < p <= 2. Step t takes the subgradient g_t of t
 
 so that w_t minimises R(w) + (1/(t + 1)) sum_s g_s.w. By Lemma 1 of the paper the regret against any w is at most
 (1/2) sum_t |g_t|_q^2 / (t mu), mu = lam (p - 1): O(log T / T) for the mean of the iterates, and fewer steps to a given
-test error the more samples there are. The last iterate is certified, and their mean or one drawn at random. With
+test error the more samples there are. The last iterate, their mean, or one drawn at random is certified. With
 `SignedEntropy`, mu = lam / radius and q = inf: exponentiated gradients.
 
 Losses without a Lipschitz constant need a bounded domain, |w|_p <= B. `SignedEntropy` has one; for squared norms
 strong duality gives one with the optimum in it,
 
     lam |w*|_p^2 = -mean phi*(-alpha*) - mean phi(z*) <= mean phi(0) - mean min phi.
+
+An intercept without a penalty has no such domain. Where the loss is neither Lipschitz nor smooth (the exponential), no
+step moves it by more than `intercept_step`: in the ball scores are at most B |x|_q + |b|, and a sample moves b only
+towards smaller losses of its own, so that slopes and |b| stay bounded, and from some step on the limit is not reached.
 """
 
 from __future__ import annotations
@@ -87,7 +91,8 @@ class StochasticDescent(Solver[DescentState]):
         penalty = _of(problem.penalty)
         sampler, batch = Sampler.of(problem, self.sampling, seed, np.ones(problem.shape[0])), self._batch(problem)
         step = intercept_step(problem.loss, problem.mean(np.abs(problem.y))) if problem.intercept else 0.0
-        rule = GradientRule(penalty.p, self.offset, problem.X.constant, step, self.eager)
+        limit = intercept_limit(problem.loss, step)
+        rule = GradientRule(penalty.p, self.offset, problem.X.constant, step, limit, self.eager)
         models = self._models(problem, rule, np.array([penalty.lam]), np.array([self._radius(problem)]))
         if start.w.any():
             models.start(problem.penalty, start.w[None], np.array([start.b]), -(-len(sampler.pool) // batch))
@@ -95,7 +100,8 @@ class StochasticDescent(Solver[DescentState]):
         # a separate generator: `output` must not change the iterates
         rng = np.random.default_rng(seed) if self.output == "random" else None
         rows = problem.design.stored_by_rows() if problem.is_stored else None
-        return DescentState(problem, rows, models, sampler, batch, rng)
+        drawn = models.last()[:, 0] if rng is not None else None  # a start counts as the steps before it
+        return DescentState(problem, rows, models, sampler, batch, rng, drawn)
 
     def _models(self, problem: Problem, rule: GradientRule, lam: Vector, radius: Vector) -> GradientModels:
         return GradientModels(rule, lam, problem.design.n_features, radius, averages=self.output == "average")
@@ -123,11 +129,12 @@ class StochasticDescent(Solver[DescentState]):
         return state
 
     def candidates(self, state: DescentState) -> Sequence[Candidate]:
-        models = [state.models.last()[:, 0]]
-        if self.output == "average":
-            models.append(state.models.average()[:, 0])
         if state.drawn is not None:
-            models.append(state.drawn)
+            models = [state.drawn]
+        else:
+            models = [state.models.last()[:, 0]]
+            if self.output == "average":
+                models.append(state.models.average()[:, 0])
         width = state.problem.shape[1]
         return [Candidate(model[:width].copy(), float(model[-1])) for model in models]
 
@@ -146,7 +153,9 @@ class PGS(StochasticDescent):
     sampling : {"uniform", "permutation", "cyclic"}, default "uniform"
         With replacement, without, or in the order of the data.
     output : {"average", "last", "random"}, default "average"
-        What is certified beside the last iterate: the mean of all iterates with weights t + 1, or one at random.
+        The model that is certified: the last iterate; the mean of all iterates with weights t + 1, or the last one if
+        it is better; or one drawn at random, each with the same probability. `solve` returns the best of its checks:
+        with max_iter=k and check_every=k there is one, after k passes.
     """
 
     batch_size: int | str = "auto"
@@ -164,7 +173,7 @@ class PGS(StochasticDescent):
             require_count(self.batch_size, "pgs: batch_size", 'samples, or "auto"')
         if isinstance(self.ball, str):
             require_one_of(self.ball, ("auto",), "pgs: ball")
-        elif self.ball is not None and not float(self.ball) > 0.0:
+        elif self.ball is not None and not (_is_number(self.ball) and self.ball > 0.0):
             raise ValueError(f'pgs: ball must be positive, None or "auto"; got {self.ball!r}')
 
     def obstacle(self, problem: Problem) -> str | None:
@@ -202,7 +211,7 @@ class SGD(StochasticDescent):
     sampling : {"uniform", "permutation", "cyclic"}, default "uniform"
         The order of the samples in a pass.
     output : {"last", "average", "random"}, default "last"
-        What is certified beside the last iterate: the mean of all iterates with weights t, or one at random.
+        As for `PGS`, with weights t for the mean.
     """
 
     sampling: str = "uniform"
@@ -251,6 +260,10 @@ class Pegasos(SGD):
         return containing_ball(problem) if self.project else np.inf
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
 def default_batch(loss: Loss, p: float, design: Design) -> int:
     """1 for p = 2; else as many samples as have d entries, so that the weights cost as much as the rows.
 
@@ -280,3 +293,8 @@ def intercept_step(loss: Loss, size: float) -> float:
     if np.isfinite(loss.smoothness):
         return float(min(1.0, 1.0 / loss.smoothness))
     return 1.0 if loss.is_classification else float(max(size, np.finfo(float).tiny))
+
+
+def intercept_limit(loss: Loss, step: float) -> float:
+    """The most by which a step moves a free intercept: `step` for a loss that is neither Lipschitz nor smooth."""
+    return np.inf if np.isfinite(loss.lipschitz) or np.isfinite(loss.smoothness) else step
