@@ -111,3 +111,17 @@ def test_paths_of_weights_that_are_not_negative(loss, intercept, shape):
         assert np.all(result.w >= 0.0)
         assert result.certificate.gap >= problem.with_lam(lam).primal(result.w, result.b) - other.certificate.primal
         assert result.certificate.primal <= other.certificate.primal * (1.0 + 2e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.02, 0.0])
+def test_weights_of_a_sparse_logistic_regression_are_scales_of_its_columns(alpha):
+    labels, weights = np.median(Y) < Y, np.linspace(0.2, 3.0, 10)
+    weighted = fl.SparseLogisticRegression(alpha, weights=weights, tol=1e-9).fit(X, labels)
+    scaled = fl.SparseLogisticRegression(alpha, tol=1e-9).fit(X / weights, labels)
+    assert weighted.certificate_.ok
+    np.testing.assert_allclose(weighted.coef_ * weights, scaled.coef_, atol=1e-3)
+    assert fl.certify(weighted, X, labels).ok
+    with pytest.raises(ValueError, match="weights has 9 entries, but X has 10 features"):
+        weighted.set_params(weights=weights[:9]).fit(X, labels)
+    with pytest.raises(ValueError, match="they need l1_ratio=1"):
+        weighted.set_params(weights=weights, l1_ratio=0.5).fit(X, labels)

@@ -156,6 +156,15 @@ def test_several_classes_that_are_separated():
     assert result.certificate.ok
 
 
+def test_the_construction_of_the_bound_has_a_name():
+    rng = np.random.default_rng(6)
+    certificate = fl.solve(free(rng.normal(size=(40, 3)), rng.normal(size=40), losses.Huber(0.5))).certificate
+    found = certificate.constructions()
+    assert list(found) == ["conjugate"]
+    assert found["conjugate"].relative_gap <= 1e-4
+    assert not certificate.zeros().any()
+
+
 def test_a_problem_without_a_penalty_has_no_path():
     with pytest.raises(TypeError, match="NoPenalty has no lam"):
         free(np.eye(2), np.ones(2)).with_lam(1.0)

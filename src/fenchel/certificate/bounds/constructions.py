@@ -24,6 +24,7 @@ from fenchel.certificate.bounds.dual_point import (
     finite_conjugate,
     gradient_point,
     lipschitzed,
+    lower_bounds,
     rescaled,
 )
 from fenchel.certificate.bounds.rounding import DOWN, dual_bound, gap_between
@@ -54,11 +55,14 @@ class Construction:
 
 @np.errstate(all="ignore")  # overflow makes a bound infinite, never wrong
 def constructions(problem: Problem, z: Vector, primal: float, primal_upper: float) -> dict[str, Construction]:
-    """The constructions by name: "rescaling" and "Lipschitzing" for a norm, "conjugate" for a finite R*, for other
-    penalties "Lipschitzing".
+    """The constructions by name: "rescaling" and "Lipschitzing" for a norm, "conjugate" for a finite R* or none, for
+    other penalties "Lipschitzing".
     """
-    bound = dual_bound(problem, gradient_point(problem, FreeDirections.of(problem), z))
-    if isinstance(problem.penalty, NormPenalty):
+    point = gradient_point(problem, FreeDirections.of(problem), z)
+    bound = dual_bound(problem, point)
+    if problem.penalty.is_zero:
+        found = dict(zip(["conjugate"], lower_bounds(problem, point, primal_upper), strict=False))
+    elif isinstance(problem.penalty, NormPenalty):
         norm = problem.penalty.dual_norm_upper(bound.v, bound.error)
         if not norm >= 0.0:  # not a number: it overflowed
             return dict.fromkeys(("rescaling", "Lipschitzing"), Construction(-np.inf, np.inf, np.inf))

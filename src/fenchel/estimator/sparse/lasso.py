@@ -18,7 +18,7 @@ from fenchel.estimator.sparse.gram import require_gram
 from fenchel.estimator.sparse.lasso_path import elastic_net_path
 from fenchel.problem.checks import require_flag
 from fenchel.problem.losses import Squared
-from fenchel.problem.penalties import GroupL2
+from fenchel.problem.penalties import GroupL2, NoPenalty, Penalty
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -128,14 +128,26 @@ class Lasso(LassoModel):
             return super()._objective()
         if self.positive:
             raise ValueError("weights cannot be combined with positive=True; scale the columns of X instead")
-        factors = factors_of(self.weights)
-        penalty = GroupL2(nonnegative_alpha(self.alpha), np.arange(len(factors)), factors)
+        penalty = weighted_l1(nonnegative_alpha(self.alpha), self.weights)
         return Objective(Squared(), lambda total: penalty, self.fit_intercept)
 
     def _check_data(self, X: Features, sample_weight: VectorLike | None) -> None:
         super()._check_data(X, sample_weight)
-        if self.weights is not None and len(factors_of(self.weights)) != X.shape[1]:
-            raise ValueError(f"weights has {len(factors_of(self.weights))} entries, but X has {X.shape[1]} features")
+        if self.weights is not None:
+            require_one_each(self.weights, X.shape[1])
+
+
+def weighted_l1(alpha: float, weights: VectorLike) -> Penalty:
+    """alpha sum_j weights_j |w_j|; alpha may be 0."""
+    factors = factors_of(weights)
+    return GroupL2(alpha, np.arange(len(factors)), factors) if alpha else NoPenalty()
+
+
+def require_one_each(weights: VectorLike, d: int) -> None:
+    """Raise unless there is a factor for each of d features."""
+    count = len(factors_of(weights))
+    if count != d:
+        raise ValueError(f"weights has {count} entries, but X has {d} features")
 
 
 def factors_of(weights: VectorLike) -> Vector:

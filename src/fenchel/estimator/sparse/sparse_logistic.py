@@ -14,7 +14,9 @@ from fenchel.estimator.documentation import documented
 from fenchel.estimator.exchange.callbacks import Watched
 from fenchel.estimator.logistic import LogisticModel
 from fenchel.estimator.objective import Objective, elastic, l1_ratio_of, nonnegative_alpha
+from fenchel.estimator.sparse.lasso import require_one_each, weighted_l1
 from fenchel.problem.losses import Logistic
+from fenchel.problem.penalties import Penalty
 from fenchel.solver import Result
 
 
@@ -42,6 +44,11 @@ class SparseLogisticRegression(Watched, SparseLogisticModel):
     with class weights c_i, W = sum_i s_i c_i, and an unpenalised intercept b: the objective of
     `LogisticRegression(penalty="l1", C=1 / (alpha W))`, divided by C W. More than two classes: one-vs-rest.
 
+    Parameters
+    ----------
+    weights : array of d positive numbers, optional
+        A factor of the penalty for each feature; with l1_ratio=1.
+
     Attributes
     ----------
     n_iter_ : array of the steps for each class
@@ -60,16 +67,27 @@ class SparseLogisticRegression(Watched, SparseLogisticModel):
     alpha: float = 0.01
     _: KW_ONLY
     l1_ratio: float = 1.0
+    weights: VectorLike | None = None
     max_seconds: float | None = None
     warm_start: bool = False
     verbose: int = 0
     n_jobs: int | None = None
 
     def _check_parameters(self) -> None:
-        self._objective()
+        self._penalty()
+
+    def _penalty(self) -> Penalty:
+        alpha, ratio = nonnegative_alpha(self.alpha), l1_ratio_of(self.l1_ratio)
+        if self.weights is None:
+            return elastic(alpha, ratio)
+        if ratio != 1.0:
+            raise ValueError("weights are factors of the L1 norm: they need l1_ratio=1")
+        return weighted_l1(alpha, self.weights)
 
     def _objective(self) -> Objective:
-        penalty = elastic(nonnegative_alpha(self.alpha), l1_ratio_of(self.l1_ratio))
+        if self.weights is not None:
+            require_one_each(self.weights, self.n_features_in_)
+        penalty = self._penalty()
         return Objective(Logistic(), lambda total: penalty, self.fit_intercept)
 
     def fit(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None) -> Self:
