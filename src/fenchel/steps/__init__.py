@@ -26,6 +26,7 @@ from fenchel.steps.margin.sampling import MarginSampling
 from fenchel.steps.newton.multiclass import MatrixNewton
 from fenchel.steps.newton.newton import Newton
 from fenchel.steps.stochastic.pgs import PGS, SGD, Pegasos
+from fenchel.steps.working_set.dual_newton import DualNewton
 from fenchel.steps.working_set.primal_cd import PrimalCD
 from fenchel.steps.working_set.sparse_path import SparsePath
 
@@ -40,6 +41,7 @@ __all__ = [
     "BlockSDCA",
     "Candidate",
     "DualGradient",
+    "DualNewton",
     "Dykstra",
     "EuclideanDescent",
     "GradientDescent",

@@ -22,6 +22,7 @@ from fenchel.steps import (
     BatchPerceptron,
     BlockSDCA,
     DualGradient,
+    DualNewton,
     Dykstra,
     EuclideanDescent,
     GradientDescent,
@@ -77,7 +78,7 @@ def solvers_of(problem: object) -> Solvers:
 
 
 PROBLEM_SOLVERS = Solvers(
-    (Newton, SparsePath, PrimalCD, SDCA, TotalVariation, Trend, InteriorPoint, FISTA, PDHG, APPROX),
+    (Newton, SparsePath, DualNewton, PrimalCD, SDCA, TotalVariation, Trend, InteriorPoint, FISTA, PDHG, APPROX),
     (PGS, SGD, Pegasos),
     ((TotalVariation(),), (Trend(),), (FISTA(),), (SDCA(shrink=False), PDHG())),
 )
