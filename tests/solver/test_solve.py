@@ -64,7 +64,7 @@ def test_ctrl_c_returns_the_best_model_with_its_certificate():
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.warns(fl.NotCertifiedWarning, match="interrupted"):
-        result = fl.solve(hard, tol=1e-15, callback=press)
+        result = fl.solve(hard, solver="pdhg", tol=1e-15, callback=press)
     assert result.status == "interrupted"
     assert result.certificate.primal == pytest.approx(hard.primal(result.w, result.b), rel=1e-13)
     assert np.isfinite(result.certificate.gap)

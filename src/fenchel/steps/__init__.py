@@ -31,6 +31,7 @@ from fenchel.steps.unpenalised.least_squares import LeastSquares
 from fenchel.steps.unpenalised.multiclass import FreeMatrixNewton
 from fenchel.steps.unpenalised.newton import FreeNewton
 from fenchel.steps.unpenalised.program import FreeProgram
+from fenchel.steps.working_set.dual_newton import DualNewton
 from fenchel.steps.working_set.nonnegative import NonNegativeNewton
 from fenchel.steps.working_set.primal_cd import PrimalCD
 from fenchel.steps.working_set.sparse_path import SparsePath
@@ -46,6 +47,7 @@ __all__ = [
     "BlockSDCA",
     "Candidate",
     "DualGradient",
+    "DualNewton",
     "Dykstra",
     "EuclideanDescent",
     "FreeMatrixNewton",

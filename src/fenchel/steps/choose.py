@@ -22,6 +22,7 @@ from fenchel.steps import (
     BatchPerceptron,
     BlockSDCA,
     DualGradient,
+    DualNewton,
     Dykstra,
     EuclideanDescent,
     FreeMatrixNewton,
@@ -93,6 +94,7 @@ PROBLEM_SOLVERS = Solvers(
     (
         Newton,
         SparsePath,
+        DualNewton,
         PrimalCD,
         SDCA,
         TotalVariation,

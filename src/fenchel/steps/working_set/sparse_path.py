@@ -22,6 +22,7 @@ from fenchel.problem.intercept import best_shift
 from fenchel.problem.penalties import Penalty
 from fenchel.steps.base import Candidate, GaveUp, Goal, Overflow, Solver, Start
 from fenchel.steps.measurements import AtSamples, DualVector, Measurements, Sizes, is_moderate, reduced
+from fenchel.steps.working_set.dual_newton import DualNewton
 from fenchel.steps.working_set.hessian import POSV
 from fenchel.steps.working_set.moments import Centre
 
@@ -33,12 +34,14 @@ SYRK = kernels.Syrk(cython_blas.__pyx_capi__["dsyrk"])
 class PathTuning:
     """`python -m benchmarks.tuning steps.working_set.sparse_path few_samples 100 1000 --rows "^logistic lasso wide"`:
     2.95 and 1.00 of the time; `stride 1.5 4`, 1.50 and 1.06; `lams_per_step 10 40 --rows "^path auto"`: 1.06 and
-    1.07; `most_samples 1000 4000`: 0.99 and 1.15.
+    1.07; `most_samples 1000 4000`: 0.99 and 1.15. `python -m benchmarks.programs` with `crowded` 2 and 8: 1.05 and 3.1
+    times as long for the elastic nets.
     """
 
     few_samples: int = 500  # the most for a single lam, to which there are quicker methods from more,
     most_samples: int = 2000  # and for a path
     lams_per_step: int = 20  # Ctrl-C comes through between two steps
+    crowded: float = 4.0  # nonzero weights per sample beyond which Newton steps on the multipliers are quicker
     stride: float = 2.2  # how many times smaller each lam of a short path is than the last
 
 
@@ -59,6 +62,13 @@ class PathState:
     begun: bool = False
     found: Measurements | None = None
     refused: bool = False  # whether what was found is not good enough
+    others_go_on: bool = False  # where there are many weights: Newton steps on the multipliers
+    crowded: bool = False  # whether there are
+
+    def look(self, found: Measurements | None) -> None:
+        """Count the weights of the last model."""
+        if found is not None and self.others_go_on:
+            self.crowded = bool(found.nonzeros[-1] > TUNING.crowded * self.problem.shape[0])
 
 
 @dataclass(frozen=True)
@@ -107,7 +117,7 @@ class SparsePath(Solver[PathState]):
             raise Overflow("columns or targets are too large or too small for the compiled path")
         samples = kernel, y, p, problem.loss.smoothness, intercept, b
         path = kernels.sparse_path(design.lines, design.by_rows, mean, screen, offset, *samples, POSV, SYRK, ENGINE)
-        return PathState(problem, path, sizes, centre)
+        return PathState(problem, path, sizes, centre, others_go_on=DualNewton().hindrance(problem) is None)
 
     def aim(self, state: PathState, goal: Goal) -> None:
         state.goal = goal
@@ -119,6 +129,8 @@ class SparsePath(Solver[PathState]):
     def step(self, state: PathState) -> PathState:
         if state.refused:
             raise GaveUp("the compiled path finds no better model for this lam")
+        if state.crowded:
+            raise GaveUp("there are so many weights that Newton steps on the multipliers are quicker")
         if state.found is not None:  # it has not been certified yet
             return state
         goal = state.goal or Goal((state.problem.penalty,), 1e-4, 0.0, np.inf)
@@ -126,11 +138,16 @@ class SparsePath(Solver[PathState]):
         tols = np.full(len(penalties), float(tol))
         if len(goal.penalties) == 1 and not state.begun:
             strides = _strides(state.path.largest, penalties[0])
+            while strides and state.others_go_on and not state.crowded:
+                state.look(_advance(state, [strides.pop(0)], np.array([max(tol, 0.1)]), 0, goal))
+            if state.crowded:
+                raise GaveUp("there are so many weights that Newton steps on the multipliers are quicker")
             penalties, skip = [*strides, *penalties], len(strides)
             tols = np.append(np.full(skip, max(tol, 0.1)), tols)
         state.begun, state.found = True, _advance(state, penalties, tols, skip, goal)
         if state.found is None:
             raise GaveUp("the compiled path does not get to this lam")
+        state.look(state.found)
         return state
 
     def measured(self, state: PathState) -> Measurements | None:
