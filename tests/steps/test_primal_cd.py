@@ -335,3 +335,13 @@ def test_the_gap_of_what_was_measured_is_the_true_one(d, storage, rng):
     assert bounds.dual[0] == pytest.approx(dual, rel=1e-7)
     assert bounds.lower[0] <= dual
     assert bounds.gap[0] >= problem.primal(w) - dual
+
+
+def test_separable_labels_with_almost_no_penalty_take_few_steps():
+    """The curvature of every sample fades; a damping that does not fade with it makes steps tiny."""
+    g = np.random.default_rng(0)
+    X = g.normal(size=(50, 10))
+    y = np.where(X @ g.normal(size=10) > 0, 1.0, -1.0)
+    p = fl.Problem(X, y, fl.losses.Logistic(), fl.penalties.L1(2e-18), intercept=True)
+    result = fl.solve(p, "primal_cd", max_iter=1000)
+    assert result.certificate.ok

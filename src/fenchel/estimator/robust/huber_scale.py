@@ -30,8 +30,9 @@ from fenchel.data.typing import Vector
 from fenchel.estimator.base import StartLike
 from fenchel.problem import Problem
 from fenchel.problem.losses import Absolute, Huber, Loss
-from fenchel.solver import Check, Result, Stop, Trace, solve
+from fenchel.solver import Check, Result, Stop, Trace
 from fenchel.solver.run import DEFAULT_MAX_ITER
+from fenchel.solver.solve import Request, solve_request
 from fenchel.steps.base import Model
 
 #: Tolerances of the solves in each round, relative to that of the joint problem.
@@ -186,7 +187,8 @@ class ScaleSearch:
         """The problem with that loss and L2 penalty, solved from the last result."""
         claim = self.claim
         problem = Problem(claim.design, claim.y, loss, ridge(lam), claim.weights, claim.intercept)
-        solved = solve(problem, start=self.start, warn=False, **self.options, **self._limits())
+        asked = Request.of(**self.options, **self._limits(), certify_start=False)  # the start is of another scale
+        solved = solve_request(problem, asked, self.start)
         self.n_iter, self.solver = self.n_iter + solved.n_iter, solved.solver
         return problem, solved
 

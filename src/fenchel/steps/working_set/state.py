@@ -107,7 +107,10 @@ class WorkingSetState:
 
     def curvature(self) -> Vector:
         """Second derivatives of the quadratic model along the scores, weighted by p."""
-        return self.fractions * np.maximum(self.h, self.damping.value * self.problem.loss.smoothness)
+        most = self.problem.loss.smoothness
+        if self.damping.value <= self.damping.least:  # where all curvature fades, as that of separable labels does
+            most = min(most, float(self.h.max(initial=0.0)) or most)
+        return self.fractions * np.maximum(self.h, self.damping.value * most)
 
     def offer(self, w: Vector, b: float, product: Vector) -> bool:
         """Move to a model with the scores product + b if P is no larger there."""
