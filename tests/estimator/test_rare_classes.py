@@ -280,3 +280,16 @@ def test_a_fold_without_any_weight_is_an_error_that_says_so(model):
     weights[[0, 1, 2]] = 1.0
     with pytest.raises(ValueError, match="all training samples of a fold have weight zero"):
         model.fit(X, y, sample_weight=weights)
+
+
+def test_the_log_loss_of_a_class_that_a_fold_never_saw_says_only_how_small_tol_is():
+    """The intercept of the missing class tends to -inf, and its score with it: no value is the right one."""
+    X, y = load_iris(return_X_y=True)  # in order: KFold(3) trains without the class of the test samples
+    scores = []
+    for tol in (1e-2, 1e-4, 1e-8):
+        model = fl.LogisticRegressionCV(Cs=[1e-4], cv=KFold(3), scoring="neg_log_loss", tol=tol)
+        with pytest.warns(UserWarning, match="fold 0 has no training sample of the class 0"):
+            model.fit(X, y)
+        scores.append(model.scores_[0][0, 0])
+    assert scores[0] > scores[1] + 2.0
+    assert scores[1] > scores[2] + 2.0
