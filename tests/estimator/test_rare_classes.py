@@ -352,3 +352,16 @@ def test_the_rank_of_an_earlier_fit_is_gone():
 def test_a_truth_value_of_numpy_is_no_gram_matrix():
     assert fl.Lasso(0.1, precompute=np.True_).fit(X, Y).certificate_.ok
     assert fl.LassoCV(alphas=3, precompute=np.False_).fit(X, Y).certificate_.ok
+
+
+def test_the_log_loss_of_a_class_that_a_fold_never_saw_says_only_how_small_tol_is():
+    """The intercept of the missing class tends to -inf, and its score with it: no value is the right one."""
+    X, y = load_iris(return_X_y=True)  # in order: KFold(3) trains without the class of the test samples
+    scores = []
+    for tol in (1e-2, 1e-4, 1e-8):
+        model = fl.LogisticRegressionCV(Cs=[1e-4], cv=KFold(3), scoring="neg_log_loss", tol=tol)
+        with pytest.warns(UserWarning, match="fold 0 has no training sample of the class 0"):
+            model.fit(X, y)
+        scores.append(model.scores_[0][0, 0])
+    assert scores[0] > scores[1] + 2.0
+    assert scores[1] > scores[2] + 2.0
