@@ -15,6 +15,7 @@ from fenchel.steps.interpolation.newton import IntervalNewton
 from fenchel.steps.interpolation.separation import SquaredHinge
 from fenchel.steps.kernel.ascent import KernelAscent
 from fenchel.steps.kernel.pgs import KernelPGS
+from fenchel.steps.margin.active_set import ActiveSet
 from fenchel.steps.margin.baselines import BatchPerceptron, Sublinear
 from fenchel.steps.margin.descent import GradientDescent, Margin, NormalizedGradient
 from fenchel.steps.margin.growing import Growing
@@ -35,6 +36,7 @@ __all__ = [
     "PGS",
     "SDCA",
     "SGD",
+    "ActiveSet",
     "BatchPerceptron",
     "BlockSDCA",
     "Candidate",
