@@ -16,6 +16,7 @@ from fenchel.steps.interpolation.separation import SquaredHinge
 from fenchel.steps.kernel.ascent import KernelAscent
 from fenchel.steps.kernel.pgs import KernelPGS
 from fenchel.steps.linear_program.interior import InteriorPoint
+from fenchel.steps.margin.active_set import ActiveSet
 from fenchel.steps.margin.baselines import BatchPerceptron, Sublinear
 from fenchel.steps.margin.descent import GradientDescent, Margin, NormalizedGradient
 from fenchel.steps.margin.finisher import NearestPoints
@@ -43,6 +44,7 @@ __all__ = [
     "PGS",
     "SDCA",
     "SGD",
+    "ActiveSet",
     "BatchPerceptron",
     "BlockSDCA",
     "Candidate",

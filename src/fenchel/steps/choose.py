@@ -19,6 +19,7 @@ from fenchel.steps import (
     PGS,
     SDCA,
     SGD,
+    ActiveSet,
     BatchPerceptron,
     BlockSDCA,
     DualGradient,
@@ -137,7 +138,7 @@ def _(problem: MulticlassProblem) -> Solvers:
 @solvers_of.register
 def _(problem: Interpolation) -> Solvers:
     return Solvers(
-        (IntervalNewton, DualGradient, Dykstra),
+        (IntervalNewton, ActiveSet, DualGradient, Dykstra),
         (
             *(Mirror, EuclideanDescent, Perceptron),
             *(Margin, MarginSampling, GradientDescent, NormalizedGradient, BatchPerceptron, Sublinear),

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fenchel.estimator.base import LinearEstimator, solver_options, store, warn_short
 from fenchel.estimator.objective import number, one_of
 from fenchel.problem import Interpolation
@@ -46,14 +48,22 @@ def fit_constrained(
     watch: Sequence[Callback] | None = None,
     **options: Any,
 ) -> list[Result]:
-    """Solve all problems, and set the attributes of the model; `watch` has a callback for each, after every step."""
+    """Solve all problems, and set the attributes of the model; `watch` has a callback for each, after every step.
+
+    Where a solver that was not chosen by "auto" has no feasible point in the end, those that "auto" takes go on.
+    """
     options = solver_options(model) | options
     if watch is None:
         results = solve_many(problems, **options)
     else:
         clock, results = Clock(options.pop("max_seconds", None)), []
+        shared = {name: options[name] for name in ("tol", "progress", "n_threads") if name in options}
         for problem, callback in zip(problems, watch, strict=True):
-            results += solve_many([problem], max_seconds=clock.left, callback=callback, check_every=1, **options)
+            (found,) = solve_many([problem], max_seconds=clock.left, callback=callback, check_every=1, **options)
+            if found.status in ("max_iter", "stalled", "gave_up") and not np.isfinite(found.certificate.gap):
+                (other,) = solve_many([problem], max_seconds=clock.left, **shared)
+                found = other if np.isfinite(other.certificate.gap) else found
+            results.append(found)
     store(model, results, 0.0)
     warn_short(results, of)
     return results

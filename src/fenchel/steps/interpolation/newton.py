@@ -37,6 +37,7 @@ from fenchel.steps.interpolation.semismooth import stages
 from fenchel.steps.interpolation.state import Iterates
 from fenchel.steps.linear_algebra.orthogonal import ShortestChange
 from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY, Damping, Patience, backtracked
+from fenchel.steps.margin.active_set import ActiveSet
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class MultiplierState:
     violated: float = np.inf  # the violation when passes were last judged
     least: float = np.inf  # F
     idle: Patience = field(default_factory=Patience)  # with steps that make neither F nor the violation smaller
-    stuck: Patience = field(default_factory=lambda: Patience(times=3))  # with steps that do not halve the violation
+    stuck: Patience = field(default_factory=Patience)  # with steps that do not halve the violation
     steps: int = 0  # of dual ascent
 
     def evaluate(self, w: Vector | None = None) -> None:
@@ -178,6 +179,7 @@ class IntervalNewton(Solver[MultiplierState]):
         plain = problem.penalty.quadratic and _all_points(problem)  # refined, or by conjugate gradients
         damping = Damping() if dependent else Damping(ROUNDING if plain else TINY)
         state = MultiplierState(problem, way[0], way[1:], beta, b, states, damping, plain=plain, seed=seed)
+        state.stuck = _long_patience(problem)
         if _begins_with_passes(problem):
             state.ascent = ActivePasses.of(problem, start, seed)
         if state.ascent is None:
@@ -226,7 +228,8 @@ class IntervalNewton(Solver[MultiplierState]):
             self._ascend(state, state.ascent)
             return state
         state.passes += self.steps_per_check
-        if state.idle.is_over and state.violation > ROUNDING * state.scale:
+        stuck = state.stuck.is_over and state.problem.on_infeasible == "raise"
+        if (state.idle.is_over or stuck) and state.violation > ROUNDING * state.scale:
             raise GaveUp("Newton steps on the multipliers do not get further")
         derivative = state.penalty.link_derivative(state.v)
         assert derivative is not None
@@ -337,7 +340,7 @@ class IntervalNewton(Solver[MultiplierState]):
         state.least = min(value, state.least)
         if state.later and state.violation <= TUNING.nearly * state.scale:
             state.penalty, state.least, state.damping = state.later.pop(0), np.inf, Damping(state.damping.least)
-            state.idle, state.stuck = Patience(), Patience(times=3)
+            state.idle, state.stuck = Patience(), _long_patience(state.problem)
             state.evaluate()
 
     @staticmethod
@@ -367,13 +370,20 @@ class IntervalNewton(Solver[MultiplierState]):
     def finished(self, state: MultiplierState) -> bool:
         """Up to rounding; or without progress, because there may be no feasible point."""
         ends = state.idle.is_over and not state.later and state.violation <= ROUNDING * state.scale
-        return ends or state.stuck.is_over or state.is_exact
+        least = state.stuck.is_over and state.problem.on_infeasible != "raise"
+        return ends or least or state.is_exact
 
 
 def _begins_with_passes(problem: Interpolation) -> bool:
     """Whether passes of dual ascent are compiled and cheap beside a factorisation, and not all sets are points."""
     plain = problem.penalty.quadratic and problem.is_scalar and problem.is_stored and problem.design.by_rows
     return plain and not _all_points(problem) and problem.n_samples >= TUNING.many
+
+
+def _long_patience(problem: Interpolation) -> Patience:
+    """Three times the usual one, unless a solver that does not need well-conditioned rows can go on."""
+    others = problem.on_infeasible == "raise" and ActiveSet().hindrance(problem) is None
+    return Patience(times=1 if others else 3)
 
 
 def _all_points(problem: Interpolation) -> bool:
