@@ -16,13 +16,13 @@ from fenchel.steps.interpolation.separation import SquaredHinge
 from fenchel.steps.kernel.ascent import KernelAscent
 from fenchel.steps.kernel.pgs import KernelPGS
 from fenchel.steps.linear_program.interior import InteriorPoint
+from fenchel.steps.linear_program.margin import LinearProgram
 from fenchel.steps.margin.active_set import ActiveSet
 from fenchel.steps.margin.baselines import BatchPerceptron, Sublinear
 from fenchel.steps.margin.descent import GradientDescent, Margin, NormalizedGradient
 from fenchel.steps.margin.finisher import NearestPoints
 from fenchel.steps.margin.growing import Growing
 from fenchel.steps.margin.kernel import KernelGrowing, KernelHardMargin
-from fenchel.steps.margin.program import LinearProgram
 from fenchel.steps.margin.rounds import HardMargins
 from fenchel.steps.margin.sampling import MarginSampling
 from fenchel.steps.newton.multiclass import MatrixNewton

@@ -53,7 +53,8 @@ class GapMonitor:
     Attributes
     ----------
     rows : list of dict
-        Of each check: run (the number of the outermost fit), estimator, iteration, seconds, primal, dual, gap, nonzeros.
+        Of each check: run (the number of the outermost fit), estimator, iteration, seconds, primal, dual, gap and
+        nonzeros.
     """
 
     def __init__(self, every: int | None = None, stop_at: float | None = None) -> None:

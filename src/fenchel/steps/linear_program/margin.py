@@ -23,7 +23,7 @@ from fenchel.steps.base import Candidate, GaveUp, Goal, Solver, Start
 class ProgramTuning:
     """What a linear program may cost before reweighted problems take its place.
 
-    `python -m benchmarks.tuning steps.margin.program work 1.0 --rows "^m.* digits 2 p=(1$|1 |inf)"`: without
+    `python -m benchmarks.tuning steps.linear_program.margin work 1.0 --rows "^m.* digits 2 p=(1$|1 |inf)"`: without
     programs the largest margins take 13 times as long for p = 1 and 34 times for p = inf, and miss the tolerance; the
     interval for p = 1 takes 15 times as long. HiGHS takes 2.4 to 6.9 s for the 5e8 of 1000 x 500 normal numbers.
     """
