@@ -13,6 +13,7 @@ from fenchel.certificate.interpolation.equations import Equations, smallest_eige
 from fenchel.certificate.interpolation.rational import null_vector
 from fenchel.certificate.interpolation.triangular import Triangular
 from fenchel.certificate.judge import judge_of
+from fenchel.problem.penalties import Penalty
 
 
 def exact(values):
@@ -455,3 +456,93 @@ def test_a_null_space_of_several_dimensions_proves_what_its_vectors_near_the_mul
     np.testing.assert_allclose([float(x) for x in y], near / 2.0, atol=1e-8)
     assert all(sum(a * Fraction(x) for a, x in zip(y, column, strict=True)) == 0 for column in rows.T)
     assert null_vector(np.eye(2), np.ones(2)) is None
+
+
+# Sets and penalties of one's own --------------------------------------------------------------------------------------
+
+
+class OwnInterval:
+    def project(self, z):
+        return np.clip(z, 1.0, 3.0)
+
+    def support(self, u):
+        return np.where(u > 0.0, 3.0 * u, u)
+
+
+class OwnBall:
+    """Of radius 1/2 around (1, 1); projections are rounded also inside."""
+
+    def project(self, z):
+        away = z - 1.0
+        length = np.linalg.norm(away, axis=1, keepdims=True)
+        return 1.0 + away / np.maximum(1.0, 2.0 * length)
+
+    def support(self, u):
+        return u.sum(axis=1) + 0.5 * np.linalg.norm(u, axis=1)
+
+
+class OwnPenalty(Penalty):
+    """|w|_2^2 / 2 + |w|_4^4 / 4, of which only the necessary is told."""
+
+    lam, strong_convexity = 1.0, 1.0
+
+    def value(self, w):
+        return float(np.sum(0.5 * w**2 + 0.25 * w**4))
+
+    def grad_conjugate(self, v):
+        """The real root of w^3 + w = v."""
+        w = np.cbrt(v)
+        for _ in range(60):
+            w = w - (w**3 + w - v) / (3.0 * w**2 + 1.0)
+        return w
+
+    def conjugate(self, v):
+        w = self.grad_conjugate(v)
+        return float(v @ w) - self.value(w)
+
+    def prox(self, w, t):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("penalty", [fl.penalties.L2(1.0), OwnPenalty()])
+@pytest.mark.parametrize(("sets", "k"), [(OwnInterval(), 1), (OwnBall(), 2), (fl.sets.Point(1.0), 1)])
+def test_sets_and_penalties_of_ones_own_are_certified(sets, k, penalty, intercept):
+    X = np.random.default_rng(0).normal(size=(15, 25)) * 0.3
+    if k == 1 and not isinstance(sets, OwnInterval):
+        sets = fl.sets.Point(np.random.default_rng(1).normal(size=15))
+    problem = fl.Interpolation(X, sets, penalty, outputs=k, intercept=intercept)
+    result = solved(problem, tol=1e-6, max_iter=3000)
+    assert result.status == "certified"
+    assert result.certificate.violation < 1e-5
+    assert result.certificate.feasible == ("nearby" if isinstance(sets, fl.sets.Point) else "exact")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bound_of_a_penalty_near_a_point_holds_by_convexity_alone(seed):
+    rng = np.random.default_rng(seed)
+    w, error = rng.normal(size=6), 0.1 * rng.random(6)
+    bound = OwnPenalty().value_upper_near(w, error)
+    corners = w + error * rng.choice([-1.0, 1.0], size=(200, 6))
+    assert max(OwnPenalty().value(corner) for corner in corners) <= bound
+    tiny = OwnPenalty().value_upper_near(w, 1e-12 * error)
+    assert OwnPenalty().value(w) <= tiny <= OwnPenalty().value(w) * (1.0 + 1e-10)
+    assert OwnPenalty().value_upper_near(w, np.zeros(6)) >= OwnPenalty().value(w)
+
+
+def test_a_projection_that_is_infinite_is_an_error():
+    class Wrong(OwnInterval):
+        def project(self, z):
+            return np.full_like(z, np.inf)
+
+    with pytest.raises(ValueError, match="must return points of the set"):
+        fl.solve(fl.Interpolation(np.eye(3), Wrong()))
+
+
+def test_sets_of_single_samples_tell_the_number_of_scores():
+    X, Z = np.random.default_rng(0).normal(size=(4, 9)), np.arange(12.0).reshape(4, 3)
+    one, other = (fl.Interpolation(X, sets) for sets in ([fl.sets.Point(z) for z in Z], fl.sets.Point(Z)))
+    assert one.outputs == other.outputs == 3
+    np.testing.assert_allclose(fl.solve(one).w, fl.solve(other).w, atol=1e-10)
+    assert fl.Interpolation(X, [fl.sets.Point(1.0)] * 4).outputs == 1
+    assert fl.Interpolation(X, [fl.sets.Interval(0.0, np.ones(2)), *[fl.sets.Point(1.0)] * 3]).outputs == 2

@@ -69,3 +69,27 @@ def test_dependent_equations_that_agree_are_met_with_the_shortest_weights():
         result = fl.solve(fl.Interpolation(X, fl.sets.Point(y + 3.0 * intercept), intercept=intercept), warn=False)
         w, _ = pseudo_inverse(X, y, intercept)
         np.testing.assert_allclose(result.w, w, atol=1e-10)
+
+
+@pytest.mark.parametrize("p", [1.5, 1.2, 1.05])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("n", "d"), [(60, 5), (30, 10)])
+def test_the_least_violation_is_found_for_every_norm(n, d, intercept, p):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    y = X @ rng.normal(size=d) + rng.normal(size=n)
+    model = fl.MinNormRegressor(p=p, fit_intercept=intercept, on_infeasible="least_violation").fit(X, y)
+    assert model.certificate_.ok
+    w, _ = pseudo_inverse(X, y, intercept)
+    np.testing.assert_allclose(model.coef_, w, atol=1e-6)
+
+
+def test_the_least_violation_of_two_targets_is_between_them():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(8, 30)), rng.normal(size=9)
+    X = np.vstack([X, X[2]])
+    for p in (2.0, 1.3):
+        model = fl.MinNormRegressor(p=p, fit_intercept=False, on_infeasible="least_violation").fit(X, y)
+        expected = np.append(y[:8], 0.0)
+        expected[2] = expected[8] = 0.5 * (y[2] + y[8])
+        np.testing.assert_allclose(X @ model.coef_, expected, atol=1e-3)  # the gap is 1e-6 of squares

@@ -289,8 +289,9 @@ def _blocks(X: Any) -> tuple[int, int, Design] | None:
 
 def _outputs(sets: object) -> int:
     """The number of scores per sample that the sets tell."""
-    each = sets if isinstance(sets, Sequence) else [sets]
-    return max((one.outputs or 1 for one in each if isinstance(one, ClosedSet)), default=1)
+    if not isinstance(sets, Sequence):
+        return (sets.outputs or 1) if isinstance(sets, ClosedSet) else 1
+    return max((one.outputs_of_one for one in sets if isinstance(one, ClosedSet)), default=1)
 
 
 def _has_only_vectors(sets: object) -> bool:

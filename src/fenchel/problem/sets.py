@@ -49,6 +49,11 @@ class ClosedSet(ABC):
         return None
 
     @property
+    def outputs_of_one(self) -> int:
+        """k, of a set of one sample."""
+        return self.outputs or 1
+
+    @property
     def ends(self) -> tuple[Vector, Vector] | None:
         """Lower and upper ends, if the sets are intervals or boxes."""
         return None
@@ -78,22 +83,51 @@ class ClosedSet(ABC):
     def contains_ball(self, z: Vector, radius: Vector) -> Mask:
         """Whether z_i + y is in C_i for all |y|_2 <= radius_i, y along the affine hull of C_i; False if in doubt.
 
-        Here by 2k points, the corners of a cross-polytope: those of C_i, within the error of a projection of them,
-        still contain the ball.
+        Here by 2k points, the corners of a cross-polytope: if they are within r of C_i, and a ball of radius R is
+        between them, one of radius R - r is in C_i. Projections of corners are off by no more than that of z_i and a
+        rounding of their distance.
         """
-        inside, k = np.ones(len(z), dtype=bool), z.shape[1]
-        reach = np.sqrt(k) * (radius + 4.0 * k * self.projection_error(z)) * (1.0 + EVALUATION)
+        inside, k, off = np.ones(len(z), dtype=bool), z.shape[1], self.projection_error(z)
+        reach = np.sqrt(k) * (radius + 4.0 * k * off) * (1.0 + 8.0 * k * EVALUATION)
         reach = reach + EVALUATION * np.abs(z).max(axis=1)
         for axis in range(k):
             for side in (-1.0, 1.0):
                 corner = z.copy()
                 corner[:, axis] += side * reach
-                inside &= np.all(self.project(corner) == corner, axis=1)
+                inside &= row_lengths(self.project(corner) - corner) <= off
         return inside
 
     def shrunk(self, part: float, k: int) -> ClosedSet:
-        """Sets in R^k inside these, this part of their size away from the boundary; the same ones if unknown."""
-        return self
+        """Sets in R^k inside these, this part of their size away from the boundary.
+
+        Here c + (1 - part) (C - c), c the mean of points of C in all directions of the axes.
+        """
+        return Shrunk(self, part)
+
+
+@dataclass(frozen=True, eq=False)
+class Shrunk(ClosedSet):
+    """c_i + (1 - part) (C_i - c_i) for sets C_i, each with a point c_i inside."""
+
+    of: ClosedSet
+    part: float
+
+    def _centres(self, shape: tuple[int, ...]) -> Vector:
+        near = self.of.project(np.zeros(shape))
+        far = 1.0 + np.abs(near).max(axis=1, keepdims=True)
+        corners = [near + side * far * axis for axis in np.eye(shape[1]) for side in (-1.0, 1.0)]
+        return np.asarray(np.mean([self.of.project(corner) for corner in corners], axis=0))
+
+    def project(self, z: Vector) -> Vector:
+        c = self._centres(z.shape)
+        return np.asarray(c + (1.0 - self.part) * (self.of.project(c + (z - c) / (1.0 - self.part)) - c))
+
+    def support(self, u: Vector) -> Vector:
+        at = np.asarray((u * self._centres(u.shape)).sum(axis=1))
+        return np.asarray(at + (1.0 - self.part) * (self.of.support(u) - at))
+
+    def within_domain(self, u: Vector) -> Vector:
+        return self.of.within_domain(u)
 
 
 def _numbers(owner: object, *names: str) -> None:
@@ -138,6 +172,11 @@ class _Ends(ClosedSet):
     def outputs(self) -> int | None:
         shapes = [np.shape(getattr(self, field.name)) for field in fields(self)]  # type: ignore[arg-type]
         return max((shape[1] for shape in shapes if len(shape) == 2), default=None)
+
+    @property
+    def outputs_of_one(self) -> int:
+        """A vector has an entry for each score of the sample."""
+        return max((np.shape(getattr(self, field.name)) or (1,))[-1] for field in fields(self))  # type: ignore[arg-type]
 
     def spread(self, n: int, k: int) -> Box:
         ends = self.ends
@@ -390,7 +429,10 @@ class Foreign(ClosedSet):
 
     def project(self, z: Vector) -> Vector:
         inner = z[:, 0] if self.scalar else z
-        return self._checked(self.of.project(inner.copy()), inner.shape, "project").reshape(z.shape)
+        found = self._checked(self.of.project(inner.copy()), inner.shape, "project").reshape(z.shape)
+        if not np.all(np.isfinite(found)) and np.all(np.isfinite(z)):
+            raise ValueError(f"project of {self.of!r} must return points of the set, got an infinite one")
+        return found
 
     def support(self, u: Vector) -> Vector:
         inner = u[:, 0] if self.scalar else u

@@ -308,8 +308,8 @@ class InterpolationJudge(Record):
 
     def _move_inside(self, anyway: bool = False) -> None:
         """From the last model towards a point inside the sets, as far as it takes to satisfy every constraint."""
-        point, constraints = self.latest, self.problem.constraints
-        if point is None or self.contradiction is not None or not constraints.are_known:
+        point = self.latest
+        if point is None or self.contradiction is not None:
             return
         if self._no_room:
             return

@@ -173,8 +173,24 @@ class Penalty(ABC):
         return value + self.evaluation * abs(value) + 5e-324
 
     def value_upper_near(self, w: Vector, error: Vector) -> float:
-        """A bound on R(u) for all u with |u_j - w_j| <= error_j that satisfy `equations`; infinite if unknown."""
-        return np.inf
+        """A bound on R(u) for all u with |u_j - w_j| <= error_j that satisfy `equations`; infinite if unknown.
+
+        With u = w + e, u is the mean of w + d e_j times the j-th unit vector over all j, so that R is at most the mean
+        of its values there, each of which is at most that for e_j = error_j or for e_j = -error_j. Infinite for more
+        weights than a square array may have.
+        """
+        d = len(w)
+        if not np.any(error) or not limits.fits(d, d):
+            return self.value_upper(w) if not np.any(error) else np.inf
+        total, at = 0.0, np.array(w, dtype=np.float64)
+        for j in range(d):
+            reach = d * (error[j] * (1.0 + EVALUATION)) + EVALUATION * abs(w[j])
+            at[j] = w[j] + reach
+            above = self.value_upper(at)
+            at[j] = w[j] - reach
+            total += max(above, self.value_upper(at))
+            at[j] = w[j]
+        return total / d + EVALUATION * d * abs(total / d) + 5e-324
 
     def level_radius(self, level: float) -> float:
         """A bound on |w|_p, p = `norm`, where R(w) <= level; infinite if unknown."""

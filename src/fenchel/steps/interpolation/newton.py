@@ -81,6 +81,7 @@ class MultiplierState:
     idle: Patience = field(default_factory=Patience)  # with steps that make neither F nor the violation smaller
     stuck: Patience = field(default_factory=Patience)  # with steps that do not halve the violation
     steps: int = 0  # of dual ascent
+    square: float = np.inf  # the weighted mean of squared distances after the last step of the stage
 
     def evaluate(self, w: Vector | None = None) -> None:
         """v, w (unless it is known to more digits) and the scores at the multipliers."""
@@ -121,6 +122,20 @@ class MultiplierState:
     def mean_square(self) -> float:
         """The weighted mean of squared distances."""
         return float(np.sum(self.problem.fractions.ravel() * np.square(self.problem.distances(self.z))))
+
+    @property
+    def may_contradict(self) -> bool:
+        """Whether the least violation is asked for if constraints contradict each other."""
+        return self.problem.on_infeasible == "least_violation"
+
+    @property
+    def is_least(self) -> bool:
+        """Whether no change of the model lowers the weighted mean of squared distances, to half of the digits."""
+        problem, (low, high) = self.problem, self.problem.intervals
+        away = problem.fractions.ravel() * (np.clip(self.z, low, high) - self.z)
+        slope, totals = problem.X.rmatvec(away), problem.totals(away) if problem.intercept else np.zeros(1)
+        flat = float(np.linalg.norm(slope)) <= TINY * float(np.abs(away) @ problem.row_norms)
+        return flat and float(np.abs(totals).max()) <= TINY * float(np.abs(away).sum())
 
     @property
     def is_exact(self) -> bool:
@@ -228,7 +243,7 @@ class IntervalNewton(Solver[MultiplierState]):
             self._ascend(state, state.ascent)
             return state
         state.passes += self.steps_per_check
-        stuck = state.stuck.is_over and state.problem.on_infeasible == "raise"
+        stuck = state.stuck.is_over and not (state.may_contradict and state.is_least)
         if (state.idle.is_over or stuck) and state.violation > ROUNDING * state.scale:
             raise GaveUp("Newton steps on the multipliers do not get further")
         derivative = state.penalty.link_derivative(state.v)
@@ -338,7 +353,11 @@ class IntervalNewton(Solver[MultiplierState]):
         state.stuck.learn(state.violation)
         state.idle.learn(state.violation, value < state.least - 1e-13 * abs(state.least))
         state.least = min(value, state.least)
-        if state.later and state.violation <= TUNING.nearly * state.scale:
+        square, last = state.mean_square, state.square
+        state.square = square
+        flat = state.may_contradict and square > (1.0 - TUNING.nearly) * last
+        if state.later and (flat or state.violation <= TUNING.nearly * state.scale):
+            state.square = np.inf
             state.penalty, state.least, state.damping = state.later.pop(0), np.inf, Damping(state.damping.least)
             state.idle, state.stuck = Patience(), _long_patience(state.problem)
             state.evaluate()
@@ -370,7 +389,7 @@ class IntervalNewton(Solver[MultiplierState]):
     def finished(self, state: MultiplierState) -> bool:
         """Up to rounding; or without progress, because there may be no feasible point."""
         ends = state.idle.is_over and not state.later and state.violation <= ROUNDING * state.scale
-        least = state.stuck.is_over and state.problem.on_infeasible != "raise"
+        least = state.stuck.is_over and state.may_contradict and not state.later and state.is_least
         return ends or least or state.is_exact
 
 

@@ -21,9 +21,9 @@ from fenchel.data import limits
 from fenchel.data.typing import Matrix, Vector
 from fenchel.problem import Interpolation
 from fenchel.problem.traits import Trait
-from fenchel.steps.base import Candidate, GaveUp, Progress, Solver, Start
+from fenchel.steps.base import Candidate, GaveUp, Overflow, Progress, Solver, Start
 from fenchel.steps.linear_algebra.orthogonal import ShortestChange
-from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY
+from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY, Patience
 
 
 @dataclass
@@ -39,7 +39,8 @@ class ActiveSetState:
     active: list[int] = field(default_factory=list)
     signs: list[int] = field(default_factory=list)  # 1 at the lower end
     u: Vector = field(default_factory=lambda: np.zeros(0))
-    steps: int = 0
+    length: float = 0.0  # of w - origin, which no step makes shorter
+    patience: Patience = field(default_factory=Patience)  # with steps that leave it where it is
     proof: Vector | None = None  # multipliers whose combination of rows vanishes
     settled: bool = False
 
@@ -95,6 +96,9 @@ class ActiveSet(Solver[ActiveSetState]):
 
     def begin(self, problem: Interpolation, start: Start, seed: int) -> ActiveSetState:
         d = problem.X.shape[1]
+        longest = float(np.max(problem.row_norms, initial=0.0))
+        if not longest * longest < np.inf:
+            raise Overflow("the squares of the features overflow; rescale them")
         origin = problem.penalty.grad_conjugate(np.zeros(d))
         derivative = problem.penalty.link_derivative(np.zeros(d))
         slope = 1.0 / problem.penalty.strong_convexity if derivative is None else float(derivative.diagonal[0])
@@ -117,7 +121,8 @@ class ActiveSet(Solver[ActiveSetState]):
             state.place()
 
     def step(self, state: ActiveSetState) -> ActiveSetState:
-        state.steps += 1
+        if state.patience.is_over:
+            raise GaveUp("the active constraints come again and again")
         low, high = state.problem.intervals
         off = np.maximum(low - state.z, state.z - high)
         off[state.active] = 0.0
@@ -127,6 +132,10 @@ class ActiveSet(Solver[ActiveSetState]):
             state.settled = True
             return state
         self._add(state, p, 1 if low[p] > state.z[p] else -1)
+        before, state.length = state.length, float(np.linalg.norm(state.w - state.origin))
+        if not (np.isfinite(state.length) and np.all(np.isfinite(state.z))):
+            raise Overflow("the weights overflow")
+        state.patience.learn(np.inf, progress=state.length > before * (1.0 + ROUNDING))
         return state
 
     def _add(self, state: ActiveSetState, p: int, sign: int) -> None:
