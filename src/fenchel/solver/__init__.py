@@ -9,7 +9,7 @@ from fenchel.solver.paths.certified import certified_path
 from fenchel.solver.paths.grid import Path, path
 from fenchel.solver.paths.intervals import CertifiedPath, Knot
 from fenchel.solver.result import Check, NotCertifiedWarning, Result, Stop, Trace
-from fenchel.solver.separation.separability import separable
+from fenchel.solver.separability import separable
 from fenchel.solver.solve import solve
 from fenchel.solver.stream import StreamError, stream
 from fenchel.steps import FISTA, PDHG, BlockSDCA, Candidate, MatrixNewton, Solver, Start

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cached_property, partial
@@ -17,13 +17,13 @@ from sklearn.utils import check_random_state
 
 from fenchel.certificate.bounds.rounding import distance_to_optimum
 from fenchel.certificate.judge import Record
+from fenchel.certificate.margin.separated import separated
 from fenchel.data.typing import Seed
 from fenchel.problem import Statement
 from fenchel.problem.checks import require_count, require_flag, shown
 from fenchel.problem.penalties import Penalty
 from fenchel.solver.result import Callback, NotCertifiedWarning, Result, Stop, counted
 from fenchel.solver.run import Carried, Fit, run
-from fenchel.solver.separation.separated import separated
 from fenchel.steps import Solver, Start
 from fenchel.steps.base import Supports
 from fenchel.steps.choose import another, choose, solvers_of
@@ -268,8 +268,7 @@ def follow(
             found = [replace(found[0], status="max_seconds")] if fit.late else run(fit, carried)
             tried.append(other)
         if problem.penalty.is_zero and not fit.ended:
-            margins = partial(_widen, request, clock)
-            found = [separated(problem, result, margins) or result for result in found]
+            found = [_if_separated(problem, result, partial(_widen, request, clock)) for result in found]
         done, last = done + len(found), found[-1]
         yield from found
         if fit.ended:
@@ -280,6 +279,24 @@ def require_solvable(problem: Statement) -> None:
     """Raise if there is nothing to learn."""
     if (reason := problem.unsolvable()) is not None:
         raise ValueError(reason)
+
+
+def _if_separated(problem: Statement, result: Result, widen: Callable[[Record, float, int], Result]) -> Result:
+    """The result; for samples that its model separates, where it is not certified, a scaled model with the proof."""
+    if result.status in ("certified", "interrupted", "callback", "max_seconds"):
+        return result
+    found = separated(problem, result.w, result.b, result.certificate, widen)
+    if found is None:
+        return result
+    status = "certified" if found.margin is None else "separated" if found.certificate.ok else result.status
+    return replace(
+        result,
+        model=found.model,
+        certificate=found.certificate,
+        status=status,
+        multipliers=found.alpha,
+        margin=found.margin,
+    )
 
 
 def _widen(request: Request, clock: Clock, judge: Record, tol: float, steps: int) -> Result:

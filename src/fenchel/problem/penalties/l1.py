@@ -1,4 +1,4 @@
-"""The L1 norm, whose R* is an indicator function, so that dual points must be made feasible; and non-negative weights.
+"""Penalties whose R* is an indicator function: none, the L1 norm; and weights that must not be negative.
 
 Let S be a sum over coordinates that is even and grows with |w_j|, and R = S + (0 if w >= 0, else infinite). Then ::
 
@@ -13,6 +13,7 @@ max(0, max_j v_j) is positively homogeneous and v.w <= Om*(v) Om(w), which is al
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +23,37 @@ from fenchel.problem.penalties.base import EVALUATION, LinkDerivative, NormPenal
 from fenchel.problem.penalties.blocks import Blocks
 from fenchel.problem.penalties.strongly_convex import signs_and_intervals
 from fenchel.problem.vectors import p_norm, set_number, set_positive, soft, square_over, times_square
+
+
+@dataclass(frozen=True)
+class NoPenalty(Penalty):
+    """R(w) = 0. R*(v) = sup_w v.w is 0 at v = 0 and infinite elsewhere: multipliers must have v(alpha) = 0 exactly."""
+
+    lam: ClassVar[float] = 0.0  # type: ignore[misc]
+    separable = True
+    is_zero = True
+
+    def value(self, w: Vector) -> float:
+        return 0.0
+
+    def conjugate(self, v: Vector) -> float:
+        return np.inf if np.any(v) else 0.0
+
+    def prox(self, w: Vector, t: Vector | float) -> Vector:
+        return np.array(w, dtype=np.float64)
+
+    def subgradients(self, w: Vector, tol: float) -> Subgradients:
+        return Subgradients(np.zeros_like(w))
+
+    def free_weights(self, d: int) -> Mask:
+        return np.ones(d, dtype=bool)
+
+    def restricted(self, keep: Mask) -> Penalty:
+        """Nothing of nothing is nothing."""
+        return self
+
+    def with_lam(self, lam: float) -> Self:
+        raise TypeError("NoPenalty has no lam; use L2(lam) or another penalty")
 
 
 @dataclass(frozen=True)

@@ -8,46 +8,59 @@ nearly that of the largest one, and scaled until P <= tol P(0): so it is within 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.judge import judge_of
-from fenchel.certificate.margin import MarginJudge
+from fenchel.certificate.margin.interval import MarginInterval
+from fenchel.certificate.margin.judge import MarginJudge
 from fenchel.data import limits
 from fenchel.data.design import Design
 from fenchel.data.products import EVALUATION
+from fenchel.data.typing import Vector
 from fenchel.problem import MulticlassProblem, Problem, Statement
 from fenchel.problem.margin import LargestMargin
-from fenchel.solver.result import Result
 from fenchel.steps.base import Model
 
 #: How closely the largest margin is looked for, and for how many steps: as by `margin_interval`.
 TOLERANCE, STEPS = 1e-3, 2000
 
 
-def separated(problem: Statement, result: Result, widen: Callable[[MarginJudge, float, int], object]) -> Result | None:
-    """The result for samples that the model of a run separates; None if it is certified, or does not separate them.
+@dataclass(frozen=True)
+class Separated:
+    """The model, its certificate and multipliers, and the interval of the largest margin; None if 0 is attained."""
+
+    model: Model
+    certificate: Certificate
+    alpha: Vector
+    margin: MarginInterval | None
+
+
+def separated(
+    problem: Statement, own_w: Any, own_b: Any, asked: Certificate, widen: Callable[[MarginJudge, float, int], object]
+) -> Separated | None:
+    """What there is for samples that a model separates; None if there is a penalty, or it does not separate them.
 
     `widen` looks for a larger margin than a judge knows, to this tolerance and in so many steps.
     """
-    if not problem.penalty.is_zero or result.status in ("certified", "interrupted", "callback", "max_seconds"):
+    if not problem.penalty.is_zero:
         return None
     margins = _margins(problem)
     if margins is None:
         return None
     constant, judge = problem.X.constant, MarginJudge(margins)
     if constant:
-        judge.consider(result.w[..., :-1], constant * result.w[..., -1])
+        judge.consider(own_w[..., :-1], constant * own_w[..., -1])
     else:
-        judge.consider(result.w, result.b)
+        judge.consider(own_w, own_b)
     if judge.model is None:
         return None
     judge.try_gradient(judge.primal.z)
     if margins.n_constraints * margins.X.shape[1] <= limits.TUNING.product:  # the search takes many products
         widen(judge, TOLERANCE, STEPS)
-    asked = result.certificate
     own = judge_of(problem)
     allowed = asked.tol * own.at_zero
     w, b = judge.w, judge.b
@@ -58,14 +71,8 @@ def separated(problem: Statement, result: Result, widen: Callable[[MarginJudge, 
     certificate = own.certificate(asked.tol, asked.atol)
     attained = certificate.ok
     certificate = certificate if attained else own.certificate(asked.tol, max(asked.atol, allowed))
-    return replace(
-        result,
-        model=Model(own.w, own.b),
-        certificate=certificate,
-        status="certified" if attained else "separated" if certificate.ok else result.status,
-        multipliers=own.best.alpha,
-        margin=None if attained else judge.interval(judge.margin, 0, TOLERANCE),
-    )
+    margin = None if attained else judge.interval(judge.margin, 0, TOLERANCE)
+    return Separated(Model(own.w, own.b), certificate, own.best.alpha, margin)
 
 
 def _margins(problem: Statement) -> LargestMargin | None:
