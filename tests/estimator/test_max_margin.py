@@ -1,6 +1,7 @@
 """MaxMarginClassifier: the largest margin with its interval, and what becomes of classes that cannot be separated."""
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -32,6 +33,22 @@ def test_the_margin_is_that_of_a_conic_solver(p, fit_intercept):
     assert model.margin_interval_.ok
     assert model.separable_ == "proven"
     assert model.score(Z, y2) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_lower_end_is_below_the_exact_margin_of_the_stored_weights(seed):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(30, 3)) * [1.0, 1e-3, 1e3]
+    labels = Z @ rng.normal(size=3) > 0.0
+    model = fl.MaxMarginClassifier(tol=1e-9, fit_intercept=seed % 2 == 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fl.NotCertifiedWarning)
+        model.fit(Z, labels)
+    w, b = [Fraction(v) for v in model.coef_[0].tolist()], Fraction(float(model.intercept_[0]))
+    scores = [sum((Fraction(a) * c for a, c in zip(row, w, strict=True)), b) for row in Z.tolist()]
+    least = min(z if label else -z for z, label in zip(scores, labels, strict=True))
+    assert model.margin_interval_.lower > 0.0
+    assert Fraction(model.margin_interval_.lower) ** 2 * sum(c * c for c in w) <= least**2
 
 
 def test_least_scores_are_one():

@@ -128,12 +128,15 @@ class MaxMarginClassifier(LabelScores):
             lower, wrong = own.lower, own.misclassified
         else:
             lower, wrong, model = judge.margin, 0, best
-        interval = judge.interval(lower, wrong, float(self.tol))
         least = lower * problem.penalty.lengths(np.ravel(model.w))[0]
         with np.errstate(all="ignore"):
             w, b = (x / least if least > 0.0 else x for x in (model.w, model.b))
         if not (np.all(np.isfinite(w)) and np.all(np.isfinite(b))):
             w, b = model.w, model.b
+        elif least > 0.0:  # the margin of the weights as they are rounded
+            own = margin_of(problem, Model(w, b))
+            lower, wrong = own.lower, own.misclassified
+        interval = judge.interval(lower, wrong, float(self.tol))
         self.intercept_ = np.atleast_1d(b)
         self.margin_interval_ = interval
         self.separable_ = {True: "proven", False: "refuted", None: "unknown"}[interval.separable]

@@ -44,7 +44,7 @@ class FreeProgram(Solver[FreeProgramState]):
     def obstacle(self, problem: Problem) -> str | None:
         if not fits(*problem.shape):
             return "needs an X that can be made dense"
-        return None if _is_straight(problem) else "needs a loss of straight pieces, with a kink where its slope is 0"
+        return None if _is_straight(problem) else "needs a piecewise linear loss"
 
     def begin(self, problem: Problem, start: Start, seed: int) -> FreeProgramState:
         return FreeProgramState(problem, start.w, start.b)
