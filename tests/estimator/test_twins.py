@@ -174,3 +174,16 @@ def test_skops_stores_a_twin_without_types_to_be_trusted():
     stored = io.dumps(model.to_sklearn())
     assert io.get_untrusted_types(data=stored) == []
     same_outputs(model, io.loads(stored), X3)
+
+
+def test_a_twin_of_a_stream_has_nothing_of_ours():
+    model = fl.LpClassifier(lam="auto").partial_fit(X, Y, classes=np.unique(Y))
+    assert b"fenchel" not in pickle.dumps(model.to_sklearn())
+
+
+@pytest.mark.parametrize("model", [fl.LogisticRegression(penalty=None, tol=1e-8), fl.LogisticRegression(C=np.inf)])
+def test_a_twin_has_the_objective_of_a_model_without_a_penalty(model):
+    rng = np.random.default_rng(0)
+    Z, labels = rng.normal(size=(80, 3)), rng.integers(2, size=80)
+    twin = model.fit(Z, labels).to_sklearn()
+    assert fl.certify(twin, Z, labels).relative_gap < 1e-4

@@ -55,6 +55,8 @@ def test_what_cannot_be_proven_is_refused():
         fl.solve(PROBLEM.replace(penalty=L1(0.1)), weights_tol=0.1)
     with pytest.raises(ValueError, match="takes the place of atol"):
         fl.solve(PROBLEM, weights_tol=0.1, atol=0.1)
+    with pytest.raises(ValueError, match="takes the place of tol"):
+        fl.solve(PROBLEM, weights_tol=0.1, tol=0.1)
     for wrong in (0.0, -1.0, True, "1", np.nan):
         with pytest.raises(ValueError, match="weights_tol must be a positive number"):
             fl.solve(PROBLEM, weights_tol=wrong)

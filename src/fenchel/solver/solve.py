@@ -160,6 +160,8 @@ def solve(
     """
     require_flag(warn, "warn")
     if weights_tol is not None:
+        if tol != Request.tol:
+            raise ValueError(f"weights_tol={weights_tol} takes the place of tol={tol}; pass one of the two")
         tol, atol = 0.0, gap_for_distance(problem, weights_tol, atol)
     request = Request(
         solver,
@@ -176,7 +178,8 @@ def solve(
     )
     result = solve_request(problem, request, start)
     if warn and result.status not in ("certified", "callback"):
-        warnings.warn(not_certified(result), NotCertifiedWarning, stacklevel=2)
+        asked = "" if weights_tol is None else f" weights_tol={weights_tol:g} needs this gap."
+        warnings.warn(not_certified(result) + asked, NotCertifiedWarning, stacklevel=2)
     return result
 
 

@@ -135,6 +135,8 @@ def _namesake(model: LinearPredictor) -> Any:
 def _penalty(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
     """The penalty by the names of the installed version, and an algorithm that has it."""
     penalty = own["penalty"]
+    if penalty is None:
+        return {"C": np.inf} if theirs.get("penalty") == "deprecated" else {"penalty": None}
     if "solver" not in theirs:  # LinearSVC
         return {"penalty": penalty} | ({"dual": False} if penalty == "l1" and own["dual"] == "auto" else {})
     if "l1_ratio" in own:
@@ -150,9 +152,14 @@ def _filled(twin: Any, model: LinearPredictor) -> Any:
     found = {
         name: value.copy() if hasattr(value, "copy") else value
         for name, value in vars(model).items()
-        if name.endswith("_") and not name.startswith("_") and name not in OWN_ATTRIBUTES
+        if name.endswith("_") and not name.startswith("_") and name not in OWN_ATTRIBUTES and not _is_ours(value)
     }
     return _with(twin, found)
+
+
+def _is_ours(value: object) -> bool:
+    """Whether a value is an object of this package, such as what a stream has learnt."""
+    return type(value).__module__.partition(".")[0] == "fenchel"
 
 
 def _with(twin: Any, attributes: Mapping[str, Any]) -> Any:

@@ -135,7 +135,7 @@ def _checked(
         raise ValueError(f"lam_min must be below lam_max, got {shown(lam_min)} and {shown(lam_max)}")
     if not (eps < 1 and share <= TUNING.share):
         raise ValueError(f"eps must be below 1 and share at most {TUNING.share}, got {shown(eps)} and {shown(share)}")
-    for name in sorted({"tol", "atol", "start"} & set(options)):
+    for name in sorted({"tol", "atol", "start", "weights_tol"} & set(options)):
         raise TypeError(f"certified_path has no option {name}: the tolerance of a solve is share * eps")
     require_solvable(problem)
     _require_proportional(problem, float(lam_min), float(lam_max))

@@ -167,7 +167,7 @@ def path(
         require_flag(flag, name)
     if "start" in options:
         raise TypeError("path has no option 'start': the largest lam starts at zero, each other at the last solution")
-    for name in sorted({"supports", "interrupted", "options", "certify_start"} & options.keys()):
+    for name in sorted({"supports", "interrupted", "options", "certify_start", "weights_tol"} & options.keys()):
         raise TypeError(f"path has no option {name!r}")
     for name in options.keys() - signature(solve).parameters.keys():
         for near in get_close_matches(name, ("lams", "eps", "n_lams", "screen", "max_seconds"), n=1, cutoff=0.75):
