@@ -31,6 +31,8 @@ from fenchel.steps.linear_program.system import directions_of
 
 #: The part of the way to the nearest bound (Mehrotra 1992).
 NEARLY = 0.9995
+#: About as many as a run has, each with a matrix to factor.
+STEPS = 20
 #: The part of the gap that exact zeros may cost; and of the one asked for, until which steps go on for them.
 PART = 0.1
 
@@ -139,7 +141,7 @@ class InteriorPoint(Solver[Interior]):
     def obstacle(self, problem: Problem) -> str | None:
         (n, d), sparse = problem.shape, problem.penalty.straight(problem.shape[1])
         order = min(n, d) if sparse is not None and sparse.D is None else d
-        fits = order * order <= limits.TUNING.dense and limits.may_factor(order)
+        fits = limits.is_factorable(order, STEPS * order)
         return None if fits else "is for fewer samples or fewer features"
 
     def begin(self, problem: Problem, start: Start, seed: int) -> Interior:
