@@ -28,10 +28,10 @@ STEPS = 400
 
 
 def is_small(problem: Problem) -> bool:
-    """Whether a step costs less than a call; and no sample is left out, whose loss may overflow."""
+    """Whether a step costs less than a call; samples without weight do not count, and so change no model."""
     n, width = problem.shape[0], problem.shape[1] + problem.intercept
-    few = n <= newton_system.TUNING.few_rows and n * width * width <= TUNING.call
-    return few and (problem.weightless or bool(np.all(problem.weights > 0.0)))
+    n = n if problem.weightless else int(np.count_nonzero(problem.weights))
+    return n <= newton_system.TUNING.few_rows and n * width * width <= TUNING.call
 
 
 @dataclass
@@ -65,6 +65,11 @@ class FewColumnsState:
             z = problem.scores(start.w, start.b) if w.any() else np.zeros(len(c))
             tau = first_tau(problem, z, problem.y, problem.weights)
         return cls(problem, loss, design, w, c, tau)
+
+    @property
+    def has_kinks(self) -> bool:
+        """Whether the loss is smoothed."""
+        return bool(self.problem.loss.kinks(self.problem.y[:1]))
 
     def advance(self) -> None:
         """As many steps as are asked for, or until the gap is small enough."""
