@@ -80,7 +80,8 @@ class FewColumnsState:
         least = least_tau(problem) if problem.loss.kinks(problem.y[:1]) else 1.0
         patience = 10 * safeguards.TUNING.patience
         free, quadratic = problem.intercept, problem.loss.quadratic
-        asked = self.part * tol, self.part * atol, min(max(1, left), STEPS), patience, free, quadratic
+        steps = 1 if quadratic else min(max(1, left), STEPS)  # one solves a quadratic
+        asked = self.part * tol, self.part * atol, steps, patience, free, quadratic
         request = kernels.NewtonRequest(tau, least, TUNING.tau_factor, *asked)
         low, high = (np.ascontiguousarray(end) for end in problem.domain)
         y, s, design = problem.y, problem.weights, self.design
