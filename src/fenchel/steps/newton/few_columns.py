@@ -28,10 +28,10 @@ STEPS = 400
 
 
 def is_small(problem: Problem) -> bool:
-    """Whether a step costs less than a call; and no sample is left out, whose loss may overflow."""
+    """Whether a step costs less than a call; samples without weight do not count, and so change no model."""
     n, width = problem.shape[0], problem.shape[1] + problem.intercept
-    few = n <= newton_system.TUNING.few_rows and n * width * width <= TUNING.call
-    return few and (problem.weightless or bool(np.all(problem.weights > 0.0)))
+    n = n if problem.weightless else int(np.count_nonzero(problem.weights))
+    return n <= newton_system.TUNING.few_rows and n * width * width <= TUNING.call
 
 
 @dataclass
@@ -66,6 +66,11 @@ class FewColumnsState:
             tau = first_tau(problem, z, problem.y, problem.weights)
         return cls(problem, loss, design, w, c, tau)
 
+    @property
+    def has_kinks(self) -> bool:
+        """Whether the loss is smoothed."""
+        return bool(self.problem.loss.kinks(self.problem.y[:1]))
+
     def advance(self) -> None:
         """As many steps as are asked for, or until the gap is small enough."""
         if self.stuck:
@@ -75,7 +80,8 @@ class FewColumnsState:
         least = least_tau(problem) if problem.loss.kinks(problem.y[:1]) else 1.0
         patience = 10 * safeguards.TUNING.patience
         free, quadratic = problem.intercept, problem.loss.quadratic
-        asked = self.part * tol, self.part * atol, min(max(1, left), STEPS), patience, free, quadratic
+        steps = 1 if quadratic else min(max(1, left), STEPS)  # one solves a quadratic
+        asked = self.part * tol, self.part * atol, steps, patience, free, quadratic
         request = kernels.NewtonRequest(tau, least, TUNING.tau_factor, *asked)
         low, high = (np.ascontiguousarray(end) for end in problem.domain)
         y, s, design = problem.y, problem.weights, self.design

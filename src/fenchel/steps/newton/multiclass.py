@@ -174,7 +174,8 @@ def _newton_direction(state: MulticlassNewtonState, gradient: Vector, value: flo
 def _solved(problem: MulticlassProblem, P: Vector, R: Vector) -> Vector | None:
     """H D = R by a factor of H; None for many weights, or if rounding has left it indefinite."""
     (n, d), k, size = problem.shape, problem.n_classes, R.size
-    if (n + size) * size * size > single_score.TUNING.call:
+    # hardly ever by n, so that weight 2 is equivalent to a repeated row
+    if size**3 > single_score.TUNING.call or n * (d + 1) ** 2 > limits.TUNING.block:
         return None
     X = np.column_stack([problem.X.rows(np.arange(n)), np.full(n, float(problem.intercept))])
     identity = np.eye(k)

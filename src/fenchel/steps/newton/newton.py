@@ -75,6 +75,11 @@ class Newton(Solver[NewtonState | FewColumnsState]):
         assert loss is not None
         if is_small(problem):
             return FewColumnsState.of(problem, loss, start)
+        return self._on_samples(problem, start, seed)
+
+    def _on_samples(self, problem: Problem, start: Start, seed: int) -> NewtonState:
+        loss = problem.loss.kernel()
+        assert loss is not None
         design, rng = AugmentedDesign.of(problem), np.random.default_rng(seed)
         w = np.append(start.w, start.b) if problem.intercept else start.w.copy()
         # one step solves a quadratic; and a given start may be too near the optimum for a subset to improve it
@@ -97,8 +102,12 @@ class Newton(Solver[NewtonState | FewColumnsState]):
     def step(self, state: NewtonState | FewColumnsState) -> NewtonState | FewColumnsState:
         """One Newton step; then, if the smoothed problem is solved well enough, move the centre and decrease tau."""
         if isinstance(state, FewColumnsState):
-            state.advance()
-            return state
+            if not (state.stuck and state.has_kinks):
+                state.advance()
+                return state
+            # near kinks samples of unequal sizes blur each other less where only some of them are looked at
+            shapes = state.problem.shapes
+            state = self._on_samples(state.problem, Start(np.zeros(shapes[0]), 0.0, np.zeros(shapes[2])), 0)
         active = state.active
         q, residual = state.system.solve(active.rows, active.s * active.h / state.W, state.gradient, _accuracy(state))
         dz = state.design.scores(active.rows, -q)
