@@ -214,7 +214,7 @@ def test_progress_is_shown(capsys):
         (
             {"solver": "simplex"},
             ValueError,
-            "unknown solver 'simplex'; there are 'auto', 'newton', 'sparse_path', 'primal_cd'",
+            "unknown solver 'simplex'; there are 'auto', 'newton', 'sparse_path', 'dual_newton', 'primal_cd'",
         ),
         ({"tolerance": 1e-3}, TypeError, "there is no option 'tolerance'; did you mean tol\\?"),
         ({"threads": 2}, TypeError, "there is no option 'threads'; did you mean n_threads\\?"),
