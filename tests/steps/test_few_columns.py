@@ -93,9 +93,10 @@ def test_whoever_is_called_back_sees_single_steps():
     assert len(seen) > 3
 
 
-def test_steps_that_get_no_further_end():
-    X, y = data(fl.losses.Hinge())
-    p = fl.Problem(X, y, fl.losses.Hinge(), fl.penalties.L2(1e-3))
+@pytest.mark.parametrize("loss", [fl.losses.Hinge(), fl.losses.Squared()], ids=name)
+def test_steps_that_get_no_further_end(loss):
+    X, y = data(loss)
+    p = fl.Problem(X, y, loss, fl.penalties.L2(1e-3))
     state = first_state(p)
     state.goal = Goal((p.penalty,), 0.0, 0.0, np.inf, steps=100_000)
     for _ in range(1000):

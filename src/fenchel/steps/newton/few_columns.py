@@ -8,7 +8,7 @@ and multipliers that are offered: their errors are bounded as those of `Augmente
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from fenchel.problem import Problem
 from fenchel.steps.base import Candidate, Goal, Overflow, Progress, Residual, Scores, Start, length
 from fenchel.steps.linear_algebra import newton_system, safeguards
 from fenchel.steps.linear_algebra.augmented import DEPTH, AugmentedDesign
+from fenchel.steps.linear_algebra.safeguards import Patience
 from fenchel.steps.newton.state import TUNING, first_tau, least_tau
 
 #: The first part of the tolerance that the steps' own gap must reach, and of that for every certificate that fails.
@@ -55,6 +56,7 @@ class FewColumnsState:
     primal: float = np.inf
     gap: float = np.inf
     stuck: bool = False
+    patience: Patience = field(default_factory=lambda: Patience(times=10, part=0.99))
 
     @classmethod
     def of(cls, problem: Problem, loss: CompiledLoss, start: Start) -> FewColumnsState:
@@ -92,6 +94,8 @@ class FewColumnsState:
         self.total += self.steps
         if self.gap <= self.part * max(tol * abs(self.primal), atol):
             self.part *= NEXT_PART
+        self.patience.learn(self.gap)  # of calls: single steps count here, others in the call itself
+        self.stuck = self.stuck or self.patience.is_over
         if not np.isfinite(self.primal):
             raise Overflow("the objective overflows; rescale the features or lam")
 
