@@ -118,7 +118,7 @@ class Fit:
         """What a solver is told of it."""
         left = np.inf if self.stop.max_seconds is None else max(self.stop.max_seconds - self.seconds, 1e-9)
         penalties = tuple(self.penalties) or (self.problem.penalty,)
-        return Goal(penalties, float(self.stop.tol), float(self.stop.atol), left, self.supports)
+        return Goal(penalties, float(self.stop.tol), float(self.stop.atol), left, self.supports, lambda: self.late)
 
     def is_stuck(self) -> bool:
         """After a check: whether a solver that goes on for another has left the gap where it is for too long."""
