@@ -530,6 +530,29 @@ def test_the_bound_of_a_penalty_near_a_point_holds_by_convexity_alone(seed):
     assert OwnPenalty().value_upper_near(w, np.zeros(6)) >= OwnPenalty().value(w)
 
 
+def test_bounded_sets_of_ones_own_have_a_lower_bound_with_intercepts():
+    rng = np.random.default_rng(3)
+    X, Z = 0.3 * rng.normal(size=(12, 20)), rng.normal(size=(12, 2))
+
+    class Balls(OwnBall):
+        def project(self, z):
+            return super().project(z - Z + 1.0) + Z - 1.0
+
+        def support(self, u):
+            return super().support(u) + (u * (Z - 1.0)).sum(axis=1)
+
+    own, known = (
+        solved(fl.Interpolation(X, sets, outputs=2, intercept=True), tol=1e-6)
+        for sets in (Balls(), fl.sets.Ball(Z, 0.5))
+    )
+    assert own.status == known.status == "certified"
+    assert own.certificate.primal == pytest.approx(known.certificate.primal, rel=1e-5)
+    assert own.certificate.primal > 1e-3
+    twice = fl.Interpolation(np.vstack([X[:11], X[:1]]), Balls(), outputs=2, intercept=True)
+    with pytest.raises(fl.Infeasible):
+        fl.solve(twice)
+
+
 def test_a_projection_that_is_infinite_is_an_error():
     class Wrong(OwnInterval):
         def project(self, z):

@@ -109,7 +109,6 @@ def test_parameters_can_be_searched_and_cloned():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (FusedLasso(alpha=0.0), "alpha"),
         (FusedLasso(alpha=-1.0), "alpha"),
         (FusedLasso(D=np.eye(3)), "columns"),
         (FusedLasso(D=np.ones(20)), "matrix"),

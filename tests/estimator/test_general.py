@@ -96,7 +96,10 @@ def test_every_name_that_is_offered_can_be_fitted(model):
     names = offered_names(model)
     assert len(names["loss"]) >= 6
     nonnegative = {"non_negative_elastic_net", "non_negative_l1"}
-    assert set(names["penalty"]) == {"elastic_net", "entropy", "fused_l1", "l1", "l2", "lp_squared"} | nonnegative
+    assert (
+        set(names["penalty"])
+        == {"elastic_net", "entropy", "fused_l1", "l1", "l2", "lp_squared", "no_penalty"} | nonnegative
+    )
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4))
     y = X @ rng.normal(size=4) > 0 if isinstance(model, LinearClassifier) else X @ rng.normal(size=4)

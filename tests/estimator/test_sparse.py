@@ -325,7 +325,7 @@ def test_warm_starts_give_the_same_model(model):
         (fl.GroupLasso(weights=-np.ones(30)), "weights must be positive and finite"),
         (fl.LassoCV(alphas=0), "alphas must be a positive integer"),
         (fl.LassoCV(alphas=[]), "alphas is empty"),
-        (fl.LassoCV(alphas=[0.1, -0.1]), "alpha must be positive"),
+        (fl.LassoCV(alphas=[0.1, -0.1]), r"alphas\[1\] == -0.1, must be >= 0"),
         (fl.LassoCV(alphas=[0.1], n_alphas=5), "n_alphas=5 would have no effect"),
         (fl.LassoCV(eps=2.0), "at most 1"),
         (fl.LassoCV(eps=0.0), "eps must be positive"),

@@ -224,3 +224,48 @@ def test_no_perceptron_makes_more_corrections_than_novikoffs_bound(p):
         corrections = np.abs(last.alpha).sum() / N  # a correction adds the rate times n to a multiplier
         assert wrong(problem, last.w) == 0
         assert 1 <= corrections <= most
+
+
+# Appendix C: losses that are smooth -----------------------------------------------------------------------------------
+
+
+def ascent(X, y, lam, steps, seed):
+    """lam/2 |w - w*|^2 and D* - D before every step of dual coordinate ascent for (z - y)^2 / 2, exact in each."""
+    n, d = X.shape
+    rng, alpha, w = np.random.default_rng(seed), np.zeros(n), np.zeros(d)
+    best = np.linalg.solve(X.T @ X / n + lam * np.eye(d), X.T @ y / n)
+    optimum = np.mean((X @ best - y) ** 2) / 2.0 + lam / 2.0 * float(best @ best)
+    found = []
+    for _ in range(steps):
+        dual = float(np.mean(y * alpha - alpha**2 / 2.0)) - lam / 2.0 * float(w @ w)
+        found.append((lam / 2.0 * float((w - best) @ (w - best)), optimum - dual))
+        i = rng.integers(n)
+        change = (y[i] - X[i] @ w - alpha[i]) / (1.0 + X[i] @ X[i] / (lam * n))
+        alpha[i] += change
+        w = w + change * X[i] / (lam * n)
+    return np.array(found).T
+
+
+@pytest.mark.parametrize("lam", [1e-3, 1e-1, 10.0])
+def test_corollary_c1_bounds_the_distance_of_the_last_model_on_average(lam):
+    X, y = data()
+    radius, steps = float(np.linalg.norm(X, axis=1).max()), 10 * N
+    distance, gap = np.mean([ascent(X, y, lam, steps, seed) for seed in range(SEEDS)], axis=0)
+    bound = theory.sdca_distance(np.arange(steps), N, lam, 1.0, radius, gap[0])
+    assert bound[0] == gap[0]
+    assert np.all(distance <= gap * (1.0 + 1e-9) + 1e-12)
+    assert np.all(gap <= bound * 1.05 + 1e-12)  # a mean of 20 runs
+    if lam == 10.0:  # the printed rate is negative, and its square below the gap
+        printed = 1.0 - lam / radius**2
+        assert printed < 1.0 - 1.0 / N
+        assert gap[N] > 3.0 * gap[0] * max(printed, 0.0) ** N
+
+
+def test_corollary_c2_needs_fewer_steps_where_the_condition_is_bad():
+    t = np.arange(100_000)
+    plain, accelerated = (theory.sdca_distance(t, N, 1e-4, 1.0, 3.0, 2.0, accelerate) for accelerate in (False, True))
+    assert accelerated[0] == 2.0 * plain[0] == 4.0
+    first, other = (int(np.argmax(bound < 1e-6)) for bound in (plain, accelerated))
+    assert 0 < 5 * other < first or first == 0 < other
+    with pytest.raises(ValueError, match="lam"):
+        theory.sdca_distance(t, N, 0.0, 1.0)

@@ -29,7 +29,7 @@ def test_the_mean_suboptimality_of_random_iterates_is_below_theorem_1(p):
         state = solver.begin(problem, Start(np.zeros(15), 0.0, np.zeros(300)), seed)
         for _ in range(steps // 300):
             state = solver.step(state)
-        found.append(problem.primal(solver.candidates(state)[1].w) - best)
+        found.append(problem.primal(solver.candidates(state)[-1].w) - best)
     assert np.mean(found) <= theory.pgs_error(lipschitz, mu, steps)
 
 

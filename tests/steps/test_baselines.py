@@ -126,7 +126,7 @@ def test_a_start_is_not_forgotten(algorithm):
     lost, cold = (p.primal(begun(p, algorithm, 1, w=w)[-1].w) - best.certificate.primal for w in (best.w, None))
     assert lost < cold
     warm = fl.solve(p, solver=algorithm, max_iter=1, tol=0.0, start=best, warn=False)
-    assert warm.certificate.primal <= best.certificate.primal
+    assert warm.certificate.primal <= best.certificate.primal * (1.0 + 1e-14)  # sums in another order
 
 
 def test_weights_that_grow_without_bound_end_the_run_with_its_best_model():

@@ -8,7 +8,10 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 
 import fenchel as fl
-from fenchel.data import limits
+from fenchel.data import Design, limits
+from fenchel.steps.interpolation.hessian import MultiplierHessian
+from fenchel.steps.interpolation.newton import IntervalNewton
+from fenchel.steps.interpolation.pivoting import Quadratic
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -93,3 +96,68 @@ def test_the_least_violation_of_two_targets_is_between_them():
         expected = np.append(y[:8], 0.0)
         expected[2] = expected[8] = 0.5 * (y[2] + y[8])
         np.testing.assert_allclose(X @ model.coef_, expected, atol=1e-3)  # the gap is 1e-6 of squares
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5, 1.2])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_systems_of_more_rows_than_columns_have_the_order_of_the_columns(p, intercept):
+    rng = np.random.default_rng(0)
+    penalty = fl.penalties.L2(1.0) if p == 2.0 else fl.penalties.LpSquared(1.0, p)
+    X, right = rng.normal(size=(40, 6)), rng.normal(size=30)
+    problem = fl.Interpolation(X, fl.sets.Interval(-np.ones(40), np.ones(40)), penalty, intercept=intercept)
+    derivative = penalty.link_derivative(rng.normal(size=6))
+    root = derivative.root(X)
+    np.testing.assert_allclose(root @ root.T, derivative.gram(X), atol=1e-12 * np.abs(root @ root.T).max())
+    hessian, rows = MultiplierHessian.of(problem, derivative, 1e-4), np.arange(30)
+    x = np.zeros(40)
+    x[:30] = hessian.solve(rows, right)
+    np.testing.assert_allclose(hessian.times(x)[:30], right, atol=1e-8)
+
+
+def test_tall_intervals_of_a_p_norm_are_certified_in_few_steps():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 20))
+    z = X @ rng.normal(size=20)
+    problem = fl.Interpolation(X, fl.sets.Interval(z - 0.5, z + 0.5), fl.penalties.LpSquared(1.0, 1.5))
+    result = fl.solve(problem)
+    assert (result.solver, result.status) == ("newton", "certified")
+    assert result.n_iter < 100
+    wide = rng.normal(size=(3000, 500))
+    tall = problem.replace(X=Design(wide))
+    assert not IntervalNewton.suits(tall, 1e-4)
+    assert IntervalNewton.suits(problem, 1e-4)
+
+
+def test_a_step_ends_when_time_is_over():
+    """After one system of its pivoting, with what it has."""
+    solved = []
+
+    def solve(rows, right):
+        solved.append(len(rows))
+        return right / 2.0
+
+    low = np.linspace(1.0, 2.0, 5)
+    model = Quadratic(lambda x: 2.0 * x, solve, np.zeros(5), low, low + 1.0, late=lambda: True)
+    _, _, found = model.minimise(np.zeros(5, dtype=np.int8))
+    assert not found
+    assert len(solved) == 0
+    model = Quadratic(lambda x: 2.0 * x, solve, np.zeros(5), low, low + 1.0)
+    b, _, found = model.minimise(np.zeros(5, dtype=np.int8))
+    assert found
+    np.testing.assert_allclose(b, low / 2.0)
+
+
+def test_a_run_is_late_inside_a_step(clock):
+    X, y = with_condition(8, 30, 10.0)
+    problem = fl.Interpolation(X, fl.sets.Interval(y - 3.0, y + 3.0), fl.penalties.LpSquared(1.0, 1.2))
+    asked, minimise = [], Quadratic.minimise
+
+    def watched(self, states):
+        asked.append(self.late())
+        return minimise(self, states)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Quadratic, "minimise", watched)
+        fl.solve(problem, solver="newton", max_seconds=1e-6, warn=False)
+    assert asked
+    assert asked[-1]

@@ -157,7 +157,7 @@ def test_a_newton_step_on_the_support_is_exact_for_the_squared_loss(groups, stor
 def test_passes_that_take_long_end_in_a_hessian(rng, monkeypatch):
     """Conjugate gradients are slow where columns are all but the same; the price of a Hessian is paid once."""
     tune(monkeypatch, newton_system, gram_cost=0.0)
-    tune(monkeypatch, selection, always=0)
+    tune(monkeypatch, selection, always=0, narrow=0)
     monkeypatch.setattr(limits, "TUNING", replace(limits.TUNING, step=0.0))
     seen = watched_states(monkeypatch)
     X = np.cumsum(rng.normal(size=(200, 150)), axis=1)

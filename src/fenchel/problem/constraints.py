@@ -127,8 +127,15 @@ class Constraints:
 
     @property
     def are_known(self) -> bool:
-        """Whether all are of `fenchel.sets`: the domains of their supports are products, and `shrunk` leaves room."""
+        """Whether all are of `fenchel.sets`: the domains of their supports are products."""
         return all(type(part) in (Box, Ball, Simplex) for _, part in self.parts)
+
+    @cached_property
+    def have_product_domains(self) -> bool:
+        """Whether multipliers may be scaled entry by entry: one score each, known sets, or bounded ones."""
+        if self.k == 1 or self.are_known:
+            return True
+        return all(np.all(np.isfinite(part.reach(len(rows), self.k))) for rows, part in self.parts)
 
     def _each(self, Z: Vector, f: Callable[[ClosedSet, Vector], Vector], flat: bool = False) -> Vector:
         if len(self.parts) == 1:

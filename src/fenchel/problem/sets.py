@@ -73,8 +73,27 @@ class ClosedSet(ABC):
         return u
 
     def support_size(self, u: Vector) -> Vector:
-        """The sum of the absolute terms of the support: relative changes t of all u_ij change it by t times this."""
-        return np.abs(self.support(u)) + row_lengths(u) * row_lengths(self.project(np.zeros_like(u)))
+        """The sum of the absolute terms of the support: relative changes t of all u_ij change it by t times this.
+
+        In one dimension the support is homogeneous; in others |u_j z_j| <= |u_j| `reach`_j for all z in C. Where that
+        is infinite, terms are those of the point nearest to 0.
+        """
+        size = np.abs(self.support(u)) + row_lengths(u) * row_lengths(self.project(np.zeros_like(u)))
+        if u.shape[1] == 1:
+            return np.asarray(size)
+        with np.errstate(invalid="ignore"):
+            terms = np.where(u == 0.0, 0.0, np.abs(u) * self.reach(*u.shape)).sum(axis=1)
+        return np.asarray(np.where(np.isfinite(terms), np.maximum(size, terms), size))
+
+    def reach(self, n: int, k: int) -> Vector:
+        """max |z_j| over z in C_i, n x k; infinite where C_i is unbounded."""
+        found = np.zeros((n, k))
+        for j in range(k):
+            for side in (-1.0, 1.0):
+                axis = np.zeros((n, k))
+                axis[:, j] = side
+                found[:, j] = np.maximum(found[:, j], self.support(axis))
+        return found * (1.0 + EVALUATION)
 
     def projection_error(self, z: Vector) -> Vector:
         """How far a computed projection may be from the set."""

@@ -119,7 +119,8 @@ class Fit:
         penalties = tuple(self.penalties) or (self.problem.penalty,)
         told = self.callback is not None or self.check_every is not None or self.progress or self.late
         steps = 1 if told else self.limit - self.n_iter
-        return Goal(penalties, float(self.stop.tol), float(self.stop.atol), left, self.supports, steps)
+        tol, atol = float(self.stop.tol), float(self.stop.atol)
+        return Goal(penalties, tol, atol, left, self.supports, steps, lambda: self.late)
 
     def is_stuck(self) -> bool:
         """After a check: whether a solver that goes on for another has left the gap where it is for too long."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -138,6 +138,11 @@ class Supports:
         self.groups[lam] = np.union1d(self.groups.get(lam, groups), groups)
 
 
+def never() -> bool:
+    """Where there is no limit on the time."""
+    return False
+
+
 @dataclass(frozen=True, eq=False)
 class Goal:
     """What is asked of an algorithm that goes along several penalties: the present one first, then those to come."""
@@ -150,6 +155,8 @@ class Goal:
     supports: Supports | None = None
     steps: int = 1
     """The most that may be made in a call of `step`, for solvers that can make several."""
+    late: Callable[[], bool] = never
+    """Whether a step that takes long should end with what it has."""
 
     def gap(self, primal: float) -> float:
         """The gap that is small enough."""

@@ -38,7 +38,7 @@ class Multipliers:
             return cls(A, 0.0, how)
         terms = np.ascontiguousarray((problem.fractions * A).T)  # sums along rows are pairwise
         up, down = (np.sum(np.maximum(side * terms, 0.0), axis=1) for side in (1.0, -1.0))
-        if problem.outputs > 1 and not problem.constraints.are_known:  # the domain need not be a product
+        if not problem.constraints.have_product_domains:
             return cls(np.zeros_like(A), 0.0, "zero")
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = np.where((up > 0.0) & (down > 0.0), np.minimum(up, down) / np.maximum(up, down), 0.0)

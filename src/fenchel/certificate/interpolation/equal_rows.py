@@ -128,7 +128,7 @@ def cancelling(problem: Interpolation, A: Vector) -> tuple[Vector, float] | None
     2^-53 of the exact one, which changes S by that part of the terms of the supports, at most.
     """
     used = np.flatnonzero(np.any(A != 0.0, axis=1))
-    if len(used) != 2 or not (problem.constraints.are_known or problem.is_scalar):
+    if len(used) != 2 or not problem.constraints.have_product_domains:
         return None
     fractions = problem.fractions[used]
     one, other = fractions * A[used]

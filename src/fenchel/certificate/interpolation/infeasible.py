@@ -165,7 +165,7 @@ def _by_correction(problem: Interpolation, A: Vector, which: Indices) -> Combina
     t = -G (G'G)^(-1) G'1, so that |t_i| <= |T G_i| |T G'1| / lambda. T and lambda are those of `Equations`, for the
     columns of G. First such a correction is made, which leaves G'1 at rounding; then what is left of it is bounded.
     """
-    if problem.outputs > 1 and not problem.constraints.are_known:  # the domain need not be a product
+    if not problem.constraints.have_product_domains:
         return None
     flat = (problem.fractions * A).ravel()
     d = problem.X.shape[1] + problem.outputs * problem.intercept
@@ -238,7 +238,7 @@ def _independent_columns(rows: Matrix) -> Matrix | None:
 
 def _exact(problem: Interpolation, A: Vector, which: Indices) -> Combination | None:
     """A null vector near the multipliers of few rows, as they are given, in rational arithmetic."""
-    if problem.outputs > 1 and not problem.constraints.are_known:  # the domain need not be a product
+    if not problem.constraints.have_product_domains:
         return None
     flat = (problem.fractions * A).ravel()
     if not len(which) or not is_small(len(which), problem.X.shape[1]):

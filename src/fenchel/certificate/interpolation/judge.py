@@ -34,6 +34,7 @@ from fenchel.problem.penalties.bregman import Bregman
 from fenchel.problem.vectors import frozen, p_norm, row_lengths, times_square
 from fenchel.steps import Candidate, Scores
 from fenchel.steps.choose import dual_solvers
+from fenchel.steps.interpolation.local import gentler
 
 
 @dataclass(frozen=True)
@@ -351,13 +352,16 @@ class InterpolationJudge(Record):
     def _search(self, room: float) -> Evaluated | None:
         """A point of smaller sets, by a solver that raises their dual bound."""
         problem = self.problem
-        smaller = problem.replace(constraints=problem.constraints.shrunk(room), on_infeasible="least_violation")
+        easier = gentler(problem.penalty)[0]  # any point inside will do
+        smaller = problem.replace(
+            constraints=problem.constraints.shrunk(room), penalty=easier, on_infeasible="least_violation"
+        )
         counts = problem.counts
         zeros = np.zeros(problem.shapes[2])
         most = TUNING.passes * 2 ** (len(TUNING.room) - len(self.rooms) - 1)
         for stated, method in dual_solvers(smaller, may_copy=False):
             for candidate, passes in offers(
-                stated, method, np.zeros(problem.shapes[0]), problem.first_intercept(), zeros
+                stated, method, np.zeros(problem.shapes[0]), problem.first_intercept(), zeros, self.late
             ):
                 point = self._point(candidate.w, candidate.b)
                 room_left = problem.constraints.contains_ball(point.scores.Z, 2.0 * point.scores.error)

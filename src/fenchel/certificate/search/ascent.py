@@ -13,6 +13,7 @@ import numpy as np
 from fenchel.data.typing import Vector
 from fenchel.problem import Statement
 from fenchel.steps import Candidate, Overflow, Solver, Start
+from fenchel.steps.base import Goal, never
 from fenchel.steps.inner import Inner
 
 
@@ -22,7 +23,7 @@ def offers(
     w: Vector,
     b: float | Vector,
     alpha: Vector,
-    late: Callable[[], bool] = lambda: False,
+    late: Callable[[], bool] = never,
 ) -> Iterator[tuple[Candidate, int]]:
     """The candidates of a method, rarer as it goes on, and the passes made so far.
 
@@ -34,6 +35,8 @@ def offers(
         inner = Inner.of(problem, method, Start(w, b, alpha))
     except Overflow:
         return
+    if late is not never:
+        method.aim(inner.state, Goal((problem.penalty,), 0.0, 0.0, np.inf, late=late))
     ended = False
     while not ended:
         due = inner.step()

@@ -76,6 +76,23 @@ class LinkDerivative:
             product += self.factor * float(self.direction @ x) * self.direction
         return product
 
+    def root(self, rows: Matrix) -> Matrix:
+        """B = A H^(1/2) for dense rows A: B B' = A H A'.
+
+        With V the diagonal and u = V^(-1/2) direction, H = V^(1/2) (I + factor u u') V^(1/2), and the root in the
+        middle is I + s u u' / |u|^2, (1 + s)^2 = 1 + factor |u|^2 >= 0.
+        """
+        half = np.sqrt(self.diagonal)
+        B = rows * half
+        if self.direction is None:
+            return B
+        u = np.divide(self.direction, half, out=np.zeros_like(half), where=half > 0.0)
+        square = float(u @ u)
+        if not square > 0.0:
+            return B
+        s = np.sqrt(max(1.0 + self.factor * square, 0.0)) - 1.0
+        return np.asarray(B + np.outer(B @ u, (s / square) * u))
+
     def gram(self, rows: Matrix) -> Matrix:
         """A H A' for dense rows A and this H."""
         used = np.flatnonzero(self.diagonal)

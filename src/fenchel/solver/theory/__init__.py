@@ -18,6 +18,7 @@ from fenchel.solver.theory.interpolation import (
     mirror_objective,
     perceptron_corrections,
     perceptron_steps,
+    sdca_distance,
     weights_distance,
 )
 from fenchel.solver.theory.margin import (
@@ -107,6 +108,7 @@ __all__ = [
     "pgs_steps",
     "sag_rate",
     "sdca",
+    "sdca_distance",
     "sdca_first_epoch",
     "sdca_lipschitz",
     "sdca_rate",

@@ -139,6 +139,44 @@ def weights_distance(gap: ArrayLike, strong_convexity: float) -> Vector:
     return np.sqrt(2.0 * np.asarray(gap, dtype=np.float64) / strong_convexity)
 
 
+def sdca_distance(
+    iterations: ArrayLike,
+    n: int,
+    lam: float,
+    gamma: float,
+    radius: float = 1.0,
+    initial: float = 1.0,
+    accelerate: bool = False,
+) -> Vector:
+    """Corollaries C.1 and C.2: lam/2 E|w(alpha_t) - w*|^2 <= E[D(alpha*) - D(alpha_t)] after t steps, and its bound,
+
+        (1 - 1 / (n + q))^t initial,   accelerated   2 (1 - 1 / (n + sqrt(n q)))^t initial,   q = R^2 / (lam gamma),
+
+    of dual coordinate ascent on a mean of n losses plus lam/2 |w|^2; w is the last model, not a mean. The first
+    inequality is Proposition 1 with R = lam/2 |w|^2. The rates are Theorem 5 of Shalev-Shwartz and Zhang 2013, and
+    Theorem 3 of Lin, Lu and Xiao 2014, whose |alpha* - alpha_0|^2 gamma / (2 n) is at most `initial`, since D is
+    (gamma/n)-strongly concave.
+
+    The corollaries print 1 - 1/q and 1 - 1/sqrt(q). They take mu = gamma/n and L_i = |x_i|^2 / (lam n^2) for constants
+    of the same function; but L_i leaves out the conjugates of the losses, without which D is not strongly concave. Both
+    fail for small q, where they are below 1 - 1/n, or not even positive: a step changes one of n multipliers.
+
+    Parameters
+    ----------
+    iterations : int or array
+        t, the samples drawn so far.
+    n, lam, gamma, radius, initial
+        As for `sdca_smooth`.
+    accelerate : bool, default False
+        Corollary C.2.
+    """
+    require_positive(n=n, lam=lam, gamma=gamma, radius=radius, initial=initial)
+    t, q = np.asarray(iterations, dtype=np.float64), radius**2 / (lam * gamma)
+    if accelerate:
+        return np.asarray(2.0 * initial * (1.0 - 1.0 / (n + sqrt(n * q))) ** t)
+    return np.asarray(initial * (1.0 - 1.0 / (n + q)) ** t)
+
+
 def perceptron_steps(bound: AscentBound | AcceleratedAscentBound, largest: float, failure: float = 1.0) -> int:
     """Lemma 3: steps until no training sample is on the wrong side.
 

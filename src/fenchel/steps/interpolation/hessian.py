@@ -69,7 +69,11 @@ class MultiplierHessian:
         """K x = right among some rows; the intercept's part by the formula of Woodbury, which keeps the digits."""
         if not np.array_equal(rows, self.rows):
             fits = self.fits(self.problem, len(rows))
-            self.rows, self.inverse = rows, self._factored(rows) if fits else partial(self._conjugate_gradients, rows)
+            if len(rows) > self.problem.X.shape[1] and limits.fits(*self.problem.X.shape):
+                self.rows, self.inverse = rows, self._factored_by_columns(rows)
+            else:
+                self.rows = rows
+                self.inverse = self._factored(rows) if fits else partial(self._conjugate_gradients, rows)
         solve = self.inverse
         x = solve(right)
         if not self.pull:
@@ -98,6 +102,32 @@ class MultiplierHessian:
 
             return solve
         raise Overflow("the Hessian cannot be factored")
+
+    def _factored_by_columns(self, rows: Indices) -> Callable[[Vector], Vector]:
+        """For more rows than columns, from B B' + D with B = A H^(1/2), each refined once (Woodbury)::
+
+            (B B' + D)^-1 = D^-1 - D^-1 B (I + B'D^-1 B)^-1 B'D^-1.
+
+        D, the damping, is at least a small part of the mean diagonal, whose inverse is what is lost of the digits.
+        """
+        B, D = self.derivative.root(self.problem.X.rows(rows)), self.damping[rows]
+        S = B / D[:, None]
+        C = B.T @ S
+        C[np.diag_indices(len(C))] += 1.0
+        try:
+            factor = cho_factor(C, lower=True, overwrite_a=True)
+        except (LinAlgError, ValueError):
+            raise Overflow("the Hessian cannot be factored") from None
+
+        def once(right: Vector) -> Vector:
+            scaled = right / D
+            return np.asarray(scaled - S @ cho_solve(factor, B.T @ scaled, check_finite=False))
+
+        def solve(right: Vector) -> Vector:
+            x = once(right)
+            return np.asarray(x + once(right - B @ (B.T @ x) - D * x))
+
+        return solve
 
     @staticmethod
     def fits(problem: Interpolation, rows: int) -> bool:

@@ -18,7 +18,7 @@ An unpenalised intercept has a quadratic around a centre that moves to b after e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,7 +28,7 @@ from fenchel.data.typing import Vector
 from fenchel.problem import Interpolation, Trait
 from fenchel.problem.penalties import Penalty
 from fenchel.problem.penalties.base import LinkDerivative
-from fenchel.steps.base import Candidate, GaveUp, Overflow, Progress, Solver, Start
+from fenchel.steps.base import Candidate, GaveUp, Goal, Overflow, Progress, Solver, Start, never
 from fenchel.steps.interpolation.active import ActivePasses
 from fenchel.steps.interpolation.dykstra import Dykstra
 from fenchel.steps.interpolation.hessian import MultiplierHessian
@@ -37,6 +37,7 @@ from fenchel.steps.interpolation.semismooth import stages
 from fenchel.steps.interpolation.state import Iterates
 from fenchel.steps.linear_algebra.orthogonal import ShortestChange
 from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY, Damping, Patience, backtracked
+from fenchel.steps.linear_algebra.safeguards import TUNING as SAFEGUARDS
 from fenchel.steps.margin.active_set import ActiveSet
 
 
@@ -81,6 +82,7 @@ class MultiplierState:
     idle: Patience = field(default_factory=Patience)  # with steps that make neither F nor the violation smaller
     stuck: Patience = field(default_factory=Patience)  # with steps that do not halve the violation
     steps: int = 0  # of dual ascent
+    late: Callable[[], bool] = never
     square: float = np.inf  # the weighted mean of squared distances after the last step of the stage
 
     def evaluate(self, w: Vector | None = None) -> None:
@@ -185,6 +187,13 @@ class IntervalNewton(Solver[MultiplierState]):
             return "takes several scores for fewer weights and samples only"
         return None
 
+    @staticmethod
+    def suits(problem: Interpolation, tol: float) -> bool:
+        """Not if the pivoting steps of one step, as many factorisations as patience has, take long for tall rows."""
+        n, d = problem.X.shape
+        cheap = float(n) * d * d * SAFEGUARDS.patience <= limits.TUNING.step
+        return cheap or problem.penalty.quadratic or n <= d or _all_points(problem)
+
     def begin(self, problem: Interpolation, start: Start, seed: int) -> MultiplierState:
         beta = problem.weighted(start.alpha).ravel()
         way = stages(problem.penalty) if not beta.any() else [problem.penalty]
@@ -238,6 +247,9 @@ class IntervalNewton(Solver[MultiplierState]):
         if state.ascent is not None:
             state.ascent.refresh()
 
+    def aim(self, state: MultiplierState, goal: Goal) -> None:
+        state.late = goal.late
+
     def step(self, state: MultiplierState) -> MultiplierState:
         if state.ascent is not None:
             self._ascend(state, state.ascent)
@@ -257,7 +269,7 @@ class IntervalNewton(Solver[MultiplierState]):
             return state
         found, before = self._model_step(state, hessian), np.inf
         # proximal-point steps with one factor, as long as they help
-        while found and state.penalty.quadratic and not state.is_rounding:
+        while found and state.penalty.quadratic and not (state.is_rounding or state.late()):
             last, before = before, max(state.violation, state.imbalance)
             if not before < 0.5 * last:
                 break
@@ -276,12 +288,12 @@ class IntervalNewton(Solver[MultiplierState]):
         while True:
             self._equations_step(state, hessian)
             last, before = before, max(state.violation, state.imbalance)
-            if state.is_rounding or not before < 0.5 * last:
+            if state.is_rounding or state.late() or not before < 0.5 * last:
                 break
         problem = state.problem
         n, d = problem.X.shape
         dense = problem.is_stored and problem.is_scalar and (not problem.design.is_sparse or limits.fits(n, d))
-        if state.direct or state.is_rounding or not (dense and limits.is_factorable(n, d)):
+        if state.direct or state.is_rounding or state.late() or not (dense and limits.is_factorable(n, d)):
             return
         state.direct = True
         rows = np.flatnonzero(problem.counts)
@@ -322,7 +334,7 @@ class IntervalNewton(Solver[MultiplierState]):
         """To the minimum of the quadratic model, as far as F falls; whether it was found."""
         # the damping is around the present multipliers, the quadratic of the intercept around the present b
         c, hessian.near = state.z - hessian.without_pull(state.beta), state.beta
-        model = Quadratic(hessian.times, hessian.solve, c, *state.problem.intervals)
+        model = Quadratic(hessian.times, hessian.solve, c, *state.problem.intervals, state.late)
         beta, states, found = model.minimise(state.states)
         self._search(state, beta, states, hessian)
         return found

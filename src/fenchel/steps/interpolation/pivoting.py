@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.data.typing import Indices, Vector
+from fenchel.steps.base import never
 from fenchel.steps.linear_algebra.safeguards import ROUNDING, Patience
 
 States = NDArray[np.int8]  # 1 at the lower end, -1 at the upper end, 0 where the multiplier is zero
@@ -44,6 +45,7 @@ class Quadratic:
     c: Vector
     low: Vector
     high: Vector
+    late: Callable[[], bool] = never  # whether to end with what there is
 
     def minimise(self, states: States) -> tuple[Vector, States, bool]:
         """The minimiser, from a guess of the states; and whether it was found before patience was over."""
@@ -61,6 +63,8 @@ class Quadratic:
             wrong = np.flatnonzero(changes != states)
             if not len(wrong):
                 found = True
+                break
+            if self.late():
                 break
             patience.learn(len(wrong))
             if len(wrong) < fewest:
