@@ -95,18 +95,19 @@ def offered_names(model):
 def test_every_name_that_is_offered_can_be_fitted(model):
     names = offered_names(model)
     assert len(names["loss"]) >= 6
-    nonnegative = {"non_negative_elastic_net", "non_negative_l1"}
-    assert (
-        set(names["penalty"])
-        == {"elastic_net", "entropy", "fused_l1", "l1", "l2", "lp_squared", "no_penalty"} | nonnegative
-    )
+    others = {"no_penalty", "non_negative_elastic_net", "non_negative_l1"}
+    assert set(names["penalty"]) == {"elastic_net", "entropy", "fused_l1", "l1", "l2", "lp_squared"} | others
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4))
-    y = X @ rng.normal(size=4) > 0 if isinstance(model, LinearClassifier) else X @ rng.normal(size=4)
+    y = X @ rng.normal(size=4) + 3.0 * rng.normal(size=30)  # no linear classifier separates the signs
+    y = y > 0.0 if isinstance(model, LinearClassifier) else y
     for loss in names["loss"]:
         assert clone(model).set_params(loss=loss).fit(X, y).certificate_.ok
     for penalty in names["penalty"]:
-        assert clone(model).set_params(penalty=penalty).fit(X, y).certificate_.ok
+        lam = None if penalty == "no_penalty" else 0.1
+        assert clone(model).set_params(penalty=penalty, lam=lam).fit(X, y).certificate_.ok
+    with pytest.raises(ValueError, match=r"lam=0\.1 would have no effect"):
+        clone(model).set_params(penalty="no_penalty").fit(X, y)
 
 
 def test_penalties_that_a_name_cannot_describe_say_what_they_need():

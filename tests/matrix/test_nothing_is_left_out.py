@@ -1,7 +1,5 @@
 """Every estimator, every loss and every penalty is in a row of the matrix."""
 
-from sklearn.base import BaseEstimator
-
 from fenchel import estimator, losses, penalties
 from tests.matrix import test_denoising, test_estimators, test_huber, test_interpolation, test_kernel
 from tests.matrix.statements import LOSSES, MULTICLASS, PENALTIES, STATEMENTS
@@ -10,7 +8,7 @@ from tests.matrix.statements import LOSSES, MULTICLASS, PENALTIES, STATEMENTS
 def test_every_estimator_is_in_a_row():
     rows = set(test_estimators.MODELS) | set(test_huber.MODELS) | set(test_interpolation.MODELS)
     rows |= test_denoising.ENTRY_POINTS | set(test_kernel.MODELS)
-    assert rows == {name for name in estimator.__all__ if issubclass(getattr(estimator, name), BaseEstimator)}
+    assert rows == set(estimator.__all__) - {"GapMonitor"}  # a callback
 
 
 def test_every_classifier_meets_three_classes():

@@ -56,7 +56,11 @@ def resolve_regression_loss(loss: object, instead: str = "LinearClassifier") -> 
 def resolve_penalty(penalty: object, lam: float | None, total_weight: float) -> Penalty:
     """A penalty from its name and lam (default 1 / W, that is C = 1), or the object itself."""
     if isinstance(penalty, str) and penalty in PENALTIES:
-        built: Penalty = PENALTIES[penalty](1.0 / total_weight if lam is None else lam)
+        kind = PENALTIES[penalty]
+        has_lam = any(f.name == "lam" for f in dataclasses.fields(kind))
+        if lam is not None and not has_lam:
+            raise ValueError(f"lam={lam!r} would have no effect: penalty={penalty!r} has none; leave lam out")
+        built: Penalty = kind(1.0 / total_weight if lam is None else lam) if has_lam else kind()
         return built
     if isinstance(penalty, str) and penalty in _ALL_PENALTIES:
         kind = _ALL_PENALTIES[penalty]
