@@ -34,8 +34,8 @@ SYRK = kernels.Syrk(cython_blas.__pyx_capi__["dsyrk"])
 class PathTuning:
     """`python -m benchmarks.tuning steps.working_set.sparse_path few_samples 100 1000 --rows "^logistic lasso wide"`:
     2.95 and 1.00 of the time; `stride 1.5 4`, 1.50 and 1.06; `lams_per_step 10 40 --rows "^path auto"`: 1.06 and
-    1.07; `most_samples 1000 4000`: 0.99 and 1.15. `python -m benchmarks.programs` with `crowded` 2 and 8: 1.05 and 3.1
-    times as long for the elastic nets.
+    1.07; `most_samples 1000 4000`: 0.99 and 1.15. `crowded` 2 and 8: 1.05 and 3.10, of
+    single runs of the elastic nets in `python -m benchmarks.programs`.
     """
 
     few_samples: int = 500  # the most for a single lam, to which there are quicker methods from more,
