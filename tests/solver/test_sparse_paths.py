@@ -106,6 +106,15 @@ def test_models_are_optima_and_certified_without_a_product(loss, engine, storage
     assert np.abs(path[0].w).max() <= (1e-12 if engine == "column passes" else 0.0)
 
 
+@pytest.mark.parametrize("seed", [23, 93, 129])
+@pytest.mark.parametrize("engine", ["column passes"])
+def test_slow_column_passes_go_on_while_the_objective_falls(engine, seed):
+    """P may fall by 1e-13 of itself in a step while the gap is 1e-6 of it."""
+    problem = task(fl.losses.SmoothedHinge(0.5), 40, 30, "groups", True, seed=seed)
+    path = fl.path(problem, eps=0.05, n_lams=12, tol=1e-6)
+    assert all(result.certificate.ok and is_measured(result) for result in path)
+
+
 @either_intercept
 @every_penalty
 @every_engine

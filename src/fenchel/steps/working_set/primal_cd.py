@@ -21,7 +21,7 @@ from fenchel.problem import Problem, Trait
 from fenchel.steps.base import Candidate, Goal, Solver, Start, expected_epochs
 from fenchel.steps.linear_algebra import newton_system
 from fenchel.steps.linear_algebra.augmented import hessian_cost
-from fenchel.steps.linear_algebra.safeguards import ROUNDING, TINY, Patience
+from fenchel.steps.linear_algebra.safeguards import TINY, Patience
 from fenchel.steps.measurements import Measurements
 from fenchel.steps.working_set.columns import ColumnSet
 from fenchel.steps.working_set.hessian import newton_step
@@ -112,7 +112,7 @@ class PrimalCD(Solver[WorkingSetState]):
             state.evaluate()
         primal = state.primal
         # a fall that is rounding beside P, or nothing beside the gap, is no progress
-        enough = max(TINY * state.gap, ROUNDING * abs(primal)) if np.isfinite(state.gap) else 0.0
+        enough = max(TINY * state.gap, 64.0 * UNIT_ROUNDOFF * abs(primal)) if np.isfinite(state.gap) else 0.0
         falls = primal < state.least_primal - enough
         state.least_primal = primal if falls else state.least_primal
         state.patience.learn(state.gap, falls)
