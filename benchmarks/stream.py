@@ -234,7 +234,7 @@ def _resident() -> float:
 @click.option("--repeats", default=5, show_default=True)
 @click.option("--sets", default="imdb,a9a,w8a", show_default=True, help="Of the folder.")
 @click.option("--data-dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--cache", type=click.Path(path_type=Path), default="race", show_default=True)
+@click.option("--cache", type=click.Path(path_type=Path), default="benchmarks/results", show_default=True)
 @click.option("--samples", default=1_000_000, show_default=True, help="Of the row flat.")
 def main(rows: tuple[str, ...], repeats: int, sets: str, data_dir: Path | None, cache: Path, samples: int) -> None:
     console, names = Console(), sets.split(",") if data_dir else ["generated"]
