@@ -168,3 +168,12 @@ def test_the_construction_of_the_bound_has_a_name():
 def test_a_problem_without_a_penalty_has_no_path():
     with pytest.raises(TypeError, match="NoPenalty has no lam"):
         free(np.eye(2), np.ones(2)).with_lam(1.0)
+
+
+def test_rows_of_mixed_scale_end_soon_though_nothing_is_proven():
+    """Steps by which the objective hardly falls, in which no multipliers become feasible, are not gone on with."""
+    rows = [[-1.3e-3, 2.6e-3], [4.8e-2, 6.4e-2], [-2.1e-2, 5.8e-3], [3.4e9, 2e9], [-6.1e8, 6.1e8], [4.9e-3, -1.2e-3]]
+    problem = fl.Problem(rows, [-1.0, 1, -1, 1, -1, 1], fl.losses.Logistic(), fl.penalties.NoPenalty(), intercept=True)
+    with pytest.warns(fl.NotCertifiedWarning):
+        result = fl.solve(problem, solver="free_newton", tol=1e-2)
+    assert result.n_iter < 1000

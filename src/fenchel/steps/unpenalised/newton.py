@@ -12,7 +12,7 @@ from fenchel.data.products import UNIT_ROUNDOFF
 from fenchel.data.typing import Matrix, Vector
 from fenchel.problem import Problem, Trait
 from fenchel.steps.base import Candidate, Goal, Overflow, Progress, Solver, Start
-from fenchel.steps.linear_algebra.safeguards import ROUNDING, TUNING, Damping, backtracked
+from fenchel.steps.linear_algebra.safeguards import ROUNDING, TUNING, Damping, Patience, backtracked
 from fenchel.steps.unpenalised import coordinates
 from fenchel.steps.unpenalised.coordinates import Coordinates
 
@@ -37,6 +37,7 @@ class FreeNewtonState:
     scale: float = 1.0
     finished: bool = False
     tol: float = 1e-4
+    patience: Patience = field(default_factory=lambda: Patience(times=5))  # with steps by which P hardly falls
 
     @property
     def problem(self) -> Problem:
@@ -108,7 +109,10 @@ class FreeNewton(Solver[FreeNewtonState]):
             return replace(state, finished=state.damping.value >= 1.0, steps=state.steps + 1)
         c, steps = state.c + t * direction, state.steps + 1
         z = F @ c
-        return _separating(replace(state, c=c, z=z, value=state.respond(z)[2], gap=-0.5 * slope, steps=steps))
+        after = state.respond(z)[2]
+        state.patience.learn(-slope, progress=after < 0.999 * value)
+        going = replace(state, c=c, z=z, value=after, gap=-0.5 * slope, steps=steps, finished=state.patience.is_over)
+        return _separating(going)
 
     def candidates(self, state: FreeNewtonState) -> list[Candidate]:
         intercept = int(state.problem.intercept)
