@@ -145,7 +145,7 @@ def margin(repeats: int, n: int, Cs: Sequence[float], folder: Path | None, cache
 @click.option("--repeats", default=3, show_default=True)
 @click.option("--size", default=1.0, show_default=True, help="Samples, as a part of 2000, 20000 and 4000.")
 @click.option("--data-dir", type=click.Path(exists=True, file_okay=False, path_type=Path), help="For rows of imdb.")
-@click.option("--cache", type=click.Path(path_type=Path), default="race", show_default=True)
+@click.option("--cache", type=click.Path(path_type=Path), default="benchmarks/results", show_default=True)
 @click.option("--C", "Cs", type=float, multiple=True, default=(1e2, 1e3, 1e4), show_default=True, help="Of LIBLINEAR.")
 def main(
     rows: tuple[str, ...], repeats: int, size: float, data_dir: Path | None, cache: Path, Cs: tuple[float, ...]

@@ -189,7 +189,7 @@ def digits(folder: Path | None, cache: Path) -> tuple[str, Any, np.ndarray]:
 @click.option("--repeats", default=3, show_default=True)
 @click.option("--samples", default=4000, show_default=True, help="Rows of text.")
 @click.option("--data-dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--cache", type=click.Path(path_type=Path), default="race", show_default=True)
+@click.option("--cache", type=click.Path(path_type=Path), default="benchmarks/results", show_default=True)
 def main(rows: tuple[str, ...], repeats: int, samples: int, data_dir: Path | None, cache: Path) -> None:
     console = Console()
     with threadpool_limits(1):
