@@ -35,7 +35,11 @@ LOSSES = {
 )
 @click.option("--set", "name", type=click.Choice(list(IN_FOLDER)), default=None, help="A set of the folder.")
 @click.option(
-    "--cache", type=click.Path(path_type=Path), default="benchmarks/results", show_default=True, help="For what is made of sets."
+    "--cache",
+    type=click.Path(path_type=Path),
+    default="benchmarks/results",
+    show_default=True,
+    help="For what is made of sets.",
 )
 @click.option("--threads", default=2, show_default=True, help="Compared with one.")
 @click.option("--repeats", default=7, show_default=True, help="Fits of each kind.")
