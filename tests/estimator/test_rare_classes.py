@@ -340,7 +340,6 @@ def test_folds_without_a_score_count_for_no_mean_of_the_best_models():
     np.testing.assert_allclose(model.C_, np.mean(model.Cs_[best]))
     means = model.coefs_paths_[1][scored, best].mean(axis=0)
     np.testing.assert_allclose(np.append(model.coef_, model.intercept_), means, rtol=1e-6)
-    assert model.score(X, y, np.ones(60)) == model.score(X, y, sample_weight=np.ones(60))
 
 
 def test_the_rank_of_an_earlier_fit_is_gone():

@@ -259,7 +259,6 @@ class LogisticRegressionCV(SearchParameters, InterceptParameters, LogisticModel)
         self.scores_ = {label: scores.copy() for label in keys}
         self.coefs_paths_ = {label: coefs[..., k, :] for k, label in enumerate(keys)}
 
-    def score(self, X: MatrixLike, y: VectorLike, sample_weight: VectorLike | None = None, **params: Any) -> float:
-        """The score by `scoring`, the accuracy by default; other keywords are for the scorer."""
-        params |= {} if sample_weight is None else {"sample_weight": sample_weight}
+    def score(self, X: MatrixLike, y: VectorLike, **params: Any) -> float:
+        """The score by `scoring`, the accuracy by default; keywords, such as sample_weight, are for the scorer."""
         return float(scorer_of(self, self.scoring or "accuracy")(self, X, y, **routed_score(self, params)))
